@@ -1,0 +1,53 @@
+"""Computes facts on demand, each at most once, for one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from advisor_core.facts.spec import Fact, Facts, Unavailable
+from advisor_core.locale import message
+
+
+class FactStore:
+    """The facts of one rank. ``base``: what the loader gave (tables by name, ``profile``); ``missing``: why a table
+    is not there."""
+
+    def __init__(self, facts: Mapping[str, Fact], base: Mapping[str, Any], missing: Mapping[str, Unavailable]) -> None:
+        self._facts = facts
+        self._values: dict[str, Any] = dict(base)
+        self._failed: dict[str, Unavailable] = dict(missing)
+        self._computing: list[str] = []
+
+    def get(self, name: str) -> Any:
+        """The fact or table ``name``. Raises `Unavailable`, and whatever the fact's function raises by mistake."""
+        if name in self._values:
+            return self._values[name]
+        if name in self._failed:
+            raise self._failed[name]
+        fact = self._facts.get(name)
+        if fact is None:
+            raise Unavailable(message("fact.unknown", name=name))
+        if name in self._computing:
+            raise RuntimeError(f"facts need each other: {' -> '.join([*self._computing, name])}")
+        self._computing.append(name)
+        try:
+            value = fact.compute(self.view(fact.needs, fact.wants))
+        except Unavailable as reason:
+            self._failed[name] = reason
+            raise
+        finally:
+            self._computing.pop()
+        self._values[name] = value
+        return value
+
+    def view(self, needs: Iterable[str], wants: Iterable[str]) -> Facts:
+        """The declared facts. Raises `Unavailable` for the first needed one that is not to be had."""
+        needs, wants = tuple(needs), tuple(wants)
+        values = {name: self.get(name) for name in needs}
+        for name in wants:
+            try:
+                values[name] = self.get(name)
+            except Unavailable:
+                continue
+        return Facts(values, (*needs, *wants))

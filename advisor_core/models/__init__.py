@@ -1,0 +1,1 @@
+"""The models of a run: frozen, strict, and the single source of the schema of ``report.json`` and of rule files."""

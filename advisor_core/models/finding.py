@@ -1,0 +1,87 @@
+"""Findings: what is wrong, what it costs, what to do, and why we say so."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from advisor_core.models.base import Model, Scalar, Text
+from advisor_core.models.evidence import Evidence
+
+Severity = Literal["high", "medium", "low"]
+Confidence = Literal["high", "medium", "low"]
+Basis = Literal["exact", "estimate", "upper_bound"]
+AdviceKind = Literal["env", "code", "config", "collect", "investigate"]
+
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+
+
+class Claim(Model):
+    """The part of a ledger entry that a finding is about: ``ns`` per step under ``path``."""
+
+    path: str
+    ns: int
+
+
+class Impact(Model):
+    """Time at stake, per step of the rank the finding is about.
+
+    ``ns_per_step`` is what the finding claims of the ledger after findings that rank before it took theirs: the
+    impacts of all findings of one rank never add up to more than its step. ``gross_ns_per_step`` is what the rule
+    measured on its own. ``basis``: ``exact`` (measured), ``estimate`` (modelled), ``upper_bound`` (cannot be more).
+    """
+
+    ns_per_step: int
+    gross_ns_per_step: int
+    share_of_step: float
+    basis: Basis
+    claims: list[Claim] = Field(default_factory=list)
+
+
+class Advice(Model):
+    """One thing to do. ``set`` maps names of settings to values. ``unless`` is a condition that could not be
+    decided from the profile and that the reader must check first; ``None`` means that the advice applies."""
+
+    kind: AdviceKind
+    text: Text
+    set: dict[str, str] = Field(default_factory=dict)
+    risk: Text | None = None
+    unless: Text | None = None
+
+
+class Reference(Model):
+    """Where a threshold, a formula or a remedy comes from."""
+
+    title: str
+    url: str | None = None
+
+
+class Finding(Model):
+    """One row of an advisor that a rule judged to be a problem. ``fingerprint`` depends on the rule and on what the
+    finding is about, never on measured values. ``rank`` is the rank it is shown for, ``ranks`` all that have it;
+    ``step`` is ``None`` when the numbers are means over all steps."""
+
+    rule: str
+    name: str
+    fingerprint: str
+    title: Text
+    why: Text
+    verify: Text
+    not_a_problem_if: Text | None = None
+    severity: Severity
+    confidence: Confidence
+    rank: int | None
+    ranks: list[int]
+    step: int | None
+    subject: dict[str, Scalar]
+    impact: Impact
+    observation: dict[str, Scalar]
+    units: dict[str, str] = Field(description="unit of each observation column")
+    condition: str
+    evidence: list[Evidence] = Field(min_length=1)
+    advice: list[Advice] = Field(min_length=1)
+    explains: list[str] = Field(default_factory=list, description="fingerprints of the symptoms this is a cause of")
+    explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
+    caveats: list[Text] = Field(default_factory=list)
+    references: list[Reference] = Field(default_factory=list)

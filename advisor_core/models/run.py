@@ -1,0 +1,134 @@
+"""RunResult: the one result of a run, and contract 2 (``report.json``)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from advisor_core.models.base import Model, Scalar, Text
+from advisor_core.models.finding import Finding, Severity
+
+SCHEMA_VERSION = "1.0"
+
+State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error"]
+
+
+class Tool(Model):
+    name: str
+    version: str
+    plugins: dict[str, str] = Field(default_factory=dict, description="plugin name to version")
+
+
+class InputFile(Model):
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Input(Model):
+    """One rank's profile. ``sha256`` covers names and contents of the files that were read."""
+
+    path: str
+    kind: str
+    rank: int
+    level: str | None
+    framework: str | None
+    versions: dict[str, str] = Field(default_factory=dict)
+    sha256: str
+    files: list[InputFile] = Field(default_factory=list)
+
+
+class Environment(Model):
+    """What the profile records of the job's settings. A variable that is not listed here is unknown, not unset."""
+
+    chip: dict[str, Scalar] = Field(default_factory=dict)
+    variables: dict[str, str] = Field(default_factory=dict, description="'' means recorded as unset")
+    profiler: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class StepInfo(Model):
+    rank: int
+    step: int | None
+    start_ns: int
+    end_ns: int
+
+
+class Profile(Model):
+    """``kind``: ``training``, ``inference`` or ``unknown``. ``parallel``: sizes by dimension (tp, pp, dp, ...)."""
+
+    kind: str
+    ranks: list[int]
+    world_size: int | None = None
+    steps: list[StepInfo]
+    parallel: dict[str, int] = Field(default_factory=dict)
+
+
+class LedgerEntry(Model):
+    """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/dispatch``)."""
+
+    path: str
+    ns: int
+    detail: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class LedgerStep(Model):
+    """One step of one rank. The entries sum to ``wall_ns`` exactly."""
+
+    rank: int
+    step: int | None
+    wall_ns: int
+    entries: list[LedgerEntry]
+
+
+class RuleOutcome(Model):
+    """The state of one rule over all ranks; the absence of a finding never reads as health."""
+
+    rule: str
+    name: str
+    title: Text
+    state: State
+    reason: Text | None = None
+    collect: Text | None = None
+    severity: Severity | None = None
+    findings: int = 0
+
+
+class View(Model):
+    """Something a report draws: data, not a picture.
+
+    kind ``stacked_bar``: ``{"rows": [{"label", "parts": [{"key", "value"}]}]}``
+    kind ``bars``: ``{"rows": [{"label", "value", "note"?}]}``
+    kind ``strip``: ``{"start", "end", "lanes": [{"label", "intervals": [[start, end, key], ...]}],
+    "marks": [{"start", "end", "label": {"en", "zh"}}]}`` (ns, relative to ``start``)
+    kind ``heatmap``: ``{"rows": [...], "columns": [...], "values": [[...]]}``
+    """
+
+    id: str
+    kind: Literal["stacked_bar", "bars", "strip", "heatmap"]
+    title: Text
+    unit: str
+    rank: int | None = None
+    data: dict[str, Any]
+
+
+class Diagnostic(Model):
+    """Something about the input or the tool that the reader must know."""
+
+    severity: Literal["error", "warning", "info"]
+    source: str
+    message: Text
+
+
+class RunResult(Model):
+    schema_version: str = SCHEMA_VERSION
+    tool: Tool
+    inputs: list[Input]
+    environment: Environment
+    profile: Profile
+    ledger: list[LedgerStep]
+    findings: list[Finding]
+    rules: list[RuleOutcome]
+    views: list[View]
+    diagnostics: list[Diagnostic]
+    timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
