@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from advisor_core.models.base import Text
+from advisor_core.models.run import Diagnostic
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not a mistake
@@ -38,9 +39,19 @@ class Facts(Mapping[str, Any]):
     gives ``None``.
     """
 
-    def __init__(self, values: Mapping[str, Any], declared: Iterable[str]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        declared: Iterable[str],
+        note: Callable[[Diagnostic], None] = lambda diagnostic: None,
+    ) -> None:
         self._values = values
         self._declared = frozenset(declared)
+        self._note = note
+
+    def note(self, severity: Literal["error", "warning", "info"], source: str, text: Text) -> None:
+        """Tell the reader of the report something about the input."""
+        self._note(Diagnostic(severity=severity, source=source, message=text))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._declared:

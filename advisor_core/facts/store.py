@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from advisor_core.facts.spec import Fact, Facts, Unavailable
+from advisor_core.facts.spec import Fact, Facts, NotApplicable, Unavailable
 from advisor_core.locale import message
+from advisor_core.models.run import Diagnostic
 
 
 class FactStore:
@@ -16,11 +17,12 @@ class FactStore:
     def __init__(self, facts: Mapping[str, Fact], base: Mapping[str, Any], missing: Mapping[str, Unavailable]) -> None:
         self._facts = facts
         self._values: dict[str, Any] = dict(base)
-        self._failed: dict[str, Unavailable] = dict(missing)
+        self._failed: dict[str, Unavailable | NotApplicable] = dict(missing)
         self._computing: list[str] = []
+        self.diagnostics: list[Diagnostic] = []
 
     def get(self, name: str) -> Any:
-        """The fact or table ``name``. Raises `Unavailable`, and whatever the fact's function raises by mistake."""
+        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`, and whatever the fact's function raises by mistake."""
         if name in self._values:
             return self._values[name]
         if name in self._failed:
@@ -33,7 +35,7 @@ class FactStore:
         self._computing.append(name)
         try:
             value = fact.compute(self.view(fact.needs, fact.wants))
-        except Unavailable as reason:
+        except (Unavailable, NotApplicable) as reason:
             self._failed[name] = reason
             raise
         finally:
@@ -48,6 +50,6 @@ class FactStore:
         for name in wants:
             try:
                 values[name] = self.get(name)
-            except Unavailable:
+            except (Unavailable, NotApplicable):
                 continue
-        return Facts(values, (*needs, *wants))
+        return Facts(values, (*needs, *wants), self.diagnostics.append)

@@ -1,0 +1,98 @@
+"""All that a plugin may import; what is not here is private and may change without notice.
+
+Importing this module imports pandas: do it inside the hooks, not at the top of the module that holds them
+(`hookimpl` and the registries are in `advisor_core.hookspecs` and `advisor_core.registry`, which are light).
+"""
+
+from __future__ import annotations
+
+from advisor_core.advisor import (
+    Advisor,
+    Column,
+    Interval,
+    Metric,
+    Observations,
+    Params,
+    Reference,
+    Rows,
+    Scope,
+    Setting,
+    Stack,
+    advisor,
+)
+from advisor_core.facts.bookings import Bookings
+from advisor_core.facts.chip import Chip
+from advisor_core.facts.collective_state import CollectiveState
+from advisor_core.facts.host_activity import HostActivity, matching
+from advisor_core.facts.intervals import Layer, complement, cut, union
+from advisor_core.facts.launches import NO_TIME, Launches
+from advisor_core.facts.operator_class import class_of, classes, kernel_type
+from advisor_core.facts.shapes import DTYPE_BYTES, Shape, elements, moved_bytes, per_text, shapes_of, tensor_bytes
+from advisor_core.facts.spec import Fact, Facts, NotApplicable, Unavailable, fact
+from advisor_core.facts.timeline import Timeline
+from advisor_core.hookspecs import hookimpl
+from advisor_core.loaders.profile import InputError, Loader, Profile, RankInput
+from advisor_core.models.base import Scalar, Text
+from advisor_core.models.run import Diagnostic, InputFile, RunResult, View
+from advisor_core.registry import Registry, Renderer, Ruleset
+from advisor_core.tables import SCHEMAS, RowSource, Table, TableSchema
+
+__all__ = [
+    "DTYPE_BYTES",
+    "NO_TIME",
+    "SCHEMAS",
+    "Advisor",
+    "Bookings",
+    "Chip",
+    "CollectiveState",
+    "Column",
+    "Diagnostic",
+    "Fact",
+    "Facts",
+    "HostActivity",
+    "InputError",
+    "InputFile",
+    "Interval",
+    "Launches",
+    "Layer",
+    "Loader",
+    "Metric",
+    "NotApplicable",
+    "Observations",
+    "Params",
+    "Profile",
+    "RankInput",
+    "Reference",
+    "Registry",
+    "Renderer",
+    "RowSource",
+    "Rows",
+    "Ruleset",
+    "RunResult",
+    "Scalar",
+    "Scope",
+    "Setting",
+    "Shape",
+    "Stack",
+    "Table",
+    "TableSchema",
+    "Text",
+    "Timeline",
+    "Unavailable",
+    "View",
+    "advisor",
+    "class_of",
+    "classes",
+    "complement",
+    "cut",
+    "elements",
+    "fact",
+    "hookimpl",
+    "kernel_type",
+    "matching",
+    "moved_bytes",
+    "per_text",
+    "shapes_of",
+    "tensor_bytes",
+    "union",
+]

@@ -1,0 +1,62 @@
+"""The chip: how many cores it has and at what clock they ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.spec import Facts, Unavailable, fact
+from advisor_core.locale import message
+
+MACS_PER_CYCLE = 16 * 16 * 16
+"""Multiply-accumulates of a cube core per cycle at FP16 and BF16 (platform_config/*.ini of hicann/runtime)."""
+
+_ENOUGH_CYCLES_NS = 20_000
+"""Shorter kernels say little about the clock: their cycle counters include start and end."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """``cube_cores`` and ``vector_cores``; ``mhz``: the clock measured during the profile; ``basis``: how we know."""
+
+    cube_cores: int
+    vector_cores: int
+    mhz: float
+    basis: str
+
+    def peak_flops(self, bytes_per_element: int) -> float:
+        """Peak FLOP/s of the cube cores at the measured clock: 2 x 4096 per core and cycle for 2-byte types, twice
+        that for 1-byte types. 4-byte types have no fixed peak (HF32 or not); NaN."""
+        factor = {1: 2.0, 2: 1.0}.get(bytes_per_element, float("nan"))
+        return self.cube_cores * self.mhz * 1e6 * 2 * MACS_PER_CYCLE * factor
+
+
+@fact("chip", needs=("kernels", "profile"), shared=True)
+def chip(facts: Facts) -> Chip:
+    """Cores and clock, from the recorded device info or else from the cycle counters of cube kernels.
+
+    clock [MHz] = aic_cycles / (aic time [us] x blocks), on kernels that run on cube cores only;
+    cores = aic_cycles / (clock x duration x cube_utilization). Both checked on real exports: 24 x 1800 and 20 x 1650.
+    """
+    kernels, recorded = facts["kernels"], facts["profile"].chip
+    cubes = kernels[
+        (kernels["core"] == "AI_CORE") & (kernels["aic_ns"] > _ENOUGH_CYCLES_NS) & (kernels["block_dim"] > 0)
+    ]
+    mhz = float((cubes["aic_cycles"] / (cubes["aic_ns"] / 1e3 * cubes["block_dim"])).median())
+    if {"ai_core_num", "aiv_num"} <= set(recorded):
+        clock = mhz if np.isfinite(mhz) else float(recorded.get("aic_frequency") or "nan")
+        return Chip(int(recorded["ai_core_num"]), int(recorded["aiv_num"]), clock, "info.json")
+    occupied = cubes[cubes["cube_utilization"] > 0.1]
+    shares = occupied["aic_cycles"] / (mhz * occupied["duration_ns"] / 1e3 * occupied["cube_utilization"])
+    cores = float(shares.median())
+    if not np.isfinite(cores) or cores < 0.5:
+        raise Unavailable(message("chip.unknown"), message("pipes.collect"))
+    count = round(cores)
+    return Chip(count, count * _vector_cores_per_cube(kernels), mhz, "cycle counters")
+
+
+def _vector_cores_per_cube(kernels: pd.DataFrame) -> int:
+    """2 where vector cores are separate from cube cores (A2, A3, 950), 1 where they share a core (910A, 310P)."""
+    return 2 if (kernels["core"].isin(["AI_VECTOR_CORE", "MIX_AIV", "MIX_AIC"])).any() else 1

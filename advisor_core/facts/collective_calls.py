@@ -1,0 +1,100 @@
+"""Each collective of a rank, with what of it was not covered and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.spec import Facts, NotApplicable, fact
+from advisor_core.locale import message
+
+_LEAVES = {
+    "transmit_ns": "communication/transmit",
+    "launch_gap_ns": "communication/launch",
+    "unknown_ns": "communication/unknown",
+}
+
+
+@fact(
+    "collective_calls",
+    needs=("work", "bookings"),
+    wants=("launches", "collectives", "collective_bandwidth", "communication_tasks", "collective_state"),
+    shared=True,
+)
+def collective_calls(facts: Facts) -> pd.DataFrame:
+    """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
+
+    Columns: ``work`` (row), ``row`` (row of ``kernels``, or of ``communication_tasks`` without them), ``step`` (row of
+    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
+    ``index`` (n-th call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
+    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
+    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
+    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``.
+    """
+    device, booked = facts["work"], facts["bookings"].pieces
+    rows = np.flatnonzero(device["communication"].to_numpy())
+    if not len(rows):
+        raise NotApplicable(message("collectives.none"))
+    calls = device.loc[rows, ["row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
+    calls["name"] = calls["name"].astype(str)
+    parts = calls["name"].str.extract(r"^(?:hcom_)?(?P<operation>[A-Za-z]+?)_*(?:_(?P<group>\d+)_(?P<index>\d+)_\d+)?$")
+    calls["operation"] = parts["operation"].fillna(calls["name"])
+    calls["group"] = parts["group"].fillna("")
+    calls["index"] = pd.to_numeric(parts["index"]).fillna(-1).astype("int64")
+    calls["elapse_ns"] = calls["end_ns"] - calls["start_ns"]
+    calls["step"] = _steps(booked, calls)
+    open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
+    lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
+    by_leaf = lengths.groupby([open_pieces["collective"], open_pieces["path"].astype(str)]).sum().unstack(fill_value=0)
+    by_leaf = by_leaf.reindex(calls["work"], fill_value=0).reset_index(drop=True)
+    calls["uncovered_ns"] = by_leaf.sum(axis=1).astype("int64")
+    for column, path in _LEAVES.items():
+        calls[column] = by_leaf[path].astype("int64") if path in by_leaf else 0
+    calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
+    _name_peer(calls, open_pieces, lengths, facts)
+    launched = facts.get("launches")
+    lowest = np.iinfo(np.int64).min
+    calls["launch_ns"] = launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest
+    return _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+
+
+def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:
+    place = np.searchsorted(booked["start_ns"].to_numpy(), calls["start_ns"].to_numpy(), side="right") - 1
+    inside = (place >= 0) & (calls["start_ns"].to_numpy() < booked["end_ns"].to_numpy()[np.maximum(place, 0)])
+    return np.where(inside, booked["step"].to_numpy()[np.maximum(place, 0)], -1)
+
+
+def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, facts: Facts) -> None:
+    calls["waits_for"], calls["waits_for_ns"] = -1, 0
+    state = facts.get("collective_state")
+    waits = pieces["wait"] >= 0
+    if state is None or not waits.any():
+        return
+    peers = pd.Series(state.peers[pieces.loc[waits, "wait"]], index=pieces.index[waits])
+    totals = lengths[waits].groupby([pieces.loc[waits, "collective"], peers]).sum().rename("ns").reset_index()
+    totals.columns = pd.Index(["work", "peer", "ns"])
+    worst = totals.sort_values(["work", "ns", "peer"]).drop_duplicates("work", keep="last").set_index("work")
+    calls["waits_for"] = calls["work"].map(worst["peer"]).fillna(-1).astype("int64")
+    calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
+
+
+def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.DataFrame | None) -> pd.DataFrame:
+    calls["bytes"], calls["packets"], calls["max_packet_bytes"] = -1, -1, -1
+    if bandwidth is None or not len(bandwidth):
+        return calls
+    links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
+    links = links.assign(name=links["name"].astype(str).str.split("@").str[0])
+    sums = links.groupby("name").agg(bytes=("bytes", "sum"))
+    packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
+    packets = packets.assign(name=packets["name"].astype(str).str.split("@").str[0])
+    counts = packets.groupby("name").agg(packets=("packets", "sum"), largest=("max_packet_bytes", "max"))
+    # The same operation name occurs once per step; several steps share it only in exports that restart the index.
+    repeats = calls.groupby("name")["name"].transform("size")
+    calls["bytes"] = (calls["name"].map(sums["bytes"]) / repeats).fillna(-1).astype("int64")
+    calls["packets"] = (calls["name"].map(counts["packets"]) / repeats).fillna(-1).astype("int64")
+    calls["max_packet_bytes"] = calls["name"].map(counts["largest"]).fillna(-1).astype("int64")
+    if collectives is not None and len(collectives):
+        full = collectives.assign(name=collectives["name"].astype(str).str.split("@").str[0]).drop_duplicates("name")
+        groups = full.set_index("name")["group"].astype(str)
+        calls["group"] = calls["name"].map(groups).fillna(calls["group"])
+    return calls

@@ -1,0 +1,91 @@
+"""What kind of run this is: the names that rules may use as ``profile.NAME``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pandas as pd
+
+from advisor_core.facts.host_activity import matching
+from advisor_core.facts.shapes import per_text, shapes_of
+from advisor_core.facts.spec import Facts, fact
+from advisor_core.models.base import Scalar
+
+_BACKWARD = re.compile(r"Grad(V\d+)?$|Backward|ApplyAdam|ApplySgd|ApplyMomentum|Foreach(Add|Mul)", re.I)
+_OPTIMIZER = re.compile(r"Optimizer\.step|Backward0$|evaluate_function", re.I)
+_REPLAY = re.compile(r"aclmdlRIExecute|aclmdlRI\w*Replay|GraphReplay|NPUGraph|aclmdlExecute|ModelExecute", re.I)
+_DECODE = re.compile(r"IncreFlashAttention|PagedAttention|MoeDistribute(Dispatch|Combine)", re.I)
+_PREFILL = re.compile(r"PromptFlashAttention", re.I)
+
+DECODE_ROWS = 256
+"""Matrix products with at most this many rows on the activation side carry single tokens: seed 000 puts the tiers of
+the decode phase at 128 and 256 rows."""
+
+GRAPH_SHARE = 0.5
+"""A graph runs when more than half of the kernels belong to one."""
+
+
+@fact("context", needs=("profile", "work", "steps"), wants=("kernels", "host_events", "launches"), shared=True)
+def context(facts: Facts) -> Mapping[str, Scalar]:
+    """``kind``, ``phase``, ``level``, ``framework``, ``steps``, ``graph_mode``, ``with_stack``, ``world_size``."""
+    profile, device = facts["profile"], facts["work"]
+    kind = _kind(device, facts.get("host_events"))
+    return {
+        "kind": kind,
+        "phase": kind if kind != "inference" else _phase(facts.get("kernels")),
+        "level": profile.level,
+        "framework": profile.framework,
+        "steps": len(facts["steps"]),
+        "graph_mode": _graph_mode(facts),
+        "with_stack": profile.profiler.get("with_stack"),
+        "l2_cache": profile.profiler.get("l2_cache"),
+        "world_size": profile.world_size,
+    }
+
+
+def _kind(device: pd.DataFrame, events: pd.DataFrame | None) -> str:
+    """``training`` where gradients are computed or weights updated, ``inference`` otherwise."""
+    if matching(device["type"], _BACKWARD).any() or matching(device["name"], _BACKWARD).any():
+        return "training"
+    if events is not None and matching(events["name"], _OPTIMIZER).any():
+        return "training"
+    return "inference"
+
+
+def _phase(kernels: pd.DataFrame | None) -> str:
+    """``prefill`` or ``decode``: by the attention kernels, else by how many rows the matrix products have."""
+    if kernels is None:
+        return "unknown"
+    if matching(kernels["type"], _DECODE).any():
+        return "decode"
+    if matching(kernels["type"], _PREFILL).any():
+        return "prefill"
+    products = kernels[kernels["type"].astype(str).str.contains("matmul", case=False)]
+    if products.empty:
+        return "unknown"
+    rows = per_text(products["input_shapes"], _activation_rows)
+    known = rows[rows > 0].astype("int64")
+    if known.empty:
+        return "unknown"
+    weights = products.loc[known.index, "duration_ns"]
+    return "decode" if weights[known <= DECODE_ROWS].sum() > weights.sum() / 2 else "prefill"
+
+
+def _activation_rows(text: str) -> int:
+    shapes = shapes_of(text)
+    return shapes[0][-2] if shapes and len(shapes[0]) >= 2 else -1
+
+
+def _graph_mode(facts: Facts) -> bool | None:
+    """Whether captured or compiled graphs run: kernels with a graph id, or few host calls that replay many kernels."""
+    kernels, events, launched = facts.get("kernels"), facts.get("host_events"), facts.get("launches")
+    if kernels is not None and len(kernels) and (kernels["model"] >= 0).mean() > GRAPH_SHARE:
+        return True
+    if events is not None and matching(events["name"], _REPLAY).any():
+        return True
+    if launched is not None and len(launched.frame):
+        return bool((launched.frame["siblings"] > 8).mean() > GRAPH_SHARE)
+    return (
+        False if kernels is not None and (kernels["model"] >= -1).all() and facts["profile"].level != "level0" else None
+    )

@@ -1,0 +1,126 @@
+"""What the host was doing, as one label at each moment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.intervals import Layer, earliest_start_wins, empty, first_of, union
+from advisor_core.facts.launches import Launches
+from advisor_core.facts.spec import Facts, Unavailable, fact
+from advisor_core.locale import message
+
+ACTIVITIES = ("gc", "compile", "dataloader", "memory", "sync", "copy", "runtime", "framework", "python")
+"""Labels, outermost cause first: where several hold at once the first one is the cause. Garbage collection stops every
+thread; compiling, allocating, synchronising and copying are named calls within the runtime; the runtime is what the
+launching thread does; the framework is what the threads that feed it do inside operators; Python is the rest of a
+step, in which no operator is running."""
+
+_CALLS = {
+    "compile": re.compile(r"aclopCompile|opCompile|aclopBuild|aclGenGraph|aclnn_?compile", re.I),
+    "memory": re.compile(
+        r"aclrtMalloc|aclrtFree|aclMallocMem|MallocPhysical|FreePhysical|aclrtMapMem|aclrtUnmapMem", re.I
+    ),
+    "sync": re.compile(r"aclrtSynchronize|aclrtStreamSynchronize|aclrtDeviceSynchronize", re.I),
+    "copy": re.compile(r"aclrtMemcpy", re.I),
+}
+_LOADER = re.compile(r"DataLoader.*__next__", re.I)
+_STEP = re.compile(r"^ProfilerStep#")
+ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$")
+"""Marks around Python code that the profiler records like operators: ``Optimizer.step#SGD.step``,
+``DistributedDataParallel.forward``, ``enumerate(DataLoader)#...``. What runs inside them between two operators is
+Python."""
+SYNC_OPERATORS = re.compile(r"aten::(item|_local_scalar_dense|nonzero|is_nonzero|_to_cpu|unique|masked_select)$")
+"""Operators that wait for the device; used where the trace has no CANN calls (Level0)."""
+
+
+@dataclass(frozen=True)
+class HostActivity:
+    """``labels``: at each moment the number of a label in `ACTIVITIES`, in device time. ``steps``: moments inside a
+    recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
+    of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
+    ``launchers``: the threads that empty the task queue."""
+
+    labels: Layer
+    steps: Layer
+    syncs: Layer
+    feeders: frozenset[int]
+    launchers: frozenset[int]
+
+
+def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
+    """Which rows of a categorical have a name in which the pattern occurs; each distinct name is tried once."""
+    hits = np.array([bool(pattern.search(str(name))) for name in names.cat.categories], dtype=bool)
+    return hits[names.cat.codes.to_numpy()] if len(hits) else np.zeros(len(names), dtype=bool)
+
+
+@fact("host_activity", needs=("host_events", "launches"))
+def host_activity(facts: Facts) -> HostActivity:
+    """What the threads that feed the device were doing at each moment, one label each."""
+    events, launched = facts["host_events"], facts["launches"]
+    launchers, feeders = _threads(events, launched)
+    if not launchers | feeders:
+        raise Unavailable(message("host.none"), message("host.none.collect"))
+    skew = launched.skew_ns
+    category = events["category"].astype(str).to_numpy()
+    thread = events["thread"].to_numpy()
+    fed, launched_by = np.isin(thread, list(feeders)), np.isin(thread, list(launchers))
+    active = fed | launched_by
+    cann = category == "cann"
+    operators = (category == "cpu_op") & fed & ~matching(events["name"], ANNOTATION)
+
+    def layer(rows: np.ndarray) -> Layer:
+        starts = events["start_ns"].to_numpy()[rows] - skew
+        return union(starts, starts + events["duration_ns"].to_numpy()[rows])
+
+    calls = {name: cann & active & matching(events["name"], pattern) for name, pattern in _CALLS.items()}
+    if not calls["sync"].any() and not cann.any():
+        calls["sync"] = operators & matching(events["name"], SYNC_OPERATORS)
+    loading = fed & matching(events["name"], _LOADER)
+    annotated = np.isin(category, ["user_annotation", "cpu_op"]) & matching(events["name"], _STEP)
+    window = annotated if annotated.any() else active
+    labels = {
+        "gc": layer(category == "gc"),
+        "compile": layer(calls["compile"]),
+        "dataloader": layer(loading),
+        "memory": layer(calls["memory"]),
+        "sync": layer(calls["sync"]),
+        "copy": layer(calls["copy"]),
+        "runtime": layer(((category == "dequeue") & launched_by) | (cann & active)),
+        "framework": layer(operators | ((category == "enqueue") & fed)),
+        "python": _span(layer(window)) if not annotated.any() else layer(annotated),
+    }
+    syncs = np.flatnonzero(calls["sync"] & fed)
+    starts = events["start_ns"].to_numpy()[syncs] - skew
+    outer = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[syncs])
+    return HostActivity(
+        first_of([labels[name] for name in ACTIVITIES]),
+        layer(annotated),
+        Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
+        feeders,
+        launchers,
+    )
+
+
+def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], frozenset[int]]:
+    """(threads that empty the task queue, threads that feed it or launch by themselves)."""
+    category = events["category"]
+    launchers = frozenset(_distinct(events.loc[category == "dequeue", "thread"]))
+    by_launch = _distinct(launched.frame.loc[launched.known(), "thread"])
+    feeders = frozenset(_distinct(events.loc[category == "enqueue", "thread"])) | (frozenset(by_launch) - launchers)
+    loops = events.loc[matching(events["name"], _LOADER) | matching(events["name"], _STEP), "thread"]
+    return launchers, feeders | (frozenset(_distinct(loops)) if feeders else frozenset())
+
+
+def _distinct(threads: pd.Series) -> Iterable[int]:
+    return (int(thread) for thread in threads.unique())
+
+
+def _span(layer: Layer) -> Layer:
+    if not len(layer):
+        return empty()
+    return Layer(layer.starts[:1], layer.ends[-1:], layer.ids[:1])

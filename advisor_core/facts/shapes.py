@@ -1,0 +1,86 @@
+"""Shapes and types of a kernel's tensors, as numbers. Every distinct text is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+Shape = tuple[int, ...]
+
+DTYPE_BYTES = {
+    "FLOAT": 4, "FLOAT16": 2, "BF16": 2, "DOUBLE": 8, "INT64": 8, "UINT64": 8, "INT32": 4, "UINT32": 4, "INT16": 2,
+    "UINT16": 2, "INT8": 1, "UINT8": 1, "BOOL": 1, "HIFLOAT8": 1, "FLOAT8_E5M2": 1, "FLOAT8_E4M3FN": 1,
+    "COMPLEX64": 8, "COMPLEX128": 16,
+}  # fmt: skip
+"""Bytes per element; types that are not listed (INT4, UNDEFINED) have no known size."""
+
+_T = TypeVar("_T")
+
+
+@lru_cache(maxsize=1 << 16)
+def shapes_of(text: str) -> tuple[Shape, ...]:
+    """Shapes of the tensors in ``"32,3,224;64"``; an empty part is a scalar. Unreadable parts are empty shapes.
+
+    >>> shapes_of("32,3;64;")
+    ((32, 3), (64,), ())
+    """
+    if not text:
+        return ()
+    return tuple(_shape(part) for part in text.split(";"))
+
+
+def _shape(part: str) -> Shape:
+    try:
+        return tuple(int(axis) for axis in part.split(",") if axis.strip())
+    except ValueError:
+        return ()
+
+
+def elements(shape: Shape) -> int:
+    """How many elements a tensor of this shape has; a scalar has one."""
+    count = 1
+    for axis in shape:
+        count *= axis
+    return count
+
+
+@lru_cache(maxsize=1 << 16)
+def tensor_bytes(shapes: str, dtypes: str) -> int:
+    """Bytes of all tensors; -1 where a type's size is not known or the two lists do not fit."""
+    sizes = [DTYPE_BYTES.get(dtype) for dtype in dtypes.split(";")] if dtypes else []
+    parts = shapes_of(shapes)
+    if len(sizes) != len(parts) or None in sizes:
+        return -1
+    return sum(elements(shape) * (size or 0) for shape, size in zip(parts, sizes, strict=True))
+
+
+def per_text(column: pd.Series, function: Callable[[str], _T]) -> pd.Series:
+    """``function`` of each text of a categorical column, called once per distinct text."""
+    values = np.empty(len(column.cat.categories) + 1, dtype=object)
+    values[:-1] = [function(str(text)) for text in column.cat.categories]
+    return pd.Series(values[column.cat.codes.to_numpy()], index=column.index)
+
+
+def moved_bytes(kernels: pd.DataFrame) -> pd.Series:
+    """Bytes each kernel reads and writes at least: its inputs and outputs once; -1 where not known."""
+    pairs = kernels.groupby(
+        ["input_shapes", "input_dtypes", "output_shapes", "output_dtypes"], observed=True, sort=False
+    ).ngroup()
+    firsts = kernels[~pairs.duplicated()]
+    sizes = {}
+    columns = zip(
+        pairs[~pairs.duplicated()],
+        firsts["input_shapes"],
+        firsts["input_dtypes"],
+        firsts["output_shapes"],
+        firsts["output_dtypes"],
+        strict=True,
+    )
+    for key, in_shapes, in_types, out_shapes, out_types in columns:
+        read, written = tensor_bytes(str(in_shapes), str(in_types)), tensor_bytes(str(out_shapes), str(out_types))
+        sizes[key] = read + written if min(read, written) >= 0 else -1
+    return pairs.map(sizes).fillna(-1).astype("int64")
