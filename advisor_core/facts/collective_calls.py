@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.spec import Facts, NotApplicable, fact
+from advisor_core.loaders.profile import Profile
 from advisor_core.locale import message
 
 _LEAVES = {
@@ -18,7 +19,7 @@ _LEAVES = {
 @fact(
     "collective_calls",
     needs=("work", "bookings"),
-    wants=("launches", "collectives", "collective_bandwidth", "communication_tasks", "collective_state"),
+    wants=("launches", "collectives", "collective_bandwidth", "communication_tasks", "collective_state", "profile"),
     shared=True,
 )
 def collective_calls(facts: Facts) -> pd.DataFrame:
@@ -29,7 +30,9 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     ``index`` (n-th call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
     ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
     up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
-    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``.
+    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
+    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
+    name; -1 unknown).
     """
     device, booked = facts["work"], facts["bookings"].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
@@ -55,7 +58,34 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     launched = facts.get("launches")
     lowest = np.iinfo(np.int64).min
     calls["launch_ns"] = launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest
-    return _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+    state = facts.get("collective_state")
+    calls["moving_ns"] = -1
+    if state is not None:
+        starts, ends = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+        moving = state.moving.measure(ends) - state.moving.measure(starts)
+        traced = state.covered.measure(ends) > state.covered.measure(starts)
+        calls["moving_ns"] = np.where(traced, moving, -1)
+    calls = _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+    calls["members"] = _members(calls, facts.get("profile"), facts.get("communication_tasks"))
+    return calls
+
+
+def _members(calls: pd.DataFrame, profile: Profile | None, tasks: pd.DataFrame | None) -> np.ndarray:
+    """Size of each call's group. Groups are known by their hash or the last three digits of it; the planes of a
+    group's tasks name local ranks from 0 on."""
+    recorded = {key: len(ranks) for key, ranks in (profile.groups if profile is not None else {}).items()}
+    seen: dict[str, int] = {}
+    if tasks is not None and len(tasks):
+        largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
+        whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
+        digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
+        seen = {key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]}
+    sizes = {}
+    for group in calls["group"].unique():
+        known = [size for key, size in recorded.items() if group and key.endswith(group)]
+        planes = [size for key, size in seen.items() if isinstance(key, str) and str(group).endswith(key)]
+        sizes[group] = known[0] if len(known) == 1 else planes[0] if len(planes) == 1 else -1
+    return calls["group"].map(sizes).to_numpy().astype(np.int64)
 
 
 def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:

@@ -24,7 +24,7 @@ _MARK = re.compile(r"notify[_ ]?record|write[_ ]?value|event", re.I)
 class CollectiveState:
     """``moving``: some plane moves or reduces data. ``waiting``: some plane waits; ids are row numbers of
     ``communication_tasks``. Where several planes wait for different ranks at once, the wait that ends last is the one
-    that holds the collective up. ``covered``: times for which the trace has tasks of planes at all."""
+    that holds the collective up (of two that end together, that for the lower rank). ``covered``: times for which the trace has tasks of planes at all."""
 
     moving: Layer
     waiting: Layer
@@ -46,9 +46,9 @@ def collective_state(facts: Facts) -> CollectiveState:
     waits = planes & _named(tasks["name"], _WAIT)
     moves = planes & ~waits & ~_named(tasks["name"], _MARK)
     rows = np.flatnonzero(waits & (ends > starts))
-    pieces = latest_end_wins(starts[rows], ends[rows])
-    whole = ~planes
     peers, known = _global_peers(tasks, profile.groups, profile.rank)
+    pieces = latest_end_wins(starts[rows], ends[rows], peers[rows])
+    whole = ~planes
     return CollectiveState(
         union(starts[moves], ends[moves]),
         Layer(pieces.starts, pieces.ends, rows[pieces.ids].astype(np.int64)),

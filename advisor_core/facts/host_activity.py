@@ -20,7 +20,7 @@ thread; compiling, allocating, synchronising and copying are named calls within 
 launching thread does; the framework is what the threads that feed it do inside operators; Python is the rest of a
 step, in which no operator is running."""
 
-_CALLS = {
+CALLS = {
     "compile": re.compile(r"aclopCompile|opCompile|aclopBuild|aclGenGraph|aclnn_?compile", re.I),
     "memory": re.compile(
         r"aclrtMalloc|aclrtFree|aclMallocMem|MallocPhysical|FreePhysical|aclrtMapMem|aclrtUnmapMem", re.I
@@ -28,7 +28,8 @@ _CALLS = {
     "sync": re.compile(r"aclrtSynchronize|aclrtStreamSynchronize|aclrtDeviceSynchronize", re.I),
     "copy": re.compile(r"aclrtMemcpy", re.I),
 }
-_LOADER = re.compile(r"DataLoader.*__next__", re.I)
+"""CANN calls that a label stands for."""
+LOADER = re.compile(r"DataLoader.*__next__", re.I)
 _STEP = re.compile(r"^ProfilerStep#")
 ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$")
 """Marks around Python code that the profiler records like operators: ``Optimizer.step#SGD.step``,
@@ -77,10 +78,10 @@ def host_activity(facts: Facts) -> HostActivity:
         starts = events["start_ns"].to_numpy()[rows] - skew
         return union(starts, starts + events["duration_ns"].to_numpy()[rows])
 
-    calls = {name: cann & active & matching(events["name"], pattern) for name, pattern in _CALLS.items()}
+    calls = {name: cann & active & matching(events["name"], pattern) for name, pattern in CALLS.items()}
     if not calls["sync"].any() and not cann.any():
         calls["sync"] = operators & matching(events["name"], SYNC_OPERATORS)
-    loading = fed & matching(events["name"], _LOADER)
+    loading = fed & matching(events["name"], LOADER)
     annotated = np.isin(category, ["user_annotation", "cpu_op"]) & matching(events["name"], _STEP)
     window = annotated if annotated.any() else active
     labels = {
@@ -112,7 +113,7 @@ def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], 
     launchers = frozenset(_distinct(events.loc[category == "dequeue", "thread"]))
     by_launch = _distinct(launched.frame.loc[launched.known(), "thread"])
     feeders = frozenset(_distinct(events.loc[category == "enqueue", "thread"])) | (frozenset(by_launch) - launchers)
-    loops = events.loc[matching(events["name"], _LOADER) | matching(events["name"], _STEP), "thread"]
+    loops = events.loc[matching(events["name"], LOADER) | matching(events["name"], _STEP), "thread"]
     return launchers, feeders | (frozenset(_distinct(loops)) if feeders else frozenset())
 
 

@@ -90,9 +90,10 @@ def earliest_start_wins(starts: Ints, ends: Ints) -> Layer:
     return _kept(np.maximum(starts, reach), ends, order.astype(np.int64))
 
 
-def latest_end_wins(starts: Ints, ends: Ints) -> Layer:
-    """Disjoint pieces: where intervals overlap, the one that ends last takes the time. Ids are row numbers."""
-    order = np.lexsort((starts, ends))[::-1]
+def latest_end_wins(starts: Ints, ends: Ints, ties: Ints) -> Layer:
+    """Disjoint pieces: where intervals overlap, the one that ends last takes the time; of those that end together,
+    the one with the smallest of ``ties``. Ids are row numbers."""
+    order = np.lexsort((ties, -ends))
     starts, ends = starts[order], ends[order]
     reach = np.concatenate([[np.iinfo(np.int64).max], np.minimum.accumulate(starts)[:-1]]) if len(ends) else ends
     pieces = _kept(starts, np.minimum(ends, reach), order.astype(np.int64))

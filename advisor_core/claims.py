@@ -1,0 +1,123 @@
+"""Claims: findings take their time out of the ledger, so that no nanosecond is promised twice.
+
+Causes claim before the symptoms they explain, larger ones before smaller ones. What is left of a symptom is what no
+cause explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from advisor_core.models.finding import SEVERITIES, Claim, Finding
+from advisor_core.models.run import LedgerStep
+
+Balance = dict[str, int]
+"""Ledger path to ns per step that is not yet claimed."""
+
+
+def mean_ledger(steps: Sequence[LedgerStep]) -> dict[int, Balance]:
+    """Rank to path to ns, mean over the steps of the rank (rounded down)."""
+    totals: dict[int, Balance] = {}
+    counts: dict[int, int] = {}
+    for step in steps:
+        counts[step.rank] = counts.get(step.rank, 0) + 1
+        balance = totals.setdefault(step.rank, {})
+        for entry in step.entries:
+            balance[entry.path] = balance.get(entry.path, 0) + entry.ns
+    return {rank: {path: ns // counts[rank] for path, ns in balance.items()} for rank, balance in totals.items()}
+
+
+def claim_all(
+    findings: Sequence[Finding],
+    claims: Sequence[Sequence[str]],
+    explains: Mapping[str, Sequence[str]],
+    ledger: Sequence[LedgerStep],
+) -> list[Finding]:
+    """The findings with their impact set to what they could claim; ``claims``: the ledger paths of each.
+    ``explains``: rule id to the ids of its symptoms."""
+    balances = mean_ledger(ledger)
+    walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
+    depth = _depths(explains)
+    order = sorted(
+        range(len(findings)),
+        key=lambda n: (
+            depth.get(findings[n].rule, 0),
+            -findings[n].impact.gross_ns_per_step,
+            findings[n].rule,
+            findings[n].fingerprint,
+        ),
+    )
+    done: dict[int, Finding] = {}
+    for number in order:
+        finding = findings[number]
+        rank = finding.rank if finding.rank is not None else min(balances, default=0)
+        taken = _take(balances.get(rank, {}), claims[number], finding.impact.gross_ns_per_step)
+        total = sum(claim.ns for claim in taken)
+        share = total / walls[rank] if walls.get(rank) else 0.0
+        impact = finding.impact.model_copy(
+            update={"ns_per_step": total, "share_of_step": round(share, 6), "claims": taken}
+        )
+        done[number] = finding.model_copy(update={"impact": impact})
+    return [done[number] for number in range(len(findings))]
+
+
+def _depths(explains: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """How far a rule is from a cause: 0 for causes, more for what they explain."""
+    depths: dict[str, int] = {}
+
+    def push(rule: str, depth: int) -> None:
+        if depth > depths.get(rule, 0) and depth < 20:
+            depths[rule] = depth
+            for symptom in explains.get(rule, ()):
+                push(symptom, depth + 1)
+
+    for rule, symptoms in explains.items():
+        for symptom in symptoms:
+            push(symptom, depths.get(rule, 0) + 1)
+    return depths
+
+
+def _take(balance: Balance, paths: Sequence[str], wanted: int) -> list[Claim]:
+    """Take up to ``wanted`` ns from the leaves at or below ``paths``, largest first."""
+    leaves = [leaf for leaf in balance if any(leaf == path or leaf.startswith(f"{path}/") for path in paths)]
+    taken = []
+    for leaf in sorted(leaves, key=lambda leaf: (-balance[leaf], leaf)):
+        amount = min(wanted, balance[leaf])
+        if amount > 0:
+            taken.append(Claim(path=leaf, ns=amount))
+            balance[leaf] -= amount
+            wanted -= amount
+    return taken
+
+
+def rank_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Most time at stake first; then severity, rule and subject, so that the order never depends on the machine."""
+    return sorted(
+        findings,
+        key=lambda finding: (
+            -finding.impact.ns_per_step,
+            SEVERITIES.index(finding.severity),
+            finding.rule,
+            finding.fingerprint,
+        ),
+    )
+
+
+def link(findings: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """The findings with causes and symptoms linked, where they share a rank; causes largest first."""
+    caused: dict[str, list[str]] = {finding.fingerprint: [] for finding in findings}
+    causes: dict[str, list[Finding]] = {finding.fingerprint: [] for finding in findings}
+    for cause in findings:
+        for symptom in findings:
+            if symptom.rule in explains.get(cause.rule, ()) and set(cause.ranks) & set(symptom.ranks):
+                caused[cause.fingerprint].append(symptom.fingerprint)
+                causes[symptom.fingerprint].append(cause)
+    return [
+        finding.model_copy(
+            update={
+                "explains": caused[finding.fingerprint],
+                "explained_by": [cause.fingerprint for cause in rank_findings(causes[finding.fingerprint])],
+            }
+        )
+        for finding in findings
+    ]
