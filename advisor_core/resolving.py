@@ -48,9 +48,7 @@ def _resolve(reference: Reference, tables: Mapping[str, Table], rank: int | None
         )
     assert isinstance(reference, Stack)
     frames: list[dict[str, Scalar]] = [{"frame": frame[:_TEXT_LIMIT]} for frame in reference.frames[:SHOWN_ROWS]]
-    return Evidence(
-        kind="stack", title=reference.title, rank=rank, rows=frames, total_rows=len(reference.frames)
-    )
+    return Evidence(kind="stack", title=reference.title, rank=rank, rows=frames, total_rows=len(reference.frames))
 
 
 def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:

@@ -113,7 +113,7 @@ def format_quantity(value: Scalar, unit: str, lang: str = "en") -> str:
     if base not in _READABLE:
         return _labelled(_plain_number(value), unit)
     amount = float(value) * float(factor)
-    return _labelled(*_readable(amount, base))
+    return _labelled(*_readable(amount, base)) if math.isfinite(amount) else _labelled(_plain_number(value), unit)
 
 
 def format_in(value: Scalar, unit: str, target: str, lang: str = "en") -> str:

@@ -33,16 +33,13 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
     ]
     gaps = booked.gaps[booked.gaps["step"] == number]
     largest = gaps.assign(ns=gaps["end_ns"] - gaps["start_ns"]).nlargest(MARKED_GAPS, "ns").sort_values("start_ns")
-    marks = [
-        {
-            "start": int(gap.start_ns) - start,
-            "end": int(gap.end_ns) - start,
-            "path": str(gap.path),
-            "label": message("view.gap", kernel=device["name"].iloc[int(gap.next)]).model_dump(),
-        }
-        for gap in largest.itertuples()
-        if gap.next >= 0
-    ]
+    marks = []
+    for begin, finish, path, following in zip(
+        largest["start_ns"].tolist(), largest["end_ns"].tolist(), largest["path"], largest["next"].tolist(), strict=True
+    ):
+        if following >= 0:
+            label = message("view.gap", kernel=device["name"].iloc[following]).model_dump()
+            marks.append({"start": begin - start, "end": finish - start, "path": str(path), "label": label})
     step = int(steps["step"][number])
     return View(
         id=f"strip-rank{rank}-step{step}",

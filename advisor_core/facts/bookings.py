@@ -118,7 +118,8 @@ def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | No
             "sync": NOTHING,
         }
     )
-    return frame[busy != NOTHING]
+    taken: pd.DataFrame = frame[busy != NOTHING]
+    return taken
 
 
 def _wait_paths(state: CollectiveState, waits: Ints, device: pd.DataFrame, collective: Ints) -> np.ndarray:

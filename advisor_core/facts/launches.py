@@ -19,6 +19,9 @@ MISMATCH_NS = 1_000_000
 real exports is 78 us."""
 
 
+CALL_NS = 30_000
+"""A launching call that takes no longer than this is one event; see `advisor_core.facts.bookings.LATENCY_NS`."""
+
 ROUNDING_NS = 2
 """kernel_details.csv and trace_view.json write the start of a collective up to 1 ns apart (real AlexNet export)."""
 
@@ -27,7 +30,9 @@ ROUNDING_NS = 2
 class Launches:
     """``frame`` has one row per row of the fact ``work``:
 
-    ``launch_ns``: when the host launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown;
+    ``launch_ns``: when the host had launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown. The
+    arrow starts with the launching call, which takes 5 to 20 us; where the call took longer than `CALL_NS` (a
+    collective that the host unfolds takes 840 us in a real export) the launch counts from `CALL_NS` before its end;
     ``thread``: of the launch; ``lead_ns``: start less launch, -1 if unknown; ``cann_row``, ``dequeue_row``,
     ``enqueue_row``, ``op_row``: rows of ``host_events``, -1 if unknown; ``siblings``: tasks of the same launch.
 
@@ -81,10 +86,22 @@ def launches(facts: Facts) -> Launches:
     )
     if "host_events" in facts:
         _trace_back(frame, rows, facts["host_events"])
+    if "host_events" in facts:
+        _wait_for_long_calls(frame, device, facts["host_events"])
     frame.loc[rows, "launch_ns"] -= skew
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)
+
+
+def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Move the launch to the end of a long launching call, but not past the start of the task."""
+    rows = np.flatnonzero(frame["cann_row"].to_numpy() >= 0)
+    calls = events.iloc[frame["cann_row"].to_numpy()[rows]]
+    ends = calls["start_ns"].to_numpy() + calls["duration_ns"].to_numpy()
+    launch = frame["launch_ns"].to_numpy()[rows]
+    starts = device["start_ns"].to_numpy()[rows]
+    frame.loc[frame.index[rows], "launch_ns"] = np.maximum(launch, np.minimum(ends - CALL_NS, starts))
 
 
 def _nearest(asks: pd.DataFrame, arrows: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     first to last device task, the exporter's Stage + Bubble. Tasks that carry no step although others do (warm-up)
     open no window. With ``--step`` only that step's window is kept.
     """
-    device = facts["work"]
+    device: pd.DataFrame = facts["work"]
     stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
     if stepped.empty:
         raise Unavailable(message("work.none"), message("work.none.collect"))
@@ -31,7 +31,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     wanted = facts["profile"].selected_step
     if wanted is None:
         return windows
-    chosen = windows[windows["step"] == wanted].reset_index(drop=True)
+    chosen: pd.DataFrame = windows[windows["step"] == wanted].reset_index(drop=True)
     if chosen.empty:
         recorded = ", ".join(str(step) for step in windows["step"])
         raise Unavailable(message("steps.absent", step=wanted, recorded=recorded))

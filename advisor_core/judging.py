@@ -1,0 +1,199 @@
+"""Measures and judges: runs the advisors that rules name, and turns what the rules find into findings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.advisor import Advisor, Observations, Scope
+from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
+from advisor_core.host import Host
+from advisor_core.loaders.profile import Profile
+from advisor_core.locale import message
+from advisor_core.models.base import Scalar, Text
+from advisor_core.models.finding import Finding, Impact
+from advisor_core.models.run import State
+from advisor_core.resolving import resolve, scalar
+from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.judge import Context, Judged, Verdict, judge
+from advisor_core.rules.ruleset import RuleBook
+
+
+class FactSource(Protocol):
+    """Gives an advisor what it declared. Raises `Unavailable` or `NotApplicable`."""
+
+    def view(self, needs: tuple[str, ...], wants: tuple[str, ...]) -> Facts: ...
+
+
+@dataclass(frozen=True)
+class RuleState:
+    """How one rule ended for one rank, or for the job."""
+
+    state: State
+    reason: Text | None = None
+    collect: Text | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A finding before the job is settled: with the ledger paths that it claims, and the caveat that it puts on
+    others."""
+
+    finding: Finding
+    claims: tuple[str, ...]
+    caveat: Text | None
+
+
+@dataclass
+class RuleRun:
+    """The states of the rules that were run, and what they found."""
+
+    states: dict[str, RuleState] = field(default_factory=dict)
+    drafts: list[Draft] = field(default_factory=list)
+
+    def fired(self) -> dict[str, bool | None]:
+        """Rule id to whether it found something; ``None`` where it could not tell."""
+        known: dict[State, bool | None] = {"fail": True, "pass": False, "not_applicable": False}
+        return {rule: known.get(state.state) for rule, state in self.states.items()}
+
+
+def run_rules(
+    host: Host,
+    book: RuleBook,
+    scope: Scope,
+    facts: FactSource,
+    profile: Profile | None,
+    context: Mapping[str, Scalar],
+    env: Mapping[str, str] | None = None,
+) -> RuleRun:
+    """Judge every rule of the book whose advisor has this scope. One advisor or rule that raises becomes the state
+    ``error`` of that rule; the others run."""
+    result = RuleRun()
+    measured: dict[tuple[str, str], Observations | RuleState] = {}
+    variables = profile.variables if profile is not None else (env or {})
+    for compiled in book:
+        advisor = host.advisors[compiled.rule.advisor]
+        if advisor.scope is not scope:
+            continue
+        params = compiled.measure_params
+        key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
+        if key not in measured:
+            measured[key] = _measure(host, advisor, facts, params)
+        observed = measured[key]
+        if isinstance(observed, RuleState):
+            result.states[compiled.rule.id] = observed
+            continue
+        judgement = Context(env=variables, profile=context, fired=result.fired())
+        try:
+            verdict = judge(compiled, observed.frame, judgement)
+            drafts = [
+                Draft(
+                    _finding(compiled, judged, observed, profile),
+                    claimed_paths(compiled, judged.observation),
+                    judged.caveat,
+                )
+                for judged in verdict.rows
+            ]
+        except Exception as error:
+            result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
+            continue
+        result.states[compiled.rule.id] = RuleState(verdict.state, _reason(verdict))
+        result.drafts += drafts
+    return result
+
+
+def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
+    try:
+        observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
+        return Observations(_checked(observed.frame, advisor), observed.evidence)
+    except NotApplicable as state:
+        return RuleState("not_applicable", state.reason)
+    except Unavailable as state:
+        return RuleState("cannot_answer", state.reason, state.collect)
+    except Exception as error:
+        return _raised(host, advisor, advisor.name, error)
+
+
+def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
+    plugin = host.advisors.owner(advisor.name)
+    detail = f"{type(error).__name__}: {error}"
+    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=detail))
+
+
+def _checked(frame: pd.DataFrame, advisor: Advisor) -> pd.DataFrame:
+    """The declared columns only; a missing one is the plugin's mistake."""
+    missing = [name for name in advisor.declared() if name not in frame]
+    if missing:
+        raise TypeError(f"{advisor.name} does not give its declared columns {', '.join(missing)}")
+    return frame[list(advisor.declared())].reset_index(drop=True)
+
+
+def _reason(verdict: Verdict) -> Text | None:
+    if verdict.dropped_rows:
+        together = f"{verdict.dropped_ns / 1e6:.3f}"
+        return message("engine.more_rows", count=verdict.dropped_rows, together=together)
+    return verdict.reason
+
+
+def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Finding:
+    rule, advisor = compiled.rule, compiled.advisor
+    tables = profile.tables if profile is not None else {}
+    rank = profile.rank if profile is not None else _rank_of(judged.observation)
+    subject = {column.name: judged.observation[column.name] for column in advisor.about}
+    impact = Impact(
+        ns_per_step=0, gross_ns_per_step=max(0, judged.impact_ns), share_of_step=0.0, basis=rule.impact.basis
+    )
+    return Finding(
+        rule=rule.id,
+        name=rule.name,
+        fingerprint=fingerprint(rule.id, subject),
+        title=judged.title,
+        why=judged.why,
+        verify=judged.verify,
+        not_a_problem_if=judged.not_a_problem_if,
+        severity=judged.severity,
+        confidence=judged.confidence,
+        rank=rank,
+        ranks=[rank] if rank is not None else [],
+        step=_step_of(judged.observation),
+        subject=subject,
+        impact=impact,
+        observation=judged.observation,
+        units={name: column.unit for name, column in advisor.declared().items() if column.unit},
+        condition=compiled.when.source,
+        evidence=resolve(observed.evidence(judged.row), tables, rank),
+        advice=list(judged.advice),
+        references=list(rule.references),
+    )
+
+
+def fingerprint(rule: str, subject: Mapping[str, Scalar]) -> str:
+    """Twelve hex digits that name a finding across runs: the rule and what it is about, never what was measured."""
+    about = json.dumps({name: scalar(value) for name, value in subject.items()}, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(f"{rule}\0{about}".encode()).hexdigest()[:12]
+
+
+def claimed_paths(compiled: CompiledRule, observation: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """The ledger paths of a finding; ``{{ column }}`` in a path is the value of a text column."""
+    paths = []
+    for path in compiled.rule.claims:
+        for name, value in observation.items():
+            path = path.replace("{{ " + name + " }}", str(value))
+        paths.append(path)
+    return tuple(paths)
+
+
+def _rank_of(observation: Mapping[str, Scalar]) -> int | None:
+    value = observation.get("rank")
+    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+
+
+def _step_of(observation: Mapping[str, Scalar]) -> int | None:
+    value = observation.get("step")
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,208 @@
+"""One rank from disk to findings: everything that needs the rank's tables, so that it can run in a process of its own.
+
+What leaves (`RankOutcome`) is small: findings with their evidence resolved, rule states, the ledger, views and the
+shared facts that job advisors need.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from advisor_core.advisor import Scope
+from advisor_core.derivation import Derivations
+from advisor_core.facts.spec import NotApplicable, Unavailable
+from advisor_core.facts.store import FactStore
+from advisor_core.host import Host, load_host
+from advisor_core.judging import RuleRun, run_rules
+from advisor_core.loaders.profile import Profile, RankInput
+from advisor_core.locale import message
+from advisor_core.models.base import Scalar
+from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StepInfo, View
+from advisor_core.resolving import scalar
+from advisor_core.rules.ruleset import RuleBook, load_rules
+from advisor_core.views import operator_bars, step_strip
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the user asked for. Hashable and picklable, so that a process reads the rules once."""
+
+    rulesets: tuple[Path, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    overrides: tuple[tuple[str, Scalar], ...] = ()
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class RankOutcome:
+    """What one rank gives to the job. ``shared``: fact name to its value, or to why it is not there."""
+
+    rank: int
+    source: Input
+    chip: Mapping[str, Scalar]
+    variables: Mapping[str, str]
+    profiler: Mapping[str, Scalar]
+    context: Mapping[str, Scalar]
+    world_size: int | None
+    parallel: Mapping[str, int]
+    steps: list[StepInfo]
+    ledger: list[LedgerStep]
+    rules: RuleRun
+    shared: Mapping[str, Any]
+    views: list[View]
+    diagnostics: list[Diagnostic]
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+
+@functools.cache
+def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
+    """The host and the selected rules, once per process. Raises `RuleFileError`."""
+    host = load_host()
+    return host, rule_book(host, options)
+
+
+def rule_book(host: Host, options: RunOptions) -> RuleBook:
+    """The rules of the host's rule sets and the user's, in order of judging. Raises `RuleFileError`."""
+    sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
+    book = load_rules(sources, host.advisors, dict(options.overrides))
+    if options.select:
+        book = book.select(options.select)
+    return book.ignore(options.ignore) if options.ignore else book
+
+
+def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
+    """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
+    host, book = prepared(options)
+    began = time.perf_counter()
+    profile = dataclasses.replace(host.loaders[source.loader].load(source), selected_step=options.step)
+    loaded = time.perf_counter()
+    store = fact_store(host, profile)
+    context = _context(store)
+    rules = run_rules(host, book, Scope.RANK, store, profile, context)
+    shared = {name: _shared(store, name) for name in _shared_names(host)}
+    steps, ledger = _ledger(store, profile)
+    views = _views(store, profile.rank)
+    judged = time.perf_counter()
+    return RankOutcome(
+        rank=profile.rank,
+        source=_input(profile),
+        chip=_chip(store),
+        variables=dict(profile.variables),
+        profiler=dict(profile.profiler),
+        context=context,
+        world_size=profile.world_size,
+        parallel=dict(profile.parallel),
+        steps=steps,
+        ledger=ledger,
+        rules=rules,
+        shared=shared,
+        views=views,
+        diagnostics=[*profile.diagnostics, *store.diagnostics],
+        timings={"load_s": round(loaded - began, 3), "analyse_s": round(judged - loaded, 3)},
+    )
+
+
+def fact_store(host: Host, profile: Profile) -> FactStore:
+    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them."""
+    base: dict[str, Any] = {name: table.frame for name, table in profile.tables.items()}
+    return FactStore(host.facts, base | {"profile": profile}, profile.missing)
+
+
+def _shared_names(host: Host) -> list[str]:
+    needed = {name for advisor in host.advisors.values() if advisor.scope is Scope.JOB for name in advisor.needs}
+    needed |= {name for advisor in host.advisors.values() if advisor.scope is Scope.JOB for name in advisor.wants}
+    return sorted(name for name in needed if name in host.facts and host.facts[name].shared)
+
+
+def _shared(store: FactStore, name: str) -> Any:
+    try:
+        return store.get(name)
+    except (Unavailable, NotApplicable) as reason:
+        return reason
+    except Exception as error:
+        return Unavailable(message("engine.raised", what=name, error=f"{type(error).__name__}: {error}"))
+
+
+def _context(store: FactStore) -> dict[str, Scalar]:
+    found = _shared(store, "context")
+    return {} if isinstance(found, Unavailable | NotApplicable) else dict(found)
+
+
+def _chip(store: FactStore) -> dict[str, Scalar]:
+    found = _shared(store, "chip")
+    if isinstance(found, Unavailable | NotApplicable):
+        return {}
+    return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
+
+
+def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[LedgerStep]]:
+    rank = profile.rank
+    ledger, steps = _shared(store, "ledger"), _shared(store, "steps")
+    for found in (steps, ledger):
+        if isinstance(found, Unavailable | NotApplicable):
+            source = f"rank {rank}"
+            store.diagnostics.append(Diagnostic(severity="error", source=source, message=found.reason))
+            return [], []
+    walls = (steps["end_ns"] - steps["start_ns"]).to_numpy()
+    slowest = int(walls.argmax())
+    told = _derivations(store, profile).of_step(slowest, int(walls[slowest]))
+    infos, booked = [], []
+    for number, window in enumerate(steps.itertuples()):
+        step = int(window.step) if window.step >= 0 else None
+        entries = [
+            LedgerEntry(
+                path=row.path,
+                ns=int(row.ns),
+                detail={"overlapped_communication_ns": int(row.overlapped_ns)} if row.overlapped_ns else {},
+                pieces=told.get(row.path, []) if number == slowest else [],
+            )
+            for row in ledger[ledger["step"] == number].itertuples()
+        ]
+        infos.append(StepInfo(rank=rank, step=step, start_ns=int(window.start_ns), end_ns=int(window.end_ns)))
+        wall = int(window.end_ns - window.start_ns)
+        booked.append(LedgerStep(rank=rank, step=step, wall_ns=wall, entries=entries))
+    return infos, booked
+
+
+def _derivations(store: FactStore, profile: Profile) -> Derivations:
+    launched, host = _shared(store, "launches"), _shared(store, "host_activity")
+    return Derivations(
+        store.get("bookings"),
+        store.get("work"),
+        profile.tables,
+        None if isinstance(launched, Unavailable | NotApplicable) else launched,
+        None if isinstance(host, Unavailable | NotApplicable) else host,
+    )
+
+
+def _views(store: FactStore, rank: int) -> list[View]:
+    """The slowest step as a strip, and the operators; nothing where the device recorded nothing."""
+    steps, booked, device = (_shared(store, name) for name in ("steps", "bookings", "work"))
+    if any(isinstance(found, Unavailable | NotApplicable) for found in (steps, booked, device)):
+        return []
+    slowest = int((steps["end_ns"] - steps["start_ns"]).to_numpy().argmax())
+    return [step_strip(rank, slowest, steps, booked, device), operator_bars(rank, device, steps)]
+
+
+def _input(profile: Profile) -> Input:
+    digest = hashlib.sha256()
+    for file in sorted(profile.files, key=lambda file: file.name):
+        digest.update(f"{file.name}\0{file.sha256}\n".encode())
+    return Input(
+        path=profile.path,
+        kind=profile.kind,
+        rank=profile.rank,
+        level=profile.level,
+        framework=profile.framework,
+        versions=dict(profile.versions),
+        sha256=digest.hexdigest(),
+        files=sorted(profile.files, key=lambda file: file.name),
+    )

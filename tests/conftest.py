@@ -1,0 +1,26 @@
+"""What all tests share: where real profiles are, if they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def real_profiles() -> Path | None:
+    """The folder of real profiles: $NPU_ADVISOR_PROFILES, or ``shared/profiles`` beside the checkout."""
+    named = os.environ.get("NPU_ADVISOR_PROFILES")
+    folder = Path(named) if named else ROOT.parent / "shared" / "profiles"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def profiles() -> Path:
+    """Real profiles; the test is skipped, and says so, where there are none."""
+    folder = real_profiles()
+    if folder is None:
+        pytest.skip("no real profiles: set NPU_ADVISOR_PROFILES to the folder that holds ascend/ and kineto/")
+    return folder
