@@ -120,9 +120,12 @@ def format_in(value: Scalar, unit: str, target: str, lang: str = "en") -> str:
     """The value in exactly the unit ``target``. Raises `UnitError` where that has no meaning."""
     if not _is_number(value):
         return _format_other(value, lang)
-    amount = convert(value, unit, target)
-    if base_of(target)[0] == "ratio":
-        return f"{_fixed(convert(value, unit, 'percent'), 1)} %"
+    is_ratio = base_of(target)[0] == "ratio"
+    amount = convert(value, unit, "percent" if is_ratio else target)
+    if not math.isfinite(amount):
+        return word("unknown", lang)
+    if is_ratio:
+        return f"{_fixed(amount, 1)} %"
     if target in {"count", "bytes", "B"}:
         return _labelled(_fixed(amount, 0), target)
     return _labelled(_significant(amount), target)

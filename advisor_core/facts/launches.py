@@ -87,20 +87,20 @@ def launches(facts: Facts) -> Launches:
     if "host_events" in facts:
         _trace_back(frame, rows, facts["host_events"])
     if "host_events" in facts:
-        _wait_for_long_calls(frame, device, facts["host_events"])
+        _wait_for_long_calls(frame, device, facts["host_events"], skew)
     frame.loc[rows, "launch_ns"] -= skew
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)
 
 
-def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame) -> None:
+def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:
     """Move the launch to the end of a long launching call, but not past the start of the task."""
     rows = np.flatnonzero(frame["cann_row"].to_numpy() >= 0)
     calls = events.iloc[frame["cann_row"].to_numpy()[rows]]
     ends = calls["start_ns"].to_numpy() + calls["duration_ns"].to_numpy()
     launch = frame["launch_ns"].to_numpy()[rows]
-    starts = device["start_ns"].to_numpy()[rows]
+    starts = device["start_ns"].to_numpy()[rows] + skew
     frame.loc[frame.index[rows], "launch_ns"] = np.maximum(launch, np.minimum(ends - CALL_NS, starts))
 
 

@@ -39,7 +39,8 @@ class Profile:
     ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
-    maps the hash of a communication group, as the tables name it, to its global ranks.
+    maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
+    step the user wants to see.
     """
 
     rank: int
@@ -58,6 +59,7 @@ class Profile:
     world_size: int | None = None
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    selected_step: int | None = None
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -12,32 +11,40 @@ from advisor_core.models.finding import AdviceKind, Basis, Confidence, Reference
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,5}\d{3}$")]
 RuleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Alias = Annotated[str, StringConstraints(pattern=r"^([A-Z]{2,5}\d{3}|[a-z0-9]+(-[a-z0-9]+)*)$")]
+ParamName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+UnitName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z%µ]?[A-Za-z0-9/%_-]*$", max_length=16)]
+_STEP = r"([^/\s{}]+|\{\{ [A-Za-z_][A-Za-z0-9_]* \}\})"
+LedgerPath = Annotated[str, StringConstraints(pattern=rf"^{_STEP}(/{_STEP})*$", max_length=200)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
-
-RULE_ID = re.compile(r"^[A-Z]{2,5}\d{3}$")
+Condition = bool | Expression
+ParamValue = bool | int | float | str
 
 
 class Param(Model):
-    """A threshold with its unit and its origin. ``value`` is a number, a boolean or a word."""
+    """A threshold with its unit and its origin. ``value`` is a number, a boolean or a word.
 
-    value: bool | int | float | str
-    unit: str
+    Conditions and advisors see numbers in the base unit (ns, B, ratio, B/s), whatever unit they are written in.
+    """
+
+    value: ParamValue
+    unit: UnitName = Field(description="ns, us, ms, s, B, KiB, MiB, MB, GB, ratio, %, count, ...; '' for words")
     why: str = Field(min_length=10, description="where the value comes from")
-    range: tuple[float, float] | None = Field(None, description="what --set may choose")
+    range: tuple[float, float] | None = Field(None, description="what --set may choose, in the same unit")
 
 
 class SeveritySpec(Model):
-    """The first that holds, from ``high`` down. A condition, or ``true``."""
+    """The first that holds, from ``high`` down; ``low`` if none does. A condition, or ``true``."""
 
-    high: Expression | bool = False
-    medium: Expression | bool = False
-    low: Expression | bool = True
+    high: Condition = False
+    medium: Condition = False
+    low: Condition = True
 
 
 class ImpactSpec(Model):
-    """``value``: expression giving ns per step."""
+    """``value``: expression giving ns per step; 0 for rules that are not about time."""
 
-    value: Expression
+    value: int | Expression
     basis: Basis
 
 
@@ -47,17 +54,18 @@ class AdviceSpec(Model):
 
     kind: AdviceKind
     text: Text
-    set: dict[str, str] = Field(default_factory=dict)
+    set: dict[str, str] = Field(default_factory=dict, description="names of settings to values")
     risk: Text | None = None
     when: Expression | None = None
     unless: Expression | None = None
-    unless_text: Text | None = None
+    unless_text: Text | None = Field(None, description="the condition of `unless` in words; needed with `unless`")
 
 
 class RuleText(Model):
     """The prose of a rule, Markdown with ``{{ name }}`` and ``{{ name | unit }}`` placeholders.
 
-    ``title`` names the problem, ``good`` the same matter when it is in order (shown for ``pass``)."""
+    ``title`` names the problem, ``good`` the same matter when it is in order (shown for ``pass``, so it has no row to
+    quote: only ``params`` and ``profile``)."""
 
     title: Text
     good: Text
@@ -71,16 +79,18 @@ class Rule(Model):
 
     id: RuleId
     name: RuleName
-    aliases: list[str] = Field(default_factory=list, description="former ids and names; they keep working")
+    aliases: list[Alias] = Field(default_factory=list, description="former ids and names; they keep working")
     status: Literal["stable", "preview", "deprecated"] = "stable"
     advisor: str = Field(description="the advisor whose rows are judged")
-    params: dict[str, Param] = Field(default_factory=dict)
+    params: dict[ParamName, Param] = Field(default_factory=dict)
     applies: Expression | None = Field(None, description="rows for which this is false are not judged")
-    when: Expression
+    when: Condition
     severity: SeveritySpec
     confidence: Confidence = "high"
     impact: ImpactSpec
-    claims: list[str] = Field(default_factory=list, description="ledger paths the finding is about")
+    claims: list[LedgerPath] = Field(
+        default_factory=list, description="ledger paths the finding is about; {{ name }} stands for a text column"
+    )
     limit: int = Field(5, ge=1, le=50, description="rows that become findings, largest impact first")
     after: list[RuleId] = Field(default_factory=list, description="rules judged before; readable as fired.ID")
     explains: list[RuleId] = Field(default_factory=list, description="symptoms this is a cause of")
@@ -89,3 +99,20 @@ class Rule(Model):
     advice: list[AdviceSpec] = Field(min_length=1)
     text: RuleText
     references: list[Reference] = Field(min_length=1)
+
+
+class ParamOverride(Model):
+    """A new threshold: in the unit of the rule, and inside its range. ``why`` replaces the rule's."""
+
+    value: ParamValue
+    why: str | None = Field(None, min_length=10)
+
+
+class RuleOverride(Model):
+    """A document that changes some of a rule and leaves the rest. To change more, give the rule whole, by its id."""
+
+    override: Alias = Field(description="id, name or alias of the rule")
+    params: dict[ParamName, ParamOverride] = Field(default_factory=dict)
+    severity: SeveritySpec | None = Field(None, description="replaces the rule's severity whole")
+    limit: int | None = Field(None, ge=1, le=50)
+    enabled: bool = Field(True, description="false: the rule is not judged")

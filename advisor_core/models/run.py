@@ -65,11 +65,13 @@ class Profile(Model):
 
 
 class LedgerEntry(Model):
-    """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/dispatch``)."""
+    """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/framework``). ``pieces``: the largest stretches of
+    it, with what they point at in the files; told for the slowest step of a rank."""
 
     path: str
     ns: int
     detail: dict[str, Scalar] = Field(default_factory=dict)
+    pieces: list[dict[str, Scalar]] = Field(default_factory=list)
 
 
 class LedgerStep(Model):
@@ -82,7 +84,8 @@ class LedgerStep(Model):
 
 
 class RuleOutcome(Model):
-    """The state of one rule over all ranks; the absence of a finding never reads as health."""
+    """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
+    as it is when in order."""
 
     rule: str
     name: str
@@ -92,6 +95,9 @@ class RuleOutcome(Model):
     collect: Text | None = None
     severity: Severity | None = None
     findings: int = 0
+    condition: str = ""
+    params: dict[str, Scalar] = Field(default_factory=dict, description="thresholds in base units (ns, B, ratio)")
+    set_by: dict[str, str] = Field(default_factory=dict, description="who changed a threshold: --set, or file and line")
 
 
 class View(Model):

@@ -1,0 +1,1 @@
+"""Rules: strict YAML, the condition language, texts with placeholders, and the judgement of measured rows."""

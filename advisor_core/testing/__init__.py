@@ -1,0 +1,78 @@
+"""Helpers for those who write rules and plugins: small tables, facts over them, one rule judged on a few rows.
+
+::
+
+    from advisor_core.testing import fact_store, judge_rows, table
+
+    store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
+    assert store.get("ledger")["path"].tolist() == ["compute/elementwise"]
+
+The pytest fixtures of `advisor_core.testing.pytest_plugin` come with the installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from advisor_core.advisor import Advisor, Observations
+from advisor_core.facts.spec import Fact
+from advisor_core.facts.store import FactStore
+from advisor_core.host import Host, load_host
+from advisor_core.loaders.profile import Profile
+from advisor_core.models.base import Scalar
+from advisor_core.rules.judge import Context, Verdict, judge
+from advisor_core.rules.ruleset import load_rules
+from advisor_core.tables import SCHEMAS
+
+_NOTHING: dict[str, Scalar] = {"int": -1, "bool": False, "text": "", "float": float("nan")}
+
+
+def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The canonical table ``name`` from rows; what a row leaves out has no value. A key that ends in ``_us`` is
+    microseconds for the column that ends in ``_ns``. Raises KeyError for a column that the table does not have."""
+    schema = SCHEMAS[name]
+    known = {field.name: field for field in schema.fields}
+    converted = []
+    for number, row in enumerate(rows):
+        plain: dict[str, Any] = {field: _NOTHING[known[field].dtype] for field in known}
+        plain["source_row"] = number
+        for key, value in row.items():
+            column = key.removesuffix("_us") + "_ns" if key.endswith("_us") else key
+            if column not in plain:
+                raise KeyError(f"table {name} has no column {column!r}")
+            plain[column] = round(value * 1_000) if key.endswith("_us") else value
+        converted.append(plain)
+    return schema.conform(pd.DataFrame(converted, columns=[*known, "source_row"]))
+
+
+def profile(**changes: Any) -> Profile:
+    """A profile without tables: rank 0, level 1, PyTorch, nothing recorded; ``changes`` replace fields."""
+    fields: dict[str, Any] = {
+        "rank": 0, "kind": "test", "path": "test", "level": "level1", "framework": "pytorch", "versions": {},
+        "profiler": {}, "variables": {}, "tables": {}, "missing": {}, "files": [], "diagnostics": [],
+    }  # fmt: skip
+    return Profile(**{**fields, **changes})
+
+
+def fact_store(host: Host | None = None, about: Profile | None = None, **tables: pd.DataFrame) -> FactStore:
+    """The facts of all installed plugins over these tables."""
+    facts: Mapping[str, Fact] = (host or load_host()).facts
+    return FactStore(facts, {**tables, "profile": about or profile()}, {})
+
+
+def measure(advisor: Advisor, store: FactStore, **params: Scalar) -> Observations:
+    """What an advisor measures. Raises `Unavailable` and `NotApplicable` like the advisor."""
+    return advisor.measure(store.view(advisor.needs, advisor.wants), params)
+
+
+def judge_rows(
+    rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], context: Context | None = None
+) -> Verdict:
+    """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
+    host = load_host()
+    book = load_rules([*(ruleset.root for ruleset in host.rulesets.values()), rules], host.advisors)
+    return judge(book[rule], pd.DataFrame(list(rows)), context)

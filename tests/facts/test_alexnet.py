@@ -27,7 +27,7 @@ BY_HAND = [
                                 "launch_latency": 9_466}),  # conv2d, its Dequeue, aclopCompileAndExecute  # fmt: skip
     (20, 4_940_098, 799_596, {"host/compile": 782_623, "launch_latency": 16_973}),
     (78, 26_954_278, 590_332, {"host/runtime": 590_332}),  # the 840 us call that launches the first allReduce
-    (85, 133_760_972, 96_082, {"task_switch": 96_082}),  # launched 94 ms before
+    (85, 133_760_972, 96_082, {"task_switch": 95_482, "copy": 600}),  # launched 94 ms before; a MEMCPY_ASYNC at the end
 ]
 """To the nanosecond, but for the one by which kernel_details.csv and the trace round the start of a collective."""
 
@@ -35,7 +35,7 @@ PARTLY_BY_HAND = [
     # gap, {leaf: ns}: leaves that can be read off a single event
     (38, {"host/runtime": 22_750}),  # Dequeue@aclnnAddmm from 1,211,086 to the launch at 1,233,836
     (60, {"sync": 43_760, "host/copy": 78_800}),  # aclrtSynchronizeStreamWithTimeout, aclrtMemcpy within item()
-    (66, {"host/runtime": 11_830}),  # Dequeue@aclnnInplaceFillScalar from 1,013,431 to the launch at 1,025,261
+    (66, {"host/runtime": 371 + 11_830}),  # the end of Dequeue@aclnnDivs, and Dequeue@aclnnInplaceFillScalar to the launch
 ]
 
 

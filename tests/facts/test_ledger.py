@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.facts.store import FactStore
+from advisor_core.testing import table
 from tests.facts import reference, small
 from tests.facts.reference import Kernel, Story, Task
 
@@ -85,7 +86,7 @@ def build(story: Story, *, shift: int = ORIGIN, shuffle: int | None = None) -> F
     if shuffle is not None:
         for part in rows.values():
             random.Random(shuffle).shuffle(part)
-    return small.store(**{name: small.table(name, part) for name, part in rows.items()})
+    return small.store(**{name: table(name, part) for name, part in rows.items()})
 
 
 def booked(store: FactStore) -> dict[str, int]:
@@ -135,7 +136,7 @@ def test_pieces_tile_the_step(story: Story) -> None:
 
 def test_steps_tile_the_profile_and_the_gap_between_two_belongs_to_the_earlier() -> None:
     rows = [small.kernel(0, 10, step=7), small.kernel(30, 10, step=8), small.kernel(50, 5, step=8)]
-    store = small.store(kernels=small.table("kernels", rows))
+    store = small.store(kernels=table("kernels", rows))
     windows = store.get("steps")
     assert windows["step"].tolist() == [7, 8]
     assert (windows["end_ns"] - windows["start_ns"]).tolist() == [30 * small.US, 25 * small.US]
@@ -184,7 +185,7 @@ def test_host_and_device_clocks_are_brought_together() -> None:
     """A task cannot start before its launch: the largest such lead is taken off every host time."""
     rows = [small.kernel(100, 10), small.kernel(150, 10)]
     flows = small.launch(1, 112, 100) + small.launch(2, 150, 150)
-    store = small.store(kernels=small.table("kernels", rows), flows=small.table("flows", flows))
+    store = small.store(kernels=table("kernels", rows), flows=table("flows", flows))
     launches = store.get("launches")
     assert launches.skew_ns == 12 * small.US
     assert (launches.frame["lead_ns"] // small.US).tolist() == [0, 12]

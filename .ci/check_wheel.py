@@ -1,0 +1,48 @@
+"""Builds our wheel and the example plugin's, installs both into a new environment, and uses them there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+EXAMPLE = ROOT / "examples" / "advisor-plugin-hello"
+
+
+def call(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run a command; its output is shown if it fails."""
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = [source for source in (ROOT, EXAMPLE) if (source / "pyproject.toml").exists()]
+        for source in sources:
+            call(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "wheels", source)
+        venv.create(folder / "env", with_pip=True)
+        binaries = folder / "env" / "bin"
+        call(binaries / "pip", "install", "--quiet", *sorted((folder / "wheels").glob("*.whl")))
+        # In a folder of its own, so that nothing of the checkout is on the path.
+        work = folder / "work"
+        work.mkdir()
+        call(binaries / "advisor", "sample", "profile", cwd=work)
+        call(binaries / "advisor", "run", "profile", "-o", "report", cwd=work)
+        result = json.loads((work / "report" / "report.json").read_text(encoding="utf-8"))
+        assert result["findings"], "the sample has known problems"
+        assert "<html" in (work / "report" / "report.html").read_text(encoding="utf-8")
+        plugins = json.loads(call(binaries / "advisor", "plugins", "--json", cwd=work))
+        failed = [plugin for plugin in plugins if plugin["problem"]]
+        assert not failed, failed
+        print(f"wheel: {len(result['rules'])} rules, {len(result['findings'])} findings, {len(plugins)} plugins")
+
+
+if __name__ == "__main__":
+    main()

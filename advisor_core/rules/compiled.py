@@ -1,0 +1,262 @@
+"""A rule made ready to judge: its conditions parsed and its texts checked against the names that it may use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from advisor_core.models.base import Scalar, Text
+from advisor_core.models.finding import SEVERITIES, Severity
+from advisor_core.models.rule import AdviceSpec, Param, Rule
+from advisor_core.rules.expression import Expression, parse
+from advisor_core.rules.problems import Problem, SourceError
+from advisor_core.rules.scope import Kind, Scope, Symbol, kind_of, param_values
+from advisor_core.rules.template import TextTemplate, parse_template
+from advisor_core.rules.yaml_file import Document, KeyPath
+
+if TYPE_CHECKING:
+    from advisor_core.advisor import Advisor
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CompiledAdvice:
+    spec: AdviceSpec
+    text: TextTemplate
+    risk: TextTemplate | None
+    when: Expression | None
+    unless: Expression | None
+    unless_text: TextTemplate | None
+
+
+@dataclass(frozen=True)
+class CompiledRule:
+    """``file`` and ``line``: where the rule was read. ``params``: values in base units, as conditions and the advisor
+    see them. ``set_by``: who gave a parameter another value than the rule's. ``severity``: from high down.
+    ``after`` and ``explains``: today's ids, where the rule may name former ones."""
+
+    rule: Rule
+    advisor: Advisor
+    file: str
+    line: int
+    params: Mapping[str, Scalar]
+    set_by: Mapping[str, str]
+    applies: Expression | None
+    when: Expression
+    severity: tuple[tuple[Severity, Expression], ...]
+    impact: Expression
+    advice: tuple[CompiledAdvice, ...]
+    title: TextTemplate
+    good: TextTemplate
+    why: TextTemplate
+    verify: TextTemplate
+    not_a_problem_if: TextTemplate | None
+    caveat: TextTemplate | None
+    after: tuple[str, ...]
+    explains: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return self.rule.id
+
+    @property
+    def measure_params(self) -> dict[str, Scalar]:
+        """What the advisor reads of the parameters."""
+        return {name: self.params[name] for name in self.advisor.params}
+
+    def good_text(self, profile: Mapping[str, Scalar]) -> Text:
+        """What to say when the rule passes."""
+        return self.good.render({f"profile.{name}": value for name, value in profile.items()})
+
+
+@dataclass
+class Draft:
+    """A rule on its way: as read, with what later documents and options changed of it."""
+
+    rule: Rule
+    document: Document
+    source: int
+    enabled: bool = True
+    set_by: dict[str, str] = field(default_factory=dict)
+    severity_from: Document | None = None
+
+    def problem(self, path: KeyPath, message: str, hint: str = "", **place: Any) -> Problem:
+        return self.document.problem(path, message, hint, **place)
+
+
+class Compiler:
+    """Compiles one draft; ``problems`` collects everything that is wrong with it."""
+
+    def __init__(self, draft: Draft, advisor: Advisor, profile: Mapping[str, Any], ids: Mapping[str, str]) -> None:
+        self.draft = draft
+        self.rule = draft.rule
+        self.advisor = advisor
+        self.ids = ids
+        fired = {name: ids.get(name, name) for name in self.rule.after}
+        self.scope = Scope(advisor.declared(), self.rule.params, profile, fired)
+        self.rowless = Scope({}, self.rule.params, profile)
+        self.problems: list[Problem] = []
+        self.used: set[Symbol] = set()
+
+    def compile(self) -> CompiledRule | None:
+        """The rule, or ``None`` if there are problems."""
+        rule, text = self.rule, ("text",)
+        self.check_params()
+        self.check_rest()
+        severity = tuple(
+            (level, self.expression(("severity", level), getattr(rule.severity, level))) for level in SEVERITIES
+        )
+        made = {
+            "applies": self.expression(("applies",), rule.applies),
+            "when": self.expression(("when",), rule.when),
+            "severity": severity,
+            "impact": self.expression(("impact", "value"), rule.impact.value, want="number", unit="ns"),
+            "advice": tuple(self.advice(index, spec) for index, spec in enumerate(rule.advice)),
+            "title": self.text((*text, "title"), rule.text.title),
+            "good": self.good((*text, "good"), rule.text.good),
+            "why": self.text((*text, "why"), rule.text.why),
+            "verify": self.text((*text, "verify"), rule.text.verify),
+            "not_a_problem_if": self.text((*text, "not_a_problem_if"), rule.text.not_a_problem_if),
+            "caveat": self.text(("caveat",), rule.caveat),
+        }
+        if not self.problems:
+            self.check_all_params_used()
+        if self.problems:
+            return None
+        return CompiledRule(
+            rule=rule,
+            advisor=self.advisor,
+            file=self.draft.document.file,
+            line=self.draft.document.line,
+            params=param_values(rule.params),
+            set_by=dict(self.draft.set_by),
+            after=tuple(self.ids.get(name, name) for name in rule.after),
+            explains=tuple(self.ids.get(name, name) for name in rule.explains),
+            **made,  # type: ignore[arg-type]  # where a part is None that must not be, there is a problem
+        )
+
+    def attempt(self, path: KeyPath, make: Callable[[], T], document: Document | None = None) -> T | None:
+        try:
+            return make()
+        except SourceError as error:
+            place = document or self.draft.document
+            written = str(place.get(path))
+            # Conditions lost their outer white space when they were read; texts begin where they begin.
+            offset = error.offset + (len(written) - len(written.lstrip()) if document else 0)
+            self.problems.append(place.problem(path, error.message, error.hint, offset=offset))
+            return None
+
+    def expression(
+        self, path: KeyPath, source: str | float | None, *, want: Kind = "bool", unit: str = ""
+    ) -> Expression | None:
+        if source is None:
+            return None
+        document = (self.draft.severity_from if path[0] == "severity" else None) or self.draft.document
+        made = self.attempt(path, lambda: parse(source, self.scope, want=want, unit=unit), document)
+        self.used.update(made.symbols if made else ())
+        return made
+
+    def text(self, path: KeyPath, text: Text | None, scope: Scope | None = None) -> TextTemplate | None:
+        if text is None:
+            return None
+        use = scope or self.scope
+        en = self.attempt((*path, "en"), lambda: parse_template(text.en, use))
+        zh = self.attempt((*path, "zh"), lambda: parse_template(text.zh, use))
+        if en is None or zh is None:
+            return None
+        made = TextTemplate(en, zh)
+        self.used.update(made.symbols)
+        return made
+
+    def good(self, path: KeyPath, text: Text) -> TextTemplate | None:
+        """As `text`, but there is no row to quote when nothing is wrong."""
+        count = len(self.problems)
+        made = self.text(path, text, self.rowless)
+        hint = "`good` is shown when no row is at fault: it can quote params and profile only"
+        for number, problem in enumerate(self.problems[count:], count):
+            if any(repr(name) in problem.message for name in self.scope.columns):
+                self.problems[number] = Problem(problem.file, problem.line, problem.column, problem.message, hint)
+        return made
+
+    def advice(self, index: int, spec: AdviceSpec) -> CompiledAdvice | None:
+        path = ("advice", index)
+        if (spec.unless is None) != (spec.unless_text is None):
+            message = "`unless` and `unless_text` go together"
+            hint = "say in words what the reader must check when it cannot be decided"
+            self.problems.append(self.draft.problem(path, message, hint))
+        text = self.text((*path, "text"), spec.text)
+        risk = self.text((*path, "risk"), spec.risk)
+        when = self.expression((*path, "when"), spec.when)
+        unless = self.expression((*path, "unless"), spec.unless)
+        unless_text = self.text((*path, "unless_text"), spec.unless_text)
+        return CompiledAdvice(spec, text, risk, when, unless, unless_text) if text else None
+
+    def check_params(self) -> None:
+        for name, param in self.rule.params.items():
+            self.problems.extend(range_problems(self.draft, name, param))
+        for name in self.advisor.params:
+            if name not in self.rule.params:
+                message = f"advisor {self.advisor.name!r} reads the parameter {name!r}, which is not given"
+                self.problems.append(self.draft.problem(("params",), message, key=True))
+
+    def check_all_params_used(self) -> None:
+        used = {symbol.key for symbol in self.used} | {f"params.{name}" for name in self.advisor.params}
+        for name in self.rule.params:
+            if f"params.{name}" not in used:
+                message = f"parameter {name!r} is not used: not in a condition, not in a text, not by the advisor"
+                self.problems.append(self.draft.problem(("params", name), message, key=True))
+
+    def check_rest(self) -> None:
+        self.problems.extend(self.check_advice())
+        if (self.rule.caveat is None) != (not self.rule.caveats):
+            path = ("caveat",) if self.rule.caveat else ("caveats",)
+            self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
+        for index, claim in enumerate(self.rule.claims):
+            for found in re.finditer(r"\{\{ (\w+) \}\}", claim):
+                symbol = self.attempt(("claims", index), partial(self.scope.column, found[1], found.start() + 3))
+                if symbol is not None and symbol.kind != "text":
+                    message = f"{found[1]!r} is not text: it cannot be part of a path"
+                    self.problems.append(self.draft.problem(("claims", index), message, offset=found.start() + 3))
+        for index, reference in enumerate(self.rule.references):
+            if reference.url is not None and not reference.url.startswith("https://"):
+                self.problems.append(self.draft.problem(("references", index, "url"), "link is not https"))
+
+    def check_advice(self) -> Iterator[Problem]:
+        """A finding needs at least one advice, whatever the conditions say: one without any, or a pair of which one
+        has under ``unless`` what the other has under ``when``."""
+        conditions = {(spec.when, spec.unless) for spec in self.rule.advice}
+        if (None, None) in conditions or any(
+            when and not unless and (None, when) in conditions for when, unless in conditions
+        ):
+            return
+        hint = "give one without `when` and `unless`"
+        yield self.draft.problem(
+            ("advice",), "all advice is conditional: a finding could be left with none", hint, key=True
+        )
+
+
+def range_problems(draft: Draft, name: str, param: Param) -> Iterator[Problem]:
+    """What is wrong with a parameter's own range and unit."""
+    path = ("params", name)
+    if kind_of(param.value) != "number":
+        if param.range is not None:
+            yield draft.problem((*path, "range"), "only numbers have a range")
+        if param.unit:
+            yield draft.problem((*path, "unit"), "only numbers have a unit", "write unit: ''")
+    elif param.range is not None:
+        low, high = param.range
+        if low > high:
+            yield draft.problem((*path, "range"), f"range {low:g} to {high:g} is empty")
+        elif name not in draft.set_by and not in_range(param, param.value):
+            yield draft.problem((*path, "value"), f"{param.value} is outside of the range {low:g} to {high:g}")
+
+
+def in_range(param: Param, value: Scalar) -> bool:
+    """Whether the rule allows the value."""
+    if param.range is None or not isinstance(value, int | float):
+        return True
+    return param.range[0] <= value <= param.range[1]

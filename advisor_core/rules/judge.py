@@ -1,0 +1,242 @@
+"""Judging: what a rule says about the rows that its advisor measured. A pure function; no profile, no files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.locale import message
+from advisor_core.models.base import Scalar, Text
+from advisor_core.models.finding import Advice, Confidence, Severity
+from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
+from advisor_core.rules.evaluate import Explanation, Values, evaluate, explain, known
+from advisor_core.rules.expression import Expression
+from advisor_core.rules.template import code_span
+
+State = Literal["fail", "pass", "not_applicable", "cannot_answer"]
+
+_MAX_NS = 2.0**53
+
+
+@dataclass(frozen=True)
+class Context:
+    """What conditions may ask beyond the rows. ``env``: recorded variables ('' = recorded as unset). ``profile``: the
+    names of `names.PROFILE_NAMES`. ``fired``: rules judged before, ``None`` for those that could not answer."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    profile: Mapping[str, Scalar] = field(default_factory=dict)
+    fired: Mapping[str, bool | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``observation``: the
+    declared columns, ``None`` where not known."""
+
+    row: int
+    severity: Severity
+    confidence: Confidence
+    impact_ns: int
+    observation: dict[str, Scalar]
+    title: Text
+    why: Text
+    verify: Text
+    not_a_problem_if: Text | None
+    caveat: Text | None
+    advice: tuple[Advice, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``rows``: at fault, largest impact first, at most the rule's ``limit``; ``dropped_rows`` and ``dropped_ns`` are
+    those beyond it. ``unknown_rows``: could not be judged, because of ``unknown_columns``. ``reason``: why there is
+    no answer, or nothing to judge; plain text."""
+
+    state: State
+    rows: tuple[Judged, ...] = ()
+    dropped_rows: int = 0
+    dropped_ns: int = 0
+    unknown_rows: int = 0
+    unknown_columns: tuple[str, ...] = ()
+    reason: Text | None = None
+
+
+def judge(compiled: CompiledRule, frame: pd.DataFrame, context: Context | None = None) -> Verdict:
+    """Judge every row of what the rule's advisor measured (``Observations.frame``)."""
+    if len(frame) == 0:
+        return Verdict("not_applicable", reason=message("rule.no_rows"))
+    judging = _Judging(compiled, frame, constants(compiled, context or Context()))
+    applies = judging.values(compiled.applies)
+    when = judging.values(compiled.when)
+    if applies is not None and applies.false.all():
+        condition = compiled.applies.source if compiled.applies else ""
+        return Verdict("not_applicable", reason=message("rule.does_not_apply", condition=condition))
+    fails = when.true if applies is None else when.true & applies.true
+    # Not applying, or being in order, is an answer whatever is unknown about the other.
+    answered = fails | when.false if applies is None else fails | when.false | applies.false
+    unknown = np.flatnonzero(~answered)
+    names = judging.unknown_names([compiled.applies, compiled.when], unknown)
+    if fails.any():
+        rows, dropped = judging.rows(np.flatnonzero(fails))
+        return Verdict("fail", rows, len(dropped), int(dropped.sum()), len(unknown), names)
+    if len(unknown):
+        values = {"names": ", ".join(names), "rows": len(unknown), "total": len(frame)}
+        reason = message("rule.unknown" if names else "rule.undefined", **values)
+        return Verdict("cannot_answer", unknown_rows=len(unknown), unknown_columns=names, reason=reason)
+    return Verdict("pass")
+
+
+def constants(compiled: CompiledRule, context: Context) -> dict[str, Scalar]:
+    """What is the same for every row, by the name that conditions use for it."""
+    return {
+        **{f"params.{name}": value for name, value in compiled.params.items()},
+        **{f"env.{name}": value for name, value in context.env.items()},
+        **{f"profile.{name}": value for name, value in context.profile.items()},
+        **{f"fired.{name}": value for name, value in context.fired.items()},
+    }
+
+
+def explain_row(
+    compiled: CompiledRule, observation: Mapping[str, Scalar], context: Context | None = None
+) -> dict[str, Explanation]:
+    """Every condition of the rule with the values it had for one row: ``applies``, ``when``, ``severity.high`` ..."""
+    parts: dict[str, Expression | None] = {"applies": compiled.applies, "when": compiled.when}
+    parts.update({f"severity.{level}": condition for level, condition in compiled.severity})
+    parts["impact"] = compiled.impact
+    for number, advice in enumerate(compiled.advice):
+        parts[f"advice[{number}].when"] = advice.when
+        parts[f"advice[{number}].unless"] = advice.unless
+    known_constants = constants(compiled, context or Context())
+    return {name: explain(part, observation, known_constants) for name, part in parts.items() if part is not None}
+
+
+class _Judging:
+    def __init__(self, compiled: CompiledRule, frame: pd.DataFrame, values: Mapping[str, Scalar]) -> None:
+        self.compiled = compiled
+        self.frame = frame
+        self.constants = values
+
+    def values(self, expression: Any, frame: pd.DataFrame | None = None) -> Any:
+        """The expression for all rows; ``None`` for no expression."""
+        if expression is None:
+            return None
+        return evaluate(expression, self.frame if frame is None else frame, self.constants)
+
+    def unknown_names(self, expressions: Sequence[Expression | None], rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
+        """The names whose values are missing in some of the rows."""
+        symbols = [symbol for expression in expressions if expression for symbol in expression.symbols]
+        some = self.frame.iloc[rows]
+        return tuple(
+            dict.fromkeys(symbol.key for symbol in symbols if not known(symbol, some, self.constants).all())
+            if len(rows)
+            else ()
+        )
+
+    def rows(self, failing: npt.NDArray[np.intp]) -> tuple[tuple[Judged, ...], npt.NDArray[np.int64]]:
+        """The rows that become findings, and the impacts of those that do not."""
+        frame = self.frame.iloc[failing]
+        impact: Values = self.values(self.compiled.impact, frame)
+        amounts = np.where(impact.known, impact.values, 0.0)
+        nanoseconds = np.rint(np.clip(amounts, 0.0, _MAX_NS)).astype(np.int64)
+        order = np.argsort(-nanoseconds, kind="stable")
+        shown, dropped = order[: self.compiled.rule.limit], order[self.compiled.rule.limit :]
+        frame = frame.iloc[shown]
+        severities = [(level, self.values(condition, frame).true) for level, condition in self.compiled.severity]
+        advice = [
+            (item, self.values(item.when, frame), self.values(item.unless, frame)) for item in self.compiled.advice
+        ]
+        judged = tuple(
+            self.row(
+                int(failing[place]),
+                next((level for level, holds in severities if holds[number]), "low"),
+                int(nanoseconds[place]),
+                bool(impact.known[place]),
+                [(item, _at(when, number), _at(unless, number)) for item, when, unless in advice],
+            )
+            for number, place in enumerate(shown)
+        )
+        return judged, nanoseconds[dropped]
+
+    def row(
+        self,
+        row: int,
+        severity: Severity,
+        impact_ns: int,
+        impact_known: bool,
+        advice: list[tuple[CompiledAdvice, bool | None, bool | None]],
+    ) -> Judged:
+        compiled = self.compiled
+        observation = self.observation(row)
+        values = {**self.constants, **observation}
+        return Judged(
+            row=row,
+            severity=severity,
+            confidence=compiled.rule.confidence if impact_known else "low",
+            impact_ns=impact_ns,
+            observation=observation,
+            title=compiled.title.render(values),
+            why=compiled.why.render(values),
+            verify=compiled.verify.render(values),
+            not_a_problem_if=compiled.not_a_problem_if.render(values) if compiled.not_a_problem_if else None,
+            caveat=compiled.caveat.render(values) if compiled.caveat else None,
+            advice=tuple(
+                _advice(item, when, unless, values)
+                for item, when, unless in advice
+                if when is not False and unless is not True
+            ),
+        )
+
+    def observation(self, row: int) -> dict[str, Scalar]:
+        """The declared columns of a row as plain values."""
+        return {
+            name: _scalar(self.frame[name].iloc[row] if name in self.frame else None, column.dtype)
+            for name, column in self.compiled.advisor.declared().items()
+        }
+
+
+_ALWAYS = object()
+
+
+def _at(values: Values | None, number: int) -> Any:
+    """True, False, or ``None`` for not known; `_ALWAYS` if there is no condition."""
+    if values is None:
+        return _ALWAYS
+    return bool(values.values[number]) if values.known[number] else None
+
+
+def _advice(item: CompiledAdvice, when: bool | None, unless: bool | None, values: Mapping[str, Scalar]) -> Advice:
+    """The advice for one row. What could not be decided is handed to the reader, in the author's words if he gave
+    some."""
+    undecided: list[Text] = []
+    if when is None and item.when:
+        undecided.append(message("rule.only_if", condition=code_span(item.when.source)))
+    if unless is None and item.unless_text:
+        undecided.append(item.unless_text.render(values))
+    return Advice(
+        kind=item.spec.kind,
+        text=item.text.render(values),
+        set=dict(item.spec.set),
+        risk=item.risk.render(values) if item.risk else None,
+        unless=Text(en=" ".join(t.en for t in undecided), zh="".join(t.zh for t in undecided)) if undecided else None,
+    )
+
+
+def _scalar(value: Any, dtype: str) -> Scalar:
+    """A cell as a plain value; ``None`` for what is not known."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if dtype == "text":
+        return str(value)
+    if dtype == "bool":
+        return bool(value)
+    return int(value) if dtype == "int" and value == int(value) else value

@@ -1,0 +1,39 @@
+"""A rule as text, for ``advisor rules show``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from advisor_core.rules.compiled import CompiledRule
+
+
+def describe(compiled: CompiledRule) -> str:
+    """What the rule judges, by which thresholds, and what it advises."""
+    return "\n".join(_lines(compiled))
+
+
+def _lines(compiled: CompiledRule) -> Iterator[str]:
+    rule = compiled.rule
+    yield f"{rule.id} {rule.name} ({rule.status})   {compiled.file}:{compiled.line}"
+    yield f"  {rule.text.title.en}"
+    yield f"  advisor: {rule.advisor}: {compiled.advisor.meaning}"
+    if compiled.applies is not None:
+        yield f"  applies: {compiled.applies.source}"
+    yield f"  when: {compiled.when.source}"
+    for level, condition in compiled.severity:
+        yield f"  severity {level}: {condition.source}"
+    yield f"  impact: {compiled.impact.source} ({rule.impact.basis}), claims {', '.join(rule.claims) or 'nothing'}"
+    for name, param in rule.params.items():
+        origin = f"; set by {compiled.set_by[name]}" if name in compiled.set_by else ""
+        yield f"  params.{name} = {param.value} {param.unit}: {param.why}{origin}"
+    for column in compiled.advisor.declared().values():
+        yield f"  column {column.name} [{column.unit or column.dtype}]: {column.meaning}"
+    for item in rule.advice:
+        settings = " ".join(f"{name}={value}" for name, value in item.set.items())
+        yield f"  advice ({item.kind}) {settings}: {item.text.en}"
+        for word in ("when", "unless"):
+            condition = getattr(item, word)
+            if condition:
+                yield f"    {word}: {condition}"
+    for reference in rule.references:
+        yield f"  source: {reference.title} {reference.url or ''}".rstrip()

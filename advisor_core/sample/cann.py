@@ -1,0 +1,170 @@
+"""The second half of dispatch: the task queue, and the thread that empties it by calling CANN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from .context import RankContext
+from .des import Channel, Process, Signal
+from .device import DELIVERY_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
+from .program import AllReduce, NextBatch, Op
+from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
+
+QUEUE_CAPACITY = 4096
+"""Entries of the task queue of torch_npu."""
+FIRST_CALL = 3
+"""The first call of an interface costs this much more: its workspace and tiling are not cached yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostEvent:
+    """Record an event on a stream or let the stream wait for it."""
+
+    event: Signal
+    waits: bool
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Asks for notice when the queue, and then the compute stream, have run empty."""
+
+    queue: Signal
+    stream: Signal
+
+
+Work = Op | NextBatch | AllReduce | PostEvent
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of the task queue."""
+
+    operator: str
+    work: Work
+    span: HostSpan
+    correlation: int
+    tid: int
+    start: int
+    end: int
+    step: int
+
+
+class CannThread:
+    """Takes requests from the queue, calls CANN for them and puts their tasks on streams."""
+
+    def __init__(self, context: RankContext, device: Device) -> None:
+        self._context = context
+        self._device = device
+        self._queue: Channel[_Entry | Drain] = Channel(context.simulator, QUEUE_CAPACITY)
+        self._correlation = count(8_226)
+        self._compiled = count()
+        self._called: set[str] = set()
+        self._tid = context.timeline.acl_tid
+
+    def submit(self, operator: str, work: Work, span: HostSpan) -> Process:
+        """Called by a framework thread: enter a request, waiting while the queue is full."""
+        context = self._context
+        start = context.now
+        yield context.vary("host", 2_800)
+        yield from self._queue.room()
+        correlation = next(self._correlation)
+        self._queue.post(_Entry(operator, work, span, correlation, span.tid, start, context.now, context.step))
+
+    def drain(self, drain: Drain) -> Process:
+        """Called by a framework thread: ask for notice when everything submitted so far is done."""
+        yield from self._queue.room()
+        self._queue.post(drain)
+
+    def run(self) -> Process:
+        """The process of the thread."""
+        context = self._context
+        while True:
+            entry = yield from self._queue.get()
+            if isinstance(entry, Drain):
+                context.simulator.fire(entry.queue)
+                self._device.post(COMPUTE_STREAM, Marker(entry.stream))
+                continue
+            yield context.vary("cann", 1_900)
+            start = context.now
+            if isinstance(entry.work, Op):
+                yield from self._launch(entry, entry.work)
+            elif isinstance(entry.work, NextBatch):
+                yield from self._copy(entry, entry.work)
+            elif isinstance(entry.work, AllReduce):
+                yield from self._launch_collective(entry, entry.work)
+            else:
+                yield from self._post_event(entry, entry.work)
+            yield context.vary("cann", 900)
+            context.timeline.queue.append(
+                QueueEntry(entry.operator, entry.correlation, entry.tid, entry.start, entry.end, start, context.now)
+            )
+
+    def _launch(self, entry: _Entry, op: Op) -> Process:
+        assert op.launch is not None
+        context, launch = self._context, op.launch
+        yield context.vary("cann", 900)
+        outer = context.now
+        if launch.compiled:
+            names = [f"{kernel.type}{next(self._compiled)}" for kernel in launch.kernels]
+            yield from self._compile()
+        else:
+            names = [kernel.name for kernel in launch.kernels]
+            yield context.vary("cann", context.costs.cann * (1 if launch.acl in self._called else FIRST_CALL))
+            self._called.add(launch.acl)
+        for kernel, name in zip(launch.kernels, names, strict=True):
+            start = context.now
+            yield context.vary("cann", context.costs.launch * 0.7)
+            handed = context.now
+            yield context.vary("cann", context.costs.launch * 0.3)
+            connection = context.call("Node@launch", self._tid, start, "launch", "node", name)
+            point = LaunchPoint(self._tid, handed, connection, None, entry.span)
+            self._device.post(COMPUTE_STREAM, KernelTask(kernel, name, point, handed + DELIVERY_NS, entry.step))
+        yield context.vary("cann", 1_500)
+        if launch.compiled:
+            context.call("AscendCL@aclopCompileAndExecute", self._tid, outer, "ACL_OP", "acl")
+        else:
+            context.call(f"AscendCL@{launch.acl}", self._tid, outer, "ACL_NN", "acl")
+
+    def _compile(self) -> Process:
+        """The operator compiler looks the operator up and selects or builds its binary."""
+        context = self._context
+        yield context.vary("cann", 6_000)
+        start = context.now
+        yield context.vary("cann", 21_000)
+        context.call("AscendCL@opCompile", self._tid, start, "ACL_OP", "acl")
+        yield context.vary("cann", context.costs.compile)
+
+    def _copy(self, entry: _Entry, work: NextBatch) -> Process:
+        context = self._context
+        start = context.now
+        yield context.vary("cann", 15_000)
+        connection = context.call("AscendCL@aclrtMemcpyAsync", self._tid, start, "ACL_RTS", "acl")
+        point = LaunchPoint(self._tid, start, connection, connection, entry.span)
+        ready = context.now + DELIVERY_NS
+        self._device.post(COMPUTE_STREAM, CopyTask(work.batch.nbytes, point, ready, entry.step))
+
+    def _launch_collective(self, entry: _Entry, work: AllReduce) -> Process:
+        context = self._context
+        yield context.vary("cann", 9_000)
+        outer = context.now
+        yield context.vary("cann", context.costs.collective)
+        start = context.now
+        yield context.vary("cann", 28_000)
+        ready = context.now + DELIVERY_NS
+        context.call("Hccl@Launch_Ffts", self._tid, start, "master", "hccl", "Launch_Ffts")
+        yield context.vary("cann", 12_000)
+        acl = context.call("AscendCL@hcom_allReduce_", self._tid, outer, "HOST_HCCL", "acl", "hcom_allReduce_")
+        connection = context.call("Node@launch", self._tid, outer, "launch", "node", "hcom_allReduce_")
+        point = LaunchPoint(self._tid, outer, connection, acl << 32 | 0xFFFFFFFF, entry.span)
+        self._device.post(COMMUNICATION_STREAM, CollectiveTask(work, point, ready, entry.step))
+
+    def _post_event(self, entry: _Entry, work: PostEvent) -> Process:
+        context = self._context
+        start = context.now
+        yield context.vary("cann", 5_500)
+        name = "aclrtStreamWaitEvent" if work.waits else "aclrtRecordEvent"
+        connection = context.call(f"AscendCL@{name}", self._tid, start, "ACL_RTS", "acl")
+        ready = context.now + DELIVERY_NS
+        self._device.post(work.stream, EventTask(work.event, work.waits, connection, ready, entry.step))

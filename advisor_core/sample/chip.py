@@ -1,0 +1,139 @@
+"""The chip: how long a kernel takes and what its pipes do meanwhile (a roofline with efficiencies).
+
+Sources: core counts, clock and L2 of an Ascend 910B2 (facts D1), HBM bandwidth (facts D2), achieved
+matrix throughput of 67-80 % of peak and the 2.5x penalty of an unaligned contraction (facts A3, E4),
+2-3 us between a kernel's duration and its core time (facts A3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+
+from .kernels import AttentionWork, Kernel, MatMulWork, VectorWork, Work
+
+CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
+CUBE_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")
+VECTOR_PIPES = ("vec", "scalar", "mte2", "mte3")
+
+MATMUL_EFFICIENCY = 0.82
+MATMUL_FIXED_NS = 4_000
+UNALIGNED_SLOWDOWN = 2.5
+RAGGED_OUTPUT_SLOWDOWN = 1.2
+ATTENTION_EFFICIENCY = {False: 0.55, True: 0.48}
+VECTOR_EFFICIENCY = 0.91
+STRIDED_EFFICIENCY = 0.72
+CACHED_SPEEDUP = 1.15
+SERIAL_NS = 900
+"""Core time of a vector kernel with nothing to do (smallest kernels of real profiles: 1.3-2 us)."""
+SPREAD_BYTES = 16 * 1024
+"""A vector kernel uses one more core per this many bytes, up to all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreUse:
+    """What one kind of core did: its time and the share of that time each pipe was busy."""
+
+    time_ns: int
+    blocks: int
+    ratios: dict[str, float]
+    icache_miss: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCost:
+    """Duration of a kernel on an otherwise idle device, and its use of cube and vector cores."""
+
+    duration_ns: int
+    cube: CoreUse | None
+    vector: CoreUse | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """An Ascend 910B-class chip."""
+
+    cube_cores: int = 24
+    vector_cores: int = 48
+    mhz: int = 1800
+    hbm_bytes_per_s: float = 1.6e12
+    l2_bytes: int = 192 * 1024 * 1024
+    head_tail_ns: int = 2_300
+    _known: dict[Work, KernelCost] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def peak_flops(self) -> float:
+        """Peak 16-bit matrix throughput, FLOP/s (facts D1: cores x MHz x 8192)."""
+        return self.cube_cores * self.mhz * 1e6 * CUBE_FLOPS_PER_CYCLE
+
+    def cost(self, kernel: Kernel) -> KernelCost:
+        """The cost of a kernel; kernels of equal work cost the same."""
+        work = kernel.work
+        if work not in self._known:
+            if isinstance(work, MatMulWork):
+                self._known[work] = self._matmul(work)
+            elif isinstance(work, AttentionWork):
+                self._known[work] = self._attention(work)
+            else:
+                self._known[work] = self._vector(work)
+        return self._known[work]
+
+    def _matmul(self, work: MatMulWork) -> KernelCost:
+        balance, blocks = max(self._tiling(work, base_n) for base_n in (256, 128))
+        ideal_ns = 2e9 * work.m * work.n * work.k / self.peak_flops
+        core_ns = ideal_ns / (MATMUL_EFFICIENCY * balance) + MATMUL_FIXED_NS
+        if work.ragged_output:
+            core_ns *= RAGGED_OUTPUT_SLOWDOWN
+        vector = None
+        if work.unaligned:
+            core_ns *= UNALIGNED_SLOWDOWN
+            # The vector cores rearrange the operand for the cube, which then waits for its loads.
+            vector = self._use(core_ns * 0.97, 2 * blocks, VECTOR_PIPES, (0.02, 0.11, 0.46, 0.55), 0.004)
+        mac = min(0.96, 1.09 * ideal_ns / core_ns)
+        loading = 0.83 if work.unaligned else 0.64
+        cube = self._use(core_ns, blocks, CUBE_PIPES, (mac, 0.21, 0.78 * mac, loading, 0.09), 0.002)
+        return KernelCost(cube.time_ns + self.head_tail_ns, cube, vector)
+
+    def _tiling(self, work: MatMulWork, base_n: int) -> tuple[float, int]:
+        tiles = ceil(work.m / 128) * ceil(work.n / base_n)
+        rounds = ceil(tiles / self.cube_cores)
+        # Halving baseN halves the reuse of the left operand: a little slower for the same balance.
+        return tiles / (rounds * self.cube_cores) * (1.0 if base_n == 256 else 0.985), min(tiles, self.cube_cores)
+
+    def _attention(self, work: AttentionWork) -> KernelCost:
+        ideal_ns = 1e9 * work.flops / self.peak_flops
+        core_ns = ideal_ns / ATTENTION_EFFICIENCY[work.backward] + 2 * MATMUL_FIXED_NS
+        mac = ideal_ns / core_ns
+        cube_ratios = (mac, 0.32, 0.5 * mac, 0.41, 0.82) if work.backward else (mac, 0.29, 0.5 * mac, 0.33, 0.38)
+        vector_ratios = (0.62, 0.18, 0.34, 0.31) if work.backward else (0.881, 0.12, 0.21, 0.19)
+        cube = self._use(core_ns, self.cube_cores, CUBE_PIPES, cube_ratios, 0.003)
+        vector = self._use(core_ns * 0.99, self.vector_cores, VECTOR_PIPES, vector_ratios, 0.004)
+        return KernelCost(cube.time_ns + self.head_tail_ns, cube, vector)
+
+    def _vector(self, work: VectorWork) -> KernelCost:
+        moved = work.read + work.write
+        efficiency = STRIDED_EFFICIENCY if work.strided else VECTOR_EFFICIENCY
+        if moved < self.l2_bytes:
+            efficiency *= CACHED_SPEEDUP
+        blocks = max(1, min(self.vector_cores, moved // SPREAD_BYTES))
+        memory_ns = 1e9 * moved / (self.hbm_bytes_per_s * efficiency)
+        core_ns = SERIAL_NS + memory_ns
+        busy = memory_ns / core_ns
+        # At the HBM limit the loading pipe is busy nearly all the time, whatever the operation.
+        loading, storing = (0.96, 0.44) if work.read >= work.write else (0.55, 0.95)
+        if work.read == 0:
+            loading, storing = 0.02, 0.96
+        if work.write * 8 < work.read:
+            storing = 0.03
+        ratios = (
+            work.vector_share * busy + 0.02,
+            0.06 + 0.26 * (1 - busy),
+            loading * busy + 0.1 * (1 - busy),
+            storing * busy + 0.09 * (1 - busy),
+        )
+        use = self._use(core_ns, blocks, VECTOR_PIPES, ratios, 0.003 + 0.17 * (1 - busy))
+        return KernelCost(use.time_ns + self.head_tail_ns // 2, None, use)
+
+    @staticmethod
+    def _use(time_ns: float, blocks: int, pipes: tuple[str, ...], ratios: tuple[float, ...], miss: float) -> CoreUse:
+        return CoreUse(round(time_ns), blocks, dict(zip(pipes, ratios, strict=True)), miss)

@@ -1,0 +1,232 @@
+"""The first half of dispatch: framework threads that run a program and submit its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .cann import CannThread, Drain, PostEvent
+from .context import RankContext
+from .des import Process, Signal
+from .kernels import Tensor
+from .program import AllReduce, AwaitCollective, Backward, Enter, Instruction, Item, Leave, NextBatch, Node, Op
+from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, HostSpan, SpanKind, Step
+
+
+class FrameworkThread:
+    """The main thread or the autograd thread: runs instructions and keeps a stack of open spans."""
+
+    def __init__(self, context: RankContext, cann: CannThread, *, backward: bool = False) -> None:
+        self._context = context
+        self._cann = cann
+        self._backward = backward
+        self._tid = context.timeline.autograd_tid if backward else context.timeline.pid
+        self._open: list[HostSpan] = []
+        self._frames: list[str] = []
+        self._step_span: HostSpan | None = None
+
+    def run(self, program: Iterable[Instruction]) -> Process:
+        """Execute the instructions one after the other."""
+        for instruction in program:
+            if isinstance(instruction, Op):
+                yield from self._operator(instruction)
+            elif isinstance(instruction, Node):
+                yield from self._node(instruction)
+            elif isinstance(instruction, Enter):
+                yield from self._enter(instruction)
+            elif isinstance(instruction, Leave):
+                yield self._context.vary("host", 1_500)
+                self._leave()
+            elif isinstance(instruction, NextBatch):
+                yield from self._next_batch(instruction)
+            elif isinstance(instruction, Item):
+                yield from self._item(instruction)
+            elif isinstance(instruction, Backward):
+                yield from self._run_backward(instruction)
+            elif isinstance(instruction, AllReduce):
+                yield from self._all_reduce(instruction)
+            else:
+                yield from self._await_collective(instruction)
+
+    def synchronize_device(self) -> Process:
+        """Wait for everything on the device, as the profiler does when it stops."""
+        drain = Drain(Signal(), Signal())
+        yield from self._cann.drain(drain)
+        start = self._context.now
+        yield drain.stream
+        yield self._context.vary("host", 9_000)
+        self._context.call("AscendCL@aclrtSynchronizeDevice", self._tid, start, "ACL_RTS", "acl")
+
+    # --- spans -----------------------------------------------------------------------------------
+
+    def _begin(
+        self,
+        name: str,
+        kind: SpanKind = "operator",
+        *,
+        inputs: tuple[Tensor, ...] = (),
+        scalars: int = 0,
+        sequence: int = -1,
+    ) -> HostSpan:
+        span = HostSpan(
+            name=name,
+            kind=kind,
+            tid=self._tid,
+            start=self._context.now,
+            parent=self._open[-1] if self._open else None,
+            inputs=inputs,
+            scalars=scalars,
+            sequence=sequence,
+            is_backward=self._backward,
+            frames=tuple(self._frames),
+        )
+        self._open.append(span)
+        self._context.timeline.spans.append(span)
+        return span
+
+    def _end(self) -> None:
+        self._open.pop().end = self._context.now
+
+    def _enter(self, what: Enter) -> Process:
+        yield self._context.vary("host", 2_500)
+        if what.frame is None:
+            span = self._begin(what.name, "annotation")
+        else:
+            self._frames.append(what.frame)
+            span = self._begin(what.name, "python")
+            span.python_id = self._context.next_python_id()
+        if what.step is not None:
+            self._context.step = what.step
+            self._step_span = span
+
+    def _leave(self) -> None:
+        span = self._open[-1]
+        self._end()
+        if span.kind == "python":
+            self._frames.pop()
+        elif span is self._step_span:
+            self._context.timeline.steps.append(Step(self._context.step, span.start, span.end))
+
+    # --- operators -------------------------------------------------------------------------------
+
+    def _operator(self, op: Op) -> Process:
+        context, costs = self._context, self._context.costs
+        own = costs.autograd if self._backward else costs.operator
+        yield context.vary("host", 4_000 if self._backward else costs.python)
+        self._begin(op.name, inputs=op.inputs, scalars=op.scalars, sequence=op.sequence)
+        yield context.vary("host", own * 0.6)
+        for tensor in op.allocates:
+            context.allocate(tensor, op.name)
+        if op.launch is not None:
+            span = self._begin(op.launch.acl)
+            yield context.vary("host", own * 0.25)
+            yield from self._cann.submit(op.launch.acl, op, span)
+            yield context.vary("host", 700)
+            self._end()
+        yield context.vary("host", own * 0.15)
+        self._end()
+        for tensor in op.frees:
+            context.free(tensor)
+
+    def _node(self, node: Node) -> Process:
+        context = self._context
+        yield context.vary("host", 5_000)
+        self._begin(f"autograd::engine::evaluate_function: {node.name}")
+        yield context.vary("host", 3_500)
+        self._begin(node.name, inputs=node.ops[0].inputs[:1], sequence=node.sequence)
+        for op in node.ops:
+            yield from self._operator(op)
+        self._end()
+        yield context.vary("host", 2_500)
+        self._end()
+
+    def _run_backward(self, instruction: Backward) -> Process:
+        context = self._context
+        yield context.vary("host", 45_000)
+        done = Signal()
+
+        def autograd() -> Process:
+            yield context.vary("host", 30_000)
+            yield from FrameworkThread(context, self._cann, backward=True).run(instruction.program)
+            context.simulator.fire(done)
+
+        context.simulator.spawn(autograd())
+        yield done
+        yield context.vary("host", 25_000)
+
+    # --- data in and out -------------------------------------------------------------------------
+
+    def _next_batch(self, instruction: NextBatch) -> Process:
+        context = self._context
+        yield context.vary("host", 6_000)
+        self._begin("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        yield context.vary("host", instruction.loading_ns)
+        self._end()
+        yield context.vary("host", 20_000)
+        self._begin("aten::to", inputs=(instruction.batch,), scalars=4)
+        self._begin("aten::_to_copy", inputs=(instruction.batch,), scalars=5)
+        yield context.vary("host", 35_000)
+        context.allocate(instruction.batch, "aten::empty_strided")
+        span = self._begin("acl_memcpy_host_to_device")
+        yield from self._cann.submit("acl_memcpy_host_to_device", instruction, span)
+        self._end()
+        self._end()
+        self._end()
+
+    def _item(self, instruction: Item) -> Process:
+        """Wait until the queue and the compute stream are empty, then copy one number."""
+        context = self._context
+        yield context.vary("host", context.costs.python * 0.4)
+        self._begin("aten::item", inputs=(instruction.source,))
+        yield context.vary("host", context.costs.operator * 0.4)
+        self._begin("aten::_local_scalar_dense", inputs=(instruction.source,))
+        yield context.vary("host", 8_000)
+        drain = Drain(Signal(), Signal())
+        yield from self._cann.drain(drain)
+        yield drain.queue
+        start = context.now
+        yield drain.stream
+        yield context.vary("host", 6_000)
+        context.call("AscendCL@aclrtSynchronizeStreamWithTimeout", self._tid, start, "ACL_RTS", "acl")
+        yield context.vary("host", 1_500)
+        start = context.now
+        yield context.vary("host", 42_000)
+        context.call("AscendCL@aclrtMemcpy", self._tid, start, "ACL_RTS", "acl")
+        yield context.vary("host", 5_000)
+        self._end()
+        yield context.vary("host", 4_000)
+        self._end()
+        if instruction.python_ns:
+            yield context.vary("host", instruction.python_ns)
+
+    # --- collectives -----------------------------------------------------------------------------
+
+    def _all_reduce(self, instruction: AllReduce) -> Process:
+        """Compute stream: record; communication stream: wait, reduce, record."""
+        context = self._context
+        yield context.vary("host", 8_000 if self._backward else context.costs.python * 0.5)
+        self._begin("c10d::allreduce_", scalars=5)
+        yield context.vary("host", 9_000)
+        computed = Signal()
+        yield from self._event(PostEvent(computed, waits=False, stream=COMPUTE_STREAM))
+        yield from self._event(PostEvent(computed, waits=True, stream=COMMUNICATION_STREAM))
+        self._begin("HcclAllreduce", inputs=(instruction.elements,))
+        yield context.vary("host", 5_000)
+        inner = self._begin("HcclAllreduce")
+        yield from self._cann.submit("HcclAllreduce", instruction, inner)
+        self._end()
+        self._end()
+        reduced = context.reduced(instruction.index)
+        yield from self._event(PostEvent(reduced, waits=False, stream=COMMUNICATION_STREAM))
+        self._end()
+
+    def _await_collective(self, instruction: AwaitCollective) -> Process:
+        yield self._context.vary("host", 3_000)
+        reduced = self._context.reduced(instruction.index)
+        yield from self._event(PostEvent(reduced, waits=True, stream=COMPUTE_STREAM))
+
+    def _event(self, work: PostEvent) -> Process:
+        name = "wait_event" if work.waits else "record_event"
+        span = self._begin(name)
+        yield self._context.vary("host", 1_800)
+        yield from self._cann.submit(name, work, span)
+        self._end()

@@ -1,0 +1,161 @@
+"""Tensors and device kernels: what a kernel works on and how much work that is.
+
+Kernel names and types are those of real exports (``aclnnMul_MulAiCore_Mul`` of type ``Mul``).
+A kernel says nothing about time; :mod:`advisor_core.sample.chip` turns its work into a duration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Literal
+
+Core = Literal["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"]
+
+ALIGNMENT_BYTES = 512
+"""A tail axis that is not a multiple of this is slow to load on the cube (facts E4)."""
+
+
+class DType(Enum):
+    """Element types: the name in kernel tables, the name in framework tables, bytes."""
+
+    BF16 = ("DT_BF16", "c10::BFloat16", 2)
+    FP32 = ("FLOAT", "float", 4)
+    INT64 = ("INT64", "long int", 8)
+    BOOL = ("BOOL", "bool", 1)
+
+    def __init__(self, device_name: str, host_name: str, size: int) -> None:
+        self.device_name = device_name
+        self.host_name = host_name
+        self.size = size
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tensor:
+    """A tensor; compared by identity, because its lifetime matters."""
+
+    shape: tuple[int, ...]
+    dtype: DType = DType.BF16
+    fmt: str = "FORMAT_ND"
+    persistent: bool = False
+    base: Tensor | None = None
+
+    @property
+    def storage(self) -> Tensor:
+        """The tensor that owns the memory of this view."""
+        return self.base or self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return prod(self.shape) * self.dtype.size
+
+    @property
+    def tail_aligned(self) -> bool:
+        """Whether a row of the last axis is a multiple of 512 bytes."""
+        return (self.shape[-1] * self.dtype.size) % ALIGNMENT_BYTES == 0
+
+    def like(self, dtype: DType | None = None) -> Tensor:
+        """A new tensor of the same shape."""
+        return Tensor(self.shape, dtype or self.dtype, self.fmt)
+
+    def view(self, *shape: int) -> Tensor:
+        """The same memory in another shape."""
+        return Tensor(shape, self.dtype, self.fmt, self.persistent, self.storage)
+
+    def resized(self, *shape: int) -> Tensor:
+        """A new tensor of the same element type."""
+        return Tensor(shape, self.dtype, self.fmt)
+
+
+@dataclass(frozen=True, slots=True)
+class MatMulWork:
+    """``[m,k] x [k,n]``; ``unaligned`` if the contraction runs along an unaligned tail axis."""
+
+    m: int
+    n: int
+    k: int
+    unaligned: bool
+    ragged_output: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VectorWork:
+    """Bytes moved by a vector kernel, and how busy its vector unit is at full bandwidth.
+
+    ``strided`` access reaches a lower bandwidth.
+    """
+
+    read: int
+    write: int
+    strided: bool = False
+    vector_share: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionWork:
+    """Floating-point operations of a fused attention kernel."""
+
+    flops: int
+    backward: bool
+
+
+Work = MatMulWork | VectorWork | AttentionWork
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One device task: identity, tensors and work."""
+
+    name: str
+    type: str
+    core: Core
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    work: Work
+
+
+def vector(
+    acl: str,
+    type_: str,
+    inputs: tuple[Tensor, ...],
+    outputs: tuple[Tensor, ...],
+    *,
+    core: Core = "AI_VECTOR_CORE",
+    infix: str | None = None,
+    strided: bool = False,
+    share: float = 0.15,
+    read: int | None = None,
+    write: int | None = None,
+) -> Kernel:
+    """A kernel on the vector cores that moves its tensors once, or ``read`` and ``write`` bytes of them."""
+    work = VectorWork(
+        sum(tensor.nbytes for tensor in inputs) if read is None else read,
+        sum(tensor.nbytes for tensor in outputs) if write is None else write,
+        strided,
+        share,
+    )
+    return Kernel(f"{acl}_{infix or type_ + 'AiCore'}_{type_}", type_, core, inputs, outputs, work)
+
+
+def matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, contraction: int) -> Kernel:
+    """A matrix product of two stored operands; ``contraction`` is the length of the summed axis.
+
+    An operand whose summed axis is its stored tail and unaligned makes the product run as a
+    ``MIX_AIC`` kernel at about 0.4 of the speed (facts A3 and E4, measured on a real profile).
+    """
+    m, n = out.shape[-2], out.shape[-1]
+    unaligned = any(t.shape[-1] == contraction and not t.tail_aligned for t in (a, b))
+    work = MatMulWork(m, n, contraction, unaligned, not out.tail_aligned)
+    core: Core = "MIX_AIC" if unaligned else "AI_CORE"
+    return Kernel(f"{acl}_MatMulV3Common_MatMulV3", "MatMulV3", core, (a, b), (out,), work)
+
+
+def attention(
+    acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int, *, backward: bool
+) -> Kernel:
+    """A fused flash-attention kernel."""
+    type_ = acl.removeprefix("aclnn")
+    work = AttentionWork(flops, backward)
+    return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)

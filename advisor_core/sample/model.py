@@ -1,0 +1,272 @@
+"""A dense decoder-only transformer: its dimensions, its weights, and one micro-batch of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .eager import Eager, Pullback, call, transpose
+from .kernels import Tensor, vector
+from .layers import (
+    RotaryTable,
+    flash_attention,
+    fused_cross_entropy,
+    fused_rms_norm,
+    fused_rotary,
+    fused_swiglu,
+    linear,
+    residual,
+    unfused_cross_entropy,
+    unfused_rms_norm,
+    unfused_rotary,
+    unfused_swiglu,
+)
+
+SHARED_WEIGHT = "embedding"
+"""The table of the embedding is also the weight of the output projection."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """The dimensions of the model and of one micro-batch."""
+
+    layers: int = 3
+    hidden: int = 2048
+    heads: int = 16
+    kv_heads: int = 4
+    ffn: int = 5632
+    vocab: int = 50257
+    sequence: int = 2048
+    batch: int = 4
+
+    @property
+    def head_dim(self) -> int:
+        """Channels per attention head."""
+        return self.hidden // self.heads
+
+    @property
+    def kv_hidden(self) -> int:
+        """Channels of all key (or value) heads."""
+        return self.kv_heads * self.head_dim
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one micro-batch."""
+        return self.sequence * self.batch
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """How the model code is written: each switch is one known cause of lost time and its cure."""
+
+    fused_norm: bool
+    fused_rotary: bool
+    fused_swiglu: bool
+    fused_loss: bool
+    merged_qkv: bool
+    compiled_concat: bool
+
+
+class Parameters:
+    """The weights by name, in the order in which the optimizer visits them."""
+
+    def __init__(self, shape: ModelShape, merged_qkv: bool) -> None:
+        hidden, kv = shape.hidden, shape.kv_hidden
+        self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)}
+        for layer in range(shape.layers):
+            self.weights[f"{layer}.input_norm"] = self._weight(hidden)
+            self.weights[f"{layer}.post_norm"] = self._weight(hidden)
+        for layer in range(shape.layers):
+            projections = {"qkv": hidden + 2 * kv} if merged_qkv else {"q": hidden, "k": kv, "v": kv}
+            for name, width in projections.items():
+                self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
+            self.weights[f"{layer}.o"] = self._weight(hidden, hidden)
+            self.weights[f"{layer}.gate_up"] = self._weight(2 * shape.ffn, hidden)
+            self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
+        self.weights[SHARED_WEIGHT] = self._weight(shape.vocab, hidden)
+
+    @staticmethod
+    def _weight(*shape: int) -> Tensor:
+        return Tensor(shape, persistent=True)
+
+
+class Decoder:
+    """Runs one micro-batch of the model on a recorder."""
+
+    def __init__(self, shape: ModelShape, implementation: Implementation, eager: Eager) -> None:
+        self._shape = shape
+        self._implementation = implementation
+        self._eager = eager
+        self._table = RotaryTable.of(shape.sequence, shape.head_dim)
+
+    def micro_batch(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], None]]:
+        """The whole model: the loss, and what records the backward pass."""
+        shape = self._shape
+        weight = self._eager.weights[SHARED_WEIGHT]
+        self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
+        embed_sequence = self._eager.next_sequence()
+        x = Tensor((shape.batch, shape.sequence, shape.hidden))
+        self._eager.do(
+            "aten::embedding",
+            "aclnnEmbedding",
+            vector("aclnnEmbedding", "GatherV2", (weight, tokens), (x,), read=x.nbytes),
+            sequence=embed_sequence,
+            scalars=3,
+        )
+        pullbacks: list[Pullback] = []
+        for layer in range(shape.layers):
+            x, back = self._block(x, layer)
+            pullbacks.append(back)
+        normed, norm_back = self._rms_norm(x, "norm")
+        logits, head_back = linear(self._eager, normed, SHARED_WEIGHT)
+        self._eager.leave()
+        self._eager.enter("loss.py(27): next_token_loss", "loss.py(27): next_token_loss")
+        loss, loss_back = self._cross_entropy(logits, labels)
+        self._eager.leave()
+
+        def backward() -> None:
+            dx = norm_back(head_back(loss_back()).view(*x.shape))
+            for back in reversed(pullbacks):
+                dx = back(dx)
+            table = weight.like()
+            self._eager.undo(
+                "EmbeddingBackward0",
+                embed_sequence,
+                call(
+                    "aten::embedding_dense_backward",
+                    "aclnnEmbeddingDenseBackward",
+                    vector("aclnnEmbeddingDenseBackward", "EmbeddingDenseGrad", (dx, tokens), (table,)),
+                ),
+            )
+            self._eager.accumulate(SHARED_WEIGHT, table)
+
+        return loss, backward
+
+    def _block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        self._eager.enter(f"nn.Module: DecoderLayer_{layer}", "model.py(141): forward")
+        self._eager.enter(f"nn.Module: RMSNorm_{2 * layer}", "model.py(38): forward")
+        normed, norm_back = self._rms_norm(x, f"{layer}.input_norm")
+        self._eager.leave()
+        self._eager.enter(f"nn.Module: Attention_{layer}", "model.py(92): forward")
+        mixed, attention_back = self._attention_block(normed, layer)
+        self._eager.leave()
+        middle = residual(self._eager, x, mixed)
+        self._eager.enter(f"nn.Module: RMSNorm_{2 * layer + 1}", "model.py(38): forward")
+        normed, post_norm_back = self._rms_norm(middle, f"{layer}.post_norm")
+        self._eager.leave()
+        self._eager.enter(f"nn.Module: MLP_{layer}", "model.py(121): forward")
+        gate_up, gate_up_back = linear(self._eager, normed, f"{layer}.gate_up")
+        hidden, swiglu_back = self._swiglu(gate_up)
+        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        self._eager.leave()
+        out = residual(self._eager, middle, projected)
+        self._eager.leave()
+
+        def pullback(dy: Tensor) -> Tensor:
+            inner = post_norm_back(gate_up_back(swiglu_back(down_back(dy))))
+            dmiddle = self._eager.merge_gradients(dy, inner)
+            inner = norm_back(attention_back(dmiddle))
+            return self._eager.merge_gradients(dmiddle, inner)
+
+        return out, pullback
+
+    def _attention_block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        shape = self._shape
+        batch, length, head = shape.batch, shape.sequence, shape.head_dim
+        if self._implementation.merged_qkv:
+            parts, project_back = self._merged_projection(x, layer)
+        else:
+            parts, project_back = self._separate_projections(x, layer)
+        heads = (shape.heads, shape.kv_heads, shape.kv_heads)
+        q, k, v = (part.view(batch, length, n, head) for part, n in zip(parts, heads, strict=True))
+        q, q_back = self._rotary(q)
+        k, k_back = self._rotary(k)
+        turned = not self._implementation.fused_rotary
+        flat_v = v
+        if turned:
+            v = Tensor((batch, shape.kv_heads, length, head))
+            self._eager.do(
+                "aten::contiguous",
+                "aclnnInplaceCopy",
+                vector("aclnnInplaceCopy", "Transpose", (flat_v,), (v,), strided=True),
+            )
+        mixed, mix_back = flash_attention(self._eager, q, k, v, heads=shape.heads, positions=length)
+        if turned:
+            straight = Tensor((batch, length, shape.heads, head))
+            self._eager.do(
+                "aten::contiguous",
+                "aclnnInplaceCopy",
+                vector("aclnnInplaceCopy", "Transpose", (mixed,), (straight,), strided=True),
+            )
+            mixed = straight
+        out, out_back = linear(self._eager, mixed, f"{layer}.o")
+
+        def pullback(dy: Tensor) -> Tensor:
+            dmixed = out_back(dy).view(batch, length, shape.heads, head)
+            sequence = self._eager.next_sequence()
+            if turned:
+                dmixed = self._eager.undo("TransposeBackward0", sequence, transpose(dmixed, Tensor(q.shape)))
+            dq, dk, dv = mix_back(dmixed)
+            if turned:
+                dv = self._eager.undo("TransposeBackward0", sequence, transpose(dv, Tensor(flat_v.shape)))
+            return project_back((q_back(dq), k_back(dk), dv))
+
+        return out, pullback
+
+    def _separate_projections(
+        self, x: Tensor, layer: int
+    ) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]]:
+        results = [linear(self._eager, x, f"{layer}.{name}") for name in ("q", "k", "v")]
+
+        def pullback(gradients: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+            dq, dk, dv = (back(dy) for (_, back), dy in zip(results, gradients, strict=True))
+            return self._eager.merge_gradients(self._eager.merge_gradients(dq, dk), dv)
+
+        return tuple(result for result, _ in results), pullback
+
+    def _merged_projection(
+        self, x: Tensor, layer: int
+    ) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]]:
+        shape = self._shape
+        merged, back = linear(self._eager, x, f"{layer}.qkv")
+        parts = tuple(Tensor((shape.tokens, n)) for n in (shape.hidden, shape.kv_hidden, shape.kv_hidden))
+        sequence = self._eager.next_sequence()
+        self._eager.do(
+            "aten::split_with_sizes",
+            "aclnnSplitWithSize",
+            vector("aclnnSplitWithSize", "SplitVD", (merged,), parts),
+            sequence=sequence,
+            scalars=2,
+        )
+
+        def pullback(gradients: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+            flat = tuple(dy.view(*part.shape) for dy, part in zip(gradients, parts, strict=True))
+            joined = self._eager.undo(
+                "SplitWithSizesBackward0",
+                sequence,
+                call(
+                    "aten::cat",
+                    "aclnnCat",
+                    vector("aclnnCat", "ConcatD", flat, (Tensor(merged.shape),), infix="ConcatD"),
+                ),
+            )
+            return back(joined)
+
+        return parts, pullback
+
+    def _rms_norm(self, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:
+        norm = fused_rms_norm if self._implementation.fused_norm else unfused_rms_norm
+        return norm(self._eager, x, weight)
+
+    def _rotary(self, x: Tensor) -> tuple[Tensor, Pullback]:
+        if self._implementation.fused_rotary:
+            return fused_rotary(self._eager, x, self._table)
+        return unfused_rotary(self._eager, x, self._table, compiled=self._implementation.compiled_concat)
+
+    def _swiglu(self, gate_up: Tensor) -> tuple[Tensor, Pullback]:
+        swiglu = fused_swiglu if self._implementation.fused_swiglu else unfused_swiglu
+        return swiglu(self._eager, gate_up)
+
+    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+        loss = fused_cross_entropy if self._implementation.fused_loss else unfused_cross_entropy
+        return loss(self._eager, logits, labels)

@@ -1,0 +1,477 @@
+"""trace_view.json: the timeline in the Chrome trace format, with the flows between its lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..timeline import (
+    COMMUNICATION_STREAM,
+    COMPUTE_STREAM,
+    NOT_IN_GRAPH,
+    Collective,
+    DeviceTask,
+    HostSpan,
+    LaunchPoint,
+    PlaneTask,
+    Timeline,
+)
+from .fields import Names, argument_shapes, argument_types, call_stack, us, us_text
+from .overlap import OverlapAnalysis, collective_name
+
+Event = dict[str, object]
+
+_LINE = ";\r\n"
+_NO_NOTIFY = "18446744073709551615"
+_HARDWARE_NAMES = {
+    "Memcpy": "SDMA",
+    "Reduce_Inline": "SDMA",
+    "Notify_Record": "Write Value",
+    "Notify_Wait": "Notify Wait",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """Process ids of the lanes: (process id, sort index, device) packed into one number (facts B1)."""
+
+    timeline: Timeline
+
+    def pid(self, sort_index: int) -> int:
+        return self.timeline.pid << 10 | sort_index << 5 | self.timeline.device
+
+    @property
+    def cann(self) -> int:
+        return self.pid(7)
+
+    @property
+    def hardware(self) -> int:
+        return self.pid(13)
+
+    @property
+    def frequency(self) -> int:
+        return self.pid(14)
+
+    @property
+    def collectives(self) -> int:
+        return self.pid(15)
+
+    @property
+    def overlap(self) -> int:
+        return self.pid(23)
+
+
+def trace_events(timeline: Timeline, names: Names) -> list[Event]:
+    """All events of one rank."""
+    lanes = _Lanes(timeline)
+    return [
+        *_framework_spans(timeline, names),
+        *_task_queue(timeline),
+        *_framework_lanes(timeline),
+        *_forward_backward_flows(timeline),
+        *_python_spans(timeline),
+        *_device_lanes(timeline, lanes, names),
+        *_cann_calls(timeline, lanes, names),
+        *_device_tasks(timeline, lanes),
+        *_collectives(timeline, lanes),
+        *_frequency(timeline, lanes),
+        *_overlap(timeline, lanes),
+        *_operator_to_device_flows(timeline, lanes),
+    ]
+
+
+# --- framework ---------------------------------------------------------------------------------------
+
+
+def _framework_spans(timeline: Timeline, names: Names) -> Iterator[Event]:
+    for span in timeline.spans:
+        if span.kind == "python":
+            continue
+        args: Event = {"Sequence number": span.sequence, "Fwd thread id": int(span.is_backward and span.sequence >= 0)}
+        if span.inputs or span.scalars:
+            args["Input Dims"] = argument_shapes(span, _LINE)
+            args["Input type"] = argument_types(span, _LINE)
+        if span.frames:
+            args["Call stack"] = call_stack(span, _LINE)
+        category = names.annotation if span.kind == "annotation" else "cpu_op"
+        yield {
+            "ph": "X",
+            "name": span.name,
+            "pid": timeline.pid,
+            "tid": span.tid,
+            "ts": us_text(span.start),
+            "dur": us(span.end - span.start),
+            "cat": category,
+            "args": args,
+        }
+
+
+def _python_spans(timeline: Timeline) -> Iterator[Event]:
+    for span in timeline.spans:
+        if span.kind != "python":
+            continue
+        args: Event = {"Python id": span.python_id, "Python parent id": _python_parent(span)}
+        if span.name.startswith("nn.Module: "):
+            args["Python module id"] = int(span.name.rpartition("_")[2])
+        yield {
+            "ph": "X",
+            "name": span.name,
+            "pid": timeline.pid,
+            "tid": span.tid,
+            "ts": us_text(span.start),
+            "dur": us(span.end - span.start),
+            "cat": "python_function",
+            "args": args,
+        }
+
+
+def _python_parent(span: HostSpan) -> int:
+    parent = span.parent
+    while parent is not None and parent.kind != "python":
+        parent = parent.parent
+    return parent.python_id if parent is not None else 0
+
+
+def _task_queue(timeline: Timeline) -> Iterator[Event]:
+    def flow(phase: str, correlation: int, tid: int, time: int) -> Event:
+        return {
+            "ph": phase,
+            "bp": "e",
+            "name": "enqueue_to_dequeue",
+            "id": correlation,
+            "pid": timeline.pid,
+            "tid": tid,
+            "ts": us_text(time),
+            "cat": "async_task_queue",
+        }
+
+    for entry in timeline.queue:
+        yield {
+            "ph": "X",
+            "name": "Enqueue",
+            "pid": timeline.pid,
+            "tid": entry.tid,
+            "ts": us_text(entry.enqueue_start),
+            "dur": us(entry.enqueue_end - entry.enqueue_start),
+            "cat": "enqueue",
+            "args": {"correlation_id": entry.correlation},
+        }
+        yield flow("s", entry.correlation, entry.tid, entry.enqueue_start)
+    for entry in timeline.queue:
+        yield {
+            "ph": "X",
+            "name": f"Dequeue@{entry.operator}",
+            "pid": timeline.pid,
+            "tid": timeline.acl_tid,
+            "ts": us_text(entry.dequeue_start),
+            "dur": us(entry.dequeue_end - entry.dequeue_start),
+            "cat": "dequeue",
+            "args": {"correlation_id": entry.correlation},
+        }
+        yield flow("f", entry.correlation, timeline.acl_tid, entry.dequeue_start)
+
+
+def _forward_backward_flows(timeline: Timeline) -> Iterator[Event]:
+    forward: dict[int, HostSpan] = {}
+    for span in timeline.spans:
+        if span.sequence < 0:
+            continue
+        if not span.is_backward:
+            forward[span.sequence] = span
+        elif span.sequence in forward:
+            # One operator may have several nodes; the flow leads to the first of them.
+            origin = forward.pop(span.sequence)
+            for phase, end in (("s", origin), ("f", span)):
+                yield {
+                    "ph": phase,
+                    "bp": "e",
+                    "name": "fwdbwd",
+                    "id": span.sequence,
+                    "pid": timeline.pid,
+                    "tid": end.tid,
+                    "ts": us_text(end.start),
+                    "cat": "fwdbwd",
+                }
+
+
+# --- CANN and device -----------------------------------------------------------------------------------
+
+
+def _cann_calls(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[Event]:
+    for call in timeline.cann:
+        level, name = call.level, call.name
+        if level == "hccl":
+            level, name = names.collective.lower(), name.replace("Hccl@", names.collective.capitalize() + "@")
+        yield {
+            "name": name,
+            "pid": lanes.cann,
+            "tid": call.tid,
+            "ts": us_text(call.start),
+            "dur": us(call.end - call.start),
+            "args": {
+                "Thread Id": call.tid,
+                "Mode": call.mode,
+                "level": level,
+                "id": call.id,
+                "item_id": call.item,
+                "connection_id": call.connection,
+            },
+            "ph": "X",
+        }
+
+
+def _launched(timeline: Timeline) -> Iterator[tuple[DeviceTask | Collective, LaunchPoint]]:
+    tasks: list[DeviceTask | Collective] = [*timeline.tasks, *timeline.collectives]
+    for task in tasks:
+        if task.launch is not None:
+            yield task, task.launch
+
+
+def _flow_id(task: DeviceTask | Collective, launch: LaunchPoint) -> int:
+    if launch.flow is not None or isinstance(task, Collective):
+        return launch.flow or launch.connection
+    # Kernels are known to the driver by stream and task; the id does not fit 64 bits.
+    return (task.stream << 16 | task.task_id) << 48 | 0xFFFFFFFF
+
+
+def _place(task: DeviceTask | Collective, lanes: _Lanes) -> tuple[int, int]:
+    if isinstance(task, Collective):
+        return lanes.collectives, 0
+    return lanes.hardware, task.stream
+
+
+def _device_tasks(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    for task in timeline.tasks:
+        yield _hardware_event(
+            lanes,
+            task.name,
+            task.task_type,
+            task.stream,
+            task.task_id,
+            task.subtask,
+            task.connection,
+            task.start,
+            task.end,
+        )
+    for collective in timeline.collectives:
+        for part in collective.tasks:
+            name = _HARDWARE_NAMES[part.kind]
+            yield _hardware_event(
+                lanes,
+                name,
+                name,
+                COMMUNICATION_STREAM,
+                collective.task_id,
+                part.context,
+                collective.launch.connection,
+                part.start,
+                part.end,
+            )
+    for launched, launch in _launched(timeline):
+        flow = _flow_id(launched, launch)
+        name = f"HostToDevice{flow}"
+        pid, tid = _place(launched, lanes)
+        yield {
+            "name": name,
+            "ph": "s",
+            "cat": "HostToDevice",
+            "id": str(flow),
+            "pid": lanes.cann,
+            "tid": launch.tid,
+            "ts": us_text(launch.time),
+        }
+        yield {
+            "name": name,
+            "ph": "f",
+            "id": str(flow),
+            "ts": us_text(launched.start),
+            "cat": "HostToDevice",
+            "pid": pid,
+            "tid": tid,
+            "bp": "e",
+        }
+
+
+def _hardware_event(
+    lanes: _Lanes,
+    name: str,
+    task_type: str,
+    stream: int,
+    task_id: int,
+    subtask: int,
+    connection: int,
+    start: int,
+    end: int,
+) -> Event:
+    return {
+        "name": name,
+        "pid": lanes.hardware,
+        "tid": stream,
+        "ts": us_text(start),
+        "dur": us(end - start),
+        "args": {
+            "Model Id": NOT_IN_GRAPH,
+            "Task Type": task_type,
+            "Physic Stream Id": stream,
+            "Task Id": task_id,
+            "Batch Id": 0,
+            "Subtask Id": subtask,
+            "connection_id": connection,
+        },
+        "ph": "X",
+    }
+
+
+def _collectives(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    for collective in timeline.collectives:
+        yield {
+            "name": collective_name(collective),
+            "pid": lanes.collectives,
+            "tid": 0,
+            "ts": us_text(collective.start),
+            "dur": us(collective.end - collective.start),
+            "args": {
+                "connection_id": collective.launch.connection,
+                "model id": NOT_IN_GRAPH,
+                "data_type": _hccl_type(collective),
+                "alg_type": "MESH-RING",
+                "count": collective.data.nbytes // collective.data.dtype.size,
+            },
+            "ph": "X",
+        }
+        for part in collective.tasks:
+            yield {
+                "name": part.kind,
+                "pid": lanes.collectives,
+                "tid": part.plane + 1,
+                "ts": us_text(part.start),
+                "dur": us(part.end - part.start),
+                "args": _plane_args(timeline.rank, collective, part),
+                "ph": "X",
+            }
+
+
+def _hccl_type(collective: Collective) -> str:
+    return {"DT_BF16": "BFP16", "FLOAT": "FP32"}[collective.data.dtype.device_name]
+
+
+def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
+    duration = us(part.end - part.start)
+    moves = part.nbytes > 0
+    link = ("HCCS" if part.plane else "ON_CHIP") if moves else "INVALID_TYPE"
+    notify = {"Memcpy": _NO_NOTIFY, "Reduce_Inline": "0"}.get(part.kind, str(88 + 4 * part.plane))
+    estimated = {"Notify_Record": 1, "Notify_Wait": 0.02}.get(part.kind, 0.6 + part.nbytes / 19300)
+    data_type = "INVALID_TYPE"
+    if part.kind == "Reduce_Inline":
+        data_type = _hccl_type(collective) if part.plane else "INT32"
+    return {
+        "notify_id": notify,
+        "duration estimated(us)": estimated,
+        "stream id": COMMUNICATION_STREAM,
+        "task id": collective.task_id,
+        "context id": part.context,
+        "task type": part.kind,
+        "src rank": rank,
+        "dst rank": NOT_IN_GRAPH if part.peer is None else part.peer,
+        "transport type": "LOCAL" if part.kind == "Notify_Wait" else "SDMA",
+        "size(Byte)": part.nbytes,
+        "data type": data_type,
+        "link type": link,
+        "bandwidth(GB/s)": part.nbytes / duration / 1000 if moves else 0.0,
+        "model id": NOT_IN_GRAPH,
+    }
+
+
+def _frequency(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    for time in (timeline.start, timeline.end):
+        yield {
+            "name": "AI Core Freq",
+            "ts": us_text(time),
+            "pid": lanes.frequency,
+            "tid": 0,
+            "args": {"MHz": timeline.chip.mhz},
+            "ph": "C",
+        }
+
+
+def _overlap(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    for event in OverlapAnalysis.of(timeline).events():
+        yield {
+            "name": event.lane,
+            "pid": lanes.overlap,
+            "tid": OverlapAnalysis.LANES.index(event.lane),
+            "ts": us_text(event.start),
+            "dur": us(event.end - event.start),
+            "ph": "X",
+        }
+
+
+def _operator_to_device_flows(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    for task, launch in _launched(timeline):
+        span = launch.span
+        pid, tid = _place(task, lanes)
+        for phase, process, thread, time in (("s", timeline.pid, span.tid, span.start), ("f", pid, tid, task.start)):
+            yield {
+                "ph": phase,
+                "bp": "e",
+                "name": "torch_to_npu",
+                "id": task.start,
+                "pid": process,
+                "tid": thread,
+                "ts": us_text(time),
+                "cat": "async_npu",
+            }
+
+
+# --- names of processes and threads --------------------------------------------------------------------
+
+
+def _framework_lanes(timeline: Timeline) -> Iterator[Event]:
+    properties: tuple[tuple[str, Event], ...] = (
+        ("process_name", {"name": "Python"}),
+        ("process_labels", {"labels": "CPU"}),
+        ("process_sort_index", {"sort_index": 0}),
+    )
+    for name, args in properties:
+        yield {"ph": "M", "name": name, "pid": timeline.pid, "tid": 0, "args": args}
+    threads = {tid: tid for tid in (timeline.pid, timeline.autograd_tid)}
+    # The thread that empties the queue is shown below the ones that fill it.
+    threads[timeline.acl_tid] = timeline.autograd_tid + 1
+    for tid, sort_index in threads.items():
+        yield {"ph": "M", "name": "thread_name", "pid": timeline.pid, "tid": tid, "args": {"name": f"Thread {tid}"}}
+        yield {
+            "ph": "M",
+            "name": "thread_sort_index",
+            "pid": timeline.pid,
+            "tid": tid,
+            "args": {"sort_index": sort_index},
+        }
+
+
+def _device_lanes(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[Event]:
+    label = f"NPU {timeline.device}" if names.has_device_column else "NPU"
+    host_tids = (timeline.pid, timeline.autograd_tid, timeline.acl_tid)
+    yield from _lane(lanes.cann, 7, "CANN", "CPU", {tid: f"Thread {tid}" for tid in host_tids})
+    streams = (COMPUTE_STREAM, COMMUNICATION_STREAM) if timeline.collectives else (COMPUTE_STREAM,)
+    yield from _lane(lanes.hardware, 13, "Ascend Hardware", label, {stream: f"Stream {stream}" for stream in streams})
+    yield from _lane(lanes.frequency, 14, "AI Core Freq", label, {})
+    planes = {0: "Group 0 Communication"}
+    planes |= {plane + 1: f"Plane {plane}" for plane in range(timeline.world_size)}
+    yield from _lane(lanes.collectives, 15, names.collective, label, planes if timeline.collectives else {})
+    overlap = dict(enumerate(OverlapAnalysis.LANES))
+    yield from _lane(lanes.overlap, 23, "Overlap Analysis", label, overlap, sorted_threads=False)
+
+
+def _lane(
+    pid: int, sort_index: int, name: str, label: str, threads: dict[int, str], *, sorted_threads: bool = True
+) -> Iterator[Event]:
+    def meta(what: str, tid: int, args: Event) -> Event:
+        return {"name": what, "pid": pid, "tid": tid, "args": args, "ph": "M"}
+
+    yield meta("process_name", 0, {"name": name})
+    for tid, thread in threads.items():
+        yield meta("thread_name", tid, {"name": thread})
+        if sorted_threads:
+            yield meta("thread_sort_index", tid, {"sort_index": tid})
+    yield meta("process_labels", 0, {"labels": label})
+    yield meta("process_sort_index", 0, {"sort_index": sort_index})

@@ -1,0 +1,176 @@
+"""What a simulated rank recorded: one timeline from which every exported file is derived.
+
+All times are int64 nanoseconds since the epoch; spans are half open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .chip import Chip, KernelCost
+from .kernels import Kernel, Tensor
+
+COMPUTE_STREAM = 2
+COMMUNICATION_STREAM = 4
+NOT_IN_GRAPH = 4294967295
+"""The model id of a task that belongs to no graph, and the subtask id of one without context."""
+
+
+SpanKind = Literal["operator", "annotation", "python"]
+PlaneTaskKind = Literal["Memcpy", "Reduce_Inline", "Notify_Record", "Notify_Wait"]
+
+
+@dataclass(eq=False, slots=True)
+class HostSpan:
+    """A framework span: an operator call (``cpu_op``), an annotation or a Python function."""
+
+    name: str
+    kind: SpanKind
+    tid: int
+    start: int
+    parent: HostSpan | None
+    end: int = 0
+    inputs: tuple[Tensor, ...] = ()
+    scalars: int = 0
+    sequence: int = -1
+    is_backward: bool = False
+    frames: tuple[str, ...] = ()
+    python_id: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A task in the queue between a framework thread and the thread that calls CANN."""
+
+    operator: str
+    correlation: int
+    tid: int
+    enqueue_start: int
+    enqueue_end: int
+    dequeue_start: int
+    dequeue_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CannCall:
+    """A call into CANN. ``connection`` is the id under which its device tasks are known."""
+
+    name: str
+    tid: int
+    start: int
+    end: int
+    mode: str
+    level: str
+    id: str
+    item: str
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPoint:
+    """Where the host handed a task over: the source of the ``HostToDevice`` flow.
+
+    ``flow`` is the id of that flow where the call determines it; else the task does.
+    """
+
+    tid: int
+    time: int
+    connection: int
+    flow: int | None
+    span: HostSpan
+
+
+@dataclass(eq=False, slots=True)
+class DeviceTask:
+    """A task on a device stream; ``launch`` is missing for events, which have no flow."""
+
+    name: str
+    task_type: str
+    stream: int
+    task_id: int
+    start: int
+    end: int
+    step: int
+    connection: int
+    launch: LaunchPoint | None = None
+    kernel: Kernel | None = None
+    cost: KernelCost | None = None
+    scale: float = 1.0
+    subtask: int = NOT_IN_GRAPH
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneTask:
+    """A step of a collective on one plane (link) of its group."""
+
+    kind: PlaneTaskKind
+    plane: int
+    start: int
+    end: int
+    peer: int | None
+    nbytes: int
+    context: int
+
+
+@dataclass(eq=False, slots=True)
+class Collective:
+    """One collective as this rank saw it: from its own arrival to the common end."""
+
+    index: int
+    data: Tensor
+    step: int
+    task_id: int
+    start: int
+    end: int
+    launch: LaunchPoint
+    tasks: list[PlaneTask]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A tensor's stay in the caching allocator, with the total in bytes right after it came and went."""
+
+    operator: str
+    nbytes: int
+    start: int
+    end: int | None
+    total_at_start: int
+    total_at_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A profiled step on the host."""
+
+    number: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Everything one rank recorded."""
+
+    rank: int
+    device: int
+    world_size: int
+    pid: int
+    autograd_tid: int
+    acl_tid: int
+    chip: Chip
+    resident_bytes: int
+    steps: list[Step] = field(default_factory=list)
+    spans: list[HostSpan] = field(default_factory=list)
+    queue: list[QueueEntry] = field(default_factory=list)
+    cann: list[CannCall] = field(default_factory=list)
+    tasks: list[DeviceTask] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list)
+    allocations: list[Allocation] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+
+    @property
+    def kernels(self) -> list[DeviceTask]:
+        """The tasks that compute, in order of start."""
+        return sorted((task for task in self.tasks if task.kernel is not None), key=lambda task: task.start)

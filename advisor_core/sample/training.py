@@ -1,0 +1,266 @@
+"""The training loop of one rank, as a program for its main thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from .eager import FP32, Eager, call
+from .kernels import DType, Tensor, vector
+from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from .program import AllReduce, AwaitCollective, Backward, Enter, Instruction, Item, Leave, NextBatch, Node, Op
+
+FIRST_STEP = 10
+"""Number of the first profiled step: the schedule skips the ones before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a job trains: the model, and what its loop does around it."""
+
+    shape: ModelShape
+    implementation: Implementation
+    steps: int
+    micro_batches: int
+    fused_optimizer: bool
+    overlapped_buckets: bool
+    item_per_parameter: bool
+    loss_log_ns: int
+    bucket_bytes: int = 40_000_000
+
+
+class TrainingLoop:
+    """Writes the program of one rank: ``steps`` optimizer steps of ``micro_batches`` each."""
+
+    def __init__(self, training: Training, world_size: int, loading_ns: int) -> None:
+        self._training = training
+        self._world_size = world_size
+        self._loading_ns = loading_ns
+        self._parameters = Parameters(training.shape, training.implementation.merged_qkv)
+        self._sequence = count(1350)
+        self._collective = count()
+        self._gradients: dict[str, Tensor] = {}
+        self._moments = {
+            name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
+            for name, weight in self._parameters.weights.items()
+        }
+
+    @property
+    def _overlaps(self) -> bool:
+        return self._training.overlapped_buckets and self._world_size > 1
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory held before the first step: weights, master weights and both moments."""
+        weights = sum(weight.nbytes for weight in self._parameters.weights.values())
+        return weights + sum(tensor.nbytes for moments in self._moments.values() for tensor in moments)
+
+    def program(self) -> list[Instruction]:
+        """The instructions of all steps, with every tensor's last use known."""
+        program: list[Instruction] = [
+            _python("train.py(231): <module>"),
+            _python("train.py(204): main"),
+        ]
+        for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+            program.append(Enter(f"ProfilerStep#{number}", step=number))
+            program.extend(self._step())
+            program.append(Leave())
+        program += [Leave(), Leave()]
+        _free_after_last_use(program)
+        return program
+
+    def _step(self) -> list[Instruction]:
+        training = self._training
+        program: list[Instruction] = [_python("train.py(131): train_step")]
+        self._gradients.clear()
+        buckets: list[tuple[int, tuple[str, ...]]] = []
+        loss = Tensor((), FP32)
+        for micro in range(training.micro_batches):
+            last = micro == training.micro_batches - 1
+            loss = self._micro_batch(program, buckets if last and self._overlaps else None)
+        if self._world_size > 1 and not self._overlaps:
+            program += self._reduce_each_gradient()
+        if training.item_per_parameter:
+            program += self._clip_by_item()
+        program.append(Item(loss, training.loss_log_ns))
+        program += self._optimizer(buckets)
+        program.append(Leave())
+        return program
+
+    def _micro_batch(self, program: list[Instruction], buckets: list[tuple[int, tuple[str, ...]]] | None) -> Tensor:
+        training, shape = self._training, self._training.shape
+        tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
+        labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
+        program.append(NextBatch(tokens, self._loading_ns))
+        ready = _GradientSink(self, buckets)
+        eager = Eager(self._parameters.weights, SHARED_WEIGHT, self._sequence.__next__, ready)
+        loss, backward = Decoder(shape, training.implementation, eager).micro_batch(tokens, labels)
+        backward()
+        program += eager.forward
+        if training.item_per_parameter:
+            # The loop checks every loss for NaN before it goes on.
+            program.append(Item(loss, training.loss_log_ns))
+        program += [
+            _python("torch/_tensor.py(492): backward"),
+            Backward(tuple(eager.backward)),
+            Leave(),
+        ]
+        return loss
+
+    def gradient_ready(self, name: str, gradient: Tensor) -> list[Instruction]:
+        """Store or add up a finished gradient, as ``AccumulateGrad`` does."""
+        if name in self._gradients:
+            total = self._gradients[name]
+            add = vector("aclnnInplaceAdd", "Add", (total, gradient), (total.view(*total.shape),))
+            op = call("aten::add_", "aclnnInplaceAdd", add, scalars=1)
+        else:
+            self._gradients[name] = gradient
+            op = Op("aten::detach", (gradient,), None)
+        return [Node("torch::autograd::AccumulateGrad", -1, (op,))]
+
+    @property
+    def bucket_bytes(self) -> int:
+        """Gradients that are reduced together fill a buffer of this size."""
+        return self._training.bucket_bytes
+
+    first_weight = "0.input_norm"
+    """The weight whose gradient is the last one before that of the shared table."""
+
+    def bucket(self, names: tuple[str, ...]) -> tuple[int, AllReduce]:
+        """An all-reduce of several gradients that lie in one buffer."""
+        index = next(self._collective)
+        elements = sum(self._gradients[name].nbytes for name in names) // DType.BF16.size
+        return index, AllReduce(Tensor((elements,), persistent=True), index)
+
+    def _reduce_each_gradient(self) -> list[Instruction]:
+        """One blocking all-reduce per parameter after the backward pass, then the division."""
+        program: list[Instruction] = [_python("train.py(88): average_gradients")]
+        for name, gradient in list(self._gradients.items()):
+            index = next(self._collective)
+            average = Tensor(gradient.shape, FP32)
+            program += [
+                AllReduce(gradient, index),
+                AwaitCollective(index),
+                call("aten::div", "aclnnDivs", vector("aclnnDivs", "RealDiv", (gradient,), (average,)), scalars=1),
+            ]
+            self._gradients[name] = average
+        return [*program, Leave()]
+
+    def _clip_by_item(self) -> list[Instruction]:
+        """The norm of every gradient is read back by itself, then all of them are scaled."""
+        program: list[Instruction] = [_python("train.py(102): clip_gradients")]
+        for gradient in self._gradients.values():
+            norm = Tensor((), FP32)
+            kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
+            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4), Item(norm)]
+        gradients = tuple(self._gradients.values())
+        scaled = tuple(gradient.view(*gradient.shape) for gradient in gradients)
+        scale = vector("aclnnForeachMulScalarV2", "ForeachMulScalar", gradients, scaled, infix="ForeachMulScalarV2")
+        return [*program, call("aten::_foreach_mul_", "aclnnForeachMulScalarV2", scale, scalars=1), Leave()]
+
+    def _optimizer(self, buckets: list[tuple[int, tuple[str, ...]]]) -> list[Instruction]:
+        fused = self._training.fused_optimizer
+        frame = "torch_npu/optim/npu_fused_adamw.py(231): step" if fused else "torch/optim/adamw.py(161): step"
+        program: list[Instruction] = [
+            Enter(f"Optimizer.step#{'NpuFusedAdamW' if fused else 'AdamW'}.step"),
+            _python(frame),
+        ]
+        if buckets:
+            for index, names in buckets:
+                program.append(AwaitCollective(index))
+                for name in names:
+                    program += self._update(name)
+        else:
+            for name in self._parameters.weights:
+                program += self._update(name)
+        return [*program, Leave(), Leave()]
+
+    def _update(self, name: str) -> list[Op]:
+        """AdamW of one parameter: one fused kernel, or the chain of the single-tensor implementation."""
+        weight, gradient = self._parameters.weights[name], self._gradients[name]
+        master, first, second = self._moments[name]
+
+        def inplace(target: Tensor) -> Tensor:
+            return target.view(*target.shape)
+
+        if self._training.fused_optimizer:
+            outputs = tuple(inplace(tensor) for tensor in (weight, master, first, second))
+            kernel = vector(
+                "aclnnApplyAdamWV2",
+                "ApplyAdamWV2",
+                (master, first, second, gradient),
+                outputs,
+                infix="ApplyAdamWV2",
+                share=0.3,
+            )
+            return [call("npu::npu_apply_adam_w", "aclnnApplyAdamWV2", kernel, scalars=8)]
+        root, ratio, denominator = (Tensor(weight.shape, FP32) for _ in range(3))
+        chain = (
+            ("aten::lerp_", "aclnnInplaceLerps", "Lerp", (first, gradient), inplace(first)),
+            ("aten::mul_", "aclnnInplaceMuls", "Mul", (second,), inplace(second)),
+            ("aten::addcmul_", "aclnnInplaceAddcmul", "Addcmul", (second, gradient, gradient), inplace(second)),
+            ("aten::sqrt", "aclnnSqrt", "Sqrt", (second,), root),
+            ("aten::div", "aclnnDivs", "RealDiv", (root,), ratio),
+            ("aten::add_", "aclnnInplaceAdds", "Add", (ratio,), denominator),
+            ("aten::addcdiv_", "aclnnInplaceAddcdiv", "Addcdiv", (master, first, denominator), inplace(master)),
+            ("aten::copy_", "aclnnInplaceCopy", "Cast", (master,), inplace(weight)),
+        )
+        return [
+            call(operator, acl, vector(acl, type_, inputs, (out,)), scalars=1)
+            for operator, acl, type_, inputs, out in chain
+        ]
+
+
+class _GradientSink:
+    """Sees the gradients of one backward pass; with ``buckets`` it reduces them as they fill up."""
+
+    def __init__(self, loop: TrainingLoop, buckets: list[tuple[int, tuple[str, ...]]] | None) -> None:
+        self._loop = loop
+        self._buckets = buckets
+        self._open: list[str] = []
+        self._filled = 0
+
+    def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
+        program = self._loop.gradient_ready(name, gradient)
+        if self._buckets is None:
+            return program
+        self._open.append(name)
+        self._filled += gradient.nbytes
+        # Nothing can hide the large shared table, which comes last: everything else leaves before it.
+        if self._filled >= self._loop.bucket_bytes or name in {self._loop.first_weight, SHARED_WEIGHT}:
+            index, reduce = self._loop.bucket(tuple(self._open))
+            program.append(reduce)
+            self._buckets.append((index, tuple(self._open)))
+            self._open.clear()
+            self._filled = 0
+        return program
+
+
+def _python(frame: str) -> Enter:
+    """Enter a Python function."""
+    return Enter(frame, frame)
+
+
+def _operators(program: list[Instruction]) -> list[Op]:
+    """All operator calls in the order of execution."""
+    ops: list[Op] = []
+    for instruction in program:
+        if isinstance(instruction, Op):
+            ops.append(instruction)
+        elif isinstance(instruction, Node):
+            ops.extend(instruction.ops)
+        elif isinstance(instruction, Backward):
+            ops.extend(_operators(list(instruction.program)))
+    return ops
+
+
+def _free_after_last_use(program: list[Instruction]) -> None:
+    """Give every operator the tensors that nothing uses after it."""
+    last: dict[int, tuple[Op, Tensor]] = {}
+    for op in _operators(program):
+        for tensor in (*op.inputs, *op.allocates):
+            owner = tensor.storage
+            if not owner.persistent:
+                last[id(owner)] = (op, owner)
+    for op, tensor in last.values():
+        op.frees.append(tensor)

@@ -1,0 +1,38 @@
+"""``report.json``: the whole result, by contract 2. The same result gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from advisor_core.models.run import RunResult
+
+
+@dataclass(frozen=True)
+class JsonRenderer:
+    """Writes everything; with ``timings`` false what varies between two runs on the same input is left out."""
+
+    timings: bool = True
+    name: str = "json"
+    filename: str = "report.json"
+
+    def render(self, result: RunResult, lang: str) -> str:
+        """The language makes no difference: texts are there in both."""
+        data = result.model_dump(mode="json", exclude=None if self.timings else {"timings"})
+        return json.dumps(_portable(data), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _portable(value: Any) -> Any:
+    """``value`` with nothing that other readers of JSON refuse: no NaN or infinity, no half of a surrogate pair."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case str():
+            return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+        case dict():
+            return {_portable(key): _portable(item) for key, item in value.items()}
+        case list():
+            return [_portable(item) for item in value]
+    return value

@@ -1,0 +1,77 @@
+"""What a terminal shows at the end of a run: at most twenty lines of plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from advisor_core.models.run import RunResult
+from reports.labels import Labels, one_line, shorten
+from reports.outline import Item, Outline, coverage, rank_name, verdict, what_ran
+from reports.prose import plain
+
+BAR = 40
+FILLS = {"compute": "█", "communication": "▒", "idle": "·"}
+
+
+def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
+    """The verdict, where the step went, the findings that matter most, and where the report is."""
+    labels = Labels(lang)
+    colon = labels("word.colon")
+    outline = Outline(result)
+    facts = " · ".join(f"{labels(ran.key)}{colon}{one_line(ran.value)}" for ran in what_ran(outline, labels)[1:])
+    lines = [facts, "", verdict(outline, labels)]
+    lines += [f"  {line}" for line in text_bars(outline, labels)]
+    if outline.by_rank:
+        leaves = sorted(outline.mean.entries.items(), key=lambda entry: (-entry[1], entry[0]))[:3]
+        said = [
+            f"{labels.trail(path)} {labels.time(ns)} ({labels.share(outline.mean.share(ns))})" for path, ns in leaves
+        ]
+        lines.append(f"  {labels('term.leaves')}{colon}{labels.join(said)}")
+    lines.append("")
+    if outline.items:
+        lines.append(labels("term.top", count=len(result.findings)))
+        for item, _ in outline.top:
+            lines += [f"  {line}" for line in _finding(item, labels)]
+    elif result.rules:
+        lines.append(labels("first.nothing"))
+    else:
+        lines.append(labels("first.no_rules"))
+    states = coverage(outline, labels)
+    lines.append(f"{labels('term.rules')}{colon}{labels.join(states) or labels('word.none')}")
+    if paths := [one_line(str(path)) for path in report_paths]:
+        lines.append(f"{labels('term.report')}{colon}{labels.join(paths)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def text_bars(outline: Outline, labels: Labels) -> list[str]:
+    """One bar of characters per shown rank, to a common scale, with its parts written out."""
+    top = max((ledger.wall_ns for ledger in outline.shown), default=0)
+    names = [rank_name(ledger, outline, labels) for ledger in outline.shown]
+    widest = max((len(name) for name in names), default=0)
+    lines = []
+    for ledger, name in zip(outline.shown, names, strict=True):
+        bar, filled, done = "", 0, 0
+        for node in ledger.roots:
+            done += node.ns
+            end = round(BAR * done / top) if top else 0
+            bar += FILLS.get(node.path, "?") * (end - filled)
+            filled = end
+        parts = [
+            f"{FILLS.get(node.path, '?')} {labels.path(node.path)} {labels.time(node.ns)}" for node in ledger.roots
+        ]
+        lines.append(f"{name:<{widest}}  {bar:<{BAR}}  {'  '.join(parts)}")
+    return lines
+
+
+def _finding(item: Item, labels: Labels) -> list[str]:
+    finding, stake, advice = item.finding, item.stake, item.advice
+    title = shorten(plain(labels.of(finding.title)), 100)
+    head = f"{item.number} [{labels(f'severity.{item.severity}')}] {title}"
+    if advice.set:
+        change = " ".join(f"{one_line(name)}={one_line(value)}" for name, value in advice.set.items())
+        change = f"{labels(f'advice.{advice.kind}')} {change}"
+    else:
+        change = shorten(plain(labels.of(advice.text)), 100)
+    share = labels("first.of_step", share=labels.share(stake.share))
+    cost = f"{labels.time(stake.ns)}, {share}, {labels(f'basis.{stake.basis}')}"
+    return [head, f"   {cost}  ->  {change}"]

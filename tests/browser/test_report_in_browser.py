@@ -1,0 +1,131 @@
+"""The report in a real browser: it lays out at both widths, nothing overflows, nothing runs, nothing complains.
+
+Each check is first shown to notice what it looks for on a page that has it.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+import os
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from reports.html import HtmlRenderer
+
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium on this machine (apt-get install chromium)")
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--allow-file-access-from-files",
+    "--enable-logging=stderr", "--log-level=0",
+)  # fmt: skip
+
+# Frames a page in a window of the wanted width and writes down what it became.
+PROBE = """<!doctype html><meta charset="utf-8">
+<iframe id="f" style="width:{width}px;height:900px;border:0" src="{src}"></iframe>
+<pre id="o"></pre><script>
+window.onload = () => {{
+  const d = document.getElementById('f').contentDocument, all = [...d.querySelectorAll('*')];
+  const clipped = e => e.closest('.scroll, pre, nav');
+  document.getElementById('o').textContent = JSON.stringify({{
+    title: d.title, width: d.documentElement.scrollWidth, inside: d.documentElement.clientWidth,
+    wide: all.filter(e => !clipped(e) && e.getBoundingClientRect().right > {width} + 1)
+             .map(e => e.outerHTML.slice(0, 80)),
+    scripts: d.scripts.length, handlers: all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
+    fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
+    bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
+}};</script>"""
+
+
+def example() -> ModuleType:
+    path = Path(__file__).parents[1] / "reports" / "example.py"
+    spec = importlib.util.spec_from_file_location("npu_advisor_report_example", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+        profile = tmp_path / "profile"
+        shutil.rmtree(profile, ignore_errors=True)
+        command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+
+    return run
+
+
+@pytest.fixture
+def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[[str, int], dict[str, Any]]:
+    def look(content: str, width: int) -> dict[str, Any]:
+        page, frame = tmp_path / "page.html", tmp_path / "frame.html"
+        page.write_text(content, encoding="utf-8")
+        frame.write_text(PROBE.format(width=width, src=page.as_uri()), encoding="utf-8")
+        dom = chromium(frame, "--window-size=1400,1000", "--dump-dom").stdout
+        found: dict[str, Any] = json.loads(html.unescape(dom.partition('<pre id="o">')[2].partition("</pre>")[0]))
+        return found
+
+    return look
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(
+    ("name", "lang"), [("alexnet", "en"), ("alexnet", "zh"), ("hostile", "en"), ("many_ranks", "zh")]
+)
+def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, lang: str, width: int) -> None:
+    seen = probe(HtmlRenderer().render(getattr(example(), name)(), lang), width)
+    assert seen["wide"] == []
+    assert seen["width"] <= seen["inside"]
+    assert "hacked" not in seen["title"] and "ms" in seen["title"]
+    assert seen["scripts"] == seen["handlers"] == 0
+    assert seen["bars"] > 5
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_first_screen_holds_verdict_bars_and_findings(probe: Callable[..., Any], lang: str) -> None:
+    assert probe(HtmlRenderer().render(example().alexnet(), lang), 1280)["fold"] <= 800
+
+
+def test_the_probe_would_notice(probe: Callable[..., Any]) -> None:
+    seen = probe("<title>x</title><div style='width:3000px'>x</div><script>document.title='hacked'</script>", 400)
+    assert seen["title"] == "hacked" and seen["scripts"] == 1
+    assert seen["wide"] and seen["width"] > seen["inside"]
+
+
+def complaints(log: str) -> list[str]:
+    return [line for line in log.splitlines() if "CONSOLE" in line]
+
+
+def test_the_console_stays_silent_and_a_picture_is_taken(tmp_path: Path, chromium: Callable[..., Any]) -> None:
+    page, picture = tmp_path / "report.html", tmp_path / "report.png"
+    page.write_text(HtmlRenderer().render(example().hostile(), "en"), encoding="utf-8")
+    run = chromium(page, "--window-size=1280,800", f"--screenshot={picture}")
+    assert complaints(run.stderr) == []
+    data = picture.read_bytes()
+    assert struct.unpack(">II", data[16:24]) == (1280, 800)
+    assert len(data) > 50_000
+
+    page.write_text("<script>console.error('heard')</script>", encoding="utf-8")
+    assert complaints(chromium(page, f"--screenshot={picture}").stderr)
+
+
+def test_the_policy_stops_what_escaping_might_miss(probe: Callable[..., Any]) -> None:
+    """The second line of defence: a script that did get in does not run."""
+    page = HtmlRenderer().render(example().alexnet(), "en").replace("<body>", f"<body>{example().SCRIPT}")
+    seen = probe(page, 1280)
+    assert seen["scripts"] == 1
+    assert "hacked" not in seen["title"]

@@ -1,0 +1,107 @@
+"""The real exports of the shared profiles, checked against what the files say when read with the standard library."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from advisor_core.loaders.ascend_text import AscendTextLoader
+from advisor_core.loaders.discover import discover
+from advisor_core.loaders.profile import InputError, Profile
+from advisor_core.tables import SCHEMAS
+
+NAMES = ["alexnet-ddp-text-level0/rank0", "alexnet-ddp-text-level1/rank0", "alexnet-ddp-text-level1/rank1"]
+
+
+def ns(us: str) -> int:
+    return int((Decimal(us.strip()) * 1000).to_integral_value())
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def real(request: pytest.FixtureRequest, profiles: Path) -> tuple[Path, Profile]:
+    directory = profiles / f"{request.param}_ascend_pt"
+    (source,) = discover([AscendTextLoader()], directory)
+    return directory / "ASCEND_PROFILER_OUTPUT", AscendTextLoader().load(source)
+
+
+def test_nothing_to_complain_about(real: tuple[Path, Profile]) -> None:
+    output, profile = real
+    assert profile.diagnostics == []
+    assert profile.level == ("level0" if "level0" in str(output) else "level1")
+    level1 = {"op_statistic", "api_statistic", "collectives", "collective_bandwidth", "links"}
+    assert set(profile.missing) == (level1 if profile.level == "level0" else set())
+    assert set(profile.tables) | set(profile.missing) == set(SCHEMAS)
+    for name, table in profile.tables.items():
+        assert list(table.frame) == [*SCHEMAS[name].units(), "source_row"] and len(table.frame)
+    assert profile.variables["ASCEND_LAUNCH_BLOCKING"] == ""
+    for file in profile.files:
+        assert file.sha256 == hashlib.sha256((output.parent / file.name).read_bytes()).hexdigest()
+
+
+def test_kernels(real: tuple[Path, Profile]) -> None:
+    output, profile = real
+    with (output / "kernel_details.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    frame = profile.tables["kernels"].frame
+    assert frame["name"].tolist() == [row["Name"] for row in rows]
+    assert frame["start_ns"].tolist() == [ns(row["Start Time(us)"]) for row in rows]
+    assert frame["duration_ns"].tolist() == [ns(row["Duration(us)"]) for row in rows]
+    assert frame["source_row"].tolist() == list(range(2, len(rows) + 2))
+    assert Counter(frame["core"])["COMMUNICATION"] == 4
+
+
+def test_operators_and_their_lines(real: tuple[Path, Profile]) -> None:
+    output, profile = real
+    frame = profile.tables["operators"].frame
+    lines, last = [], 1
+    with (output / "operator_details.csv").open(newline="") as file:
+        reader = csv.reader(file)
+        next(reader)
+        last = reader.line_num
+        for _ in reader:
+            lines.append(last + 1)
+            last = reader.line_num
+    assert frame["source_row"].tolist() == lines
+
+
+def test_trace(real: tuple[Path, Profile]) -> None:
+    output, profile = real
+    content = (output / "trace_view.json").read_bytes()
+    events = json.loads(content)
+    names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    lanes = {"host_events": ("Python", "CANN"), "device_tasks": ("Ascend Hardware",), "communication_tasks": ("HCCL",)}
+    for table, processes in lanes.items():
+        expected = [
+            (n, ns(e["ts"]), e["name"])
+            for n, e in enumerate(events)
+            if e["ph"] == "X" and names.get(e["pid"]) in processes
+        ]
+        frame = profile.tables[table].frame
+        assert list(zip(frame["source_row"], frame["start_ns"], frame["name"], strict=True)) == expected
+        rows = frame.index[:: max(len(frame) // 20, 1)].to_numpy()
+        for row, offset in zip(rows, profile.tables[table].positions(rows), strict=True):
+            event, _ = json.JSONDecoder().raw_decode(content[offset : offset + 100_000].decode())
+            assert event == events[frame["source_row"][row]]
+    flows = profile.tables["flows"].frame
+    assert len(flows) == sum(e["ph"] in "sf" for e in events)
+    sends = set(flows.loc[flows["end"] == "s"].set_index(["kind", "flow"]).index)
+    assert set(flows.loc[flows["end"] == "f"].set_index(["kind", "flow"]).index) <= sends
+    assert profile.tables["frequency"].frame["mhz"].tolist() == [1800.0, 1800.0]
+
+
+def test_step_trace_agrees_with_facts(profiles: Path) -> None:
+    (source,) = discover([AscendTextLoader()], profiles / "alexnet-ddp-text-level1" / "rank0_ascend_pt")
+    step = AscendTextLoader().load(source).tables["step_trace"].frame.iloc[0]
+    assert step["step"] == 50 and round(step["computing_ns"]) == 8873756 and round(step["free_ns"]) == 25744050
+
+
+def test_a_job_and_the_other_format(profiles: Path) -> None:
+    assert [s.rank for s in discover([AscendTextLoader()], profiles / "alexnet-ddp-text-level1")] == [0, 1]
+    with pytest.raises(InputError, match="DB export only"):
+        discover([AscendTextLoader()], profiles / "alexnet-ddp-db-level1")

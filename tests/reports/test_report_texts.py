@@ -1,0 +1,201 @@
+"""Markdown, JSON and terminal: the same content, inert, deterministic; and Markdown from strangers made safe."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import ModuleType
+
+import pytest
+from markdown_it import MarkdownIt
+
+from advisor_core.registry import Registry, Renderer
+from reports import advisor_register_renderers, prose
+from reports.json_file import JsonRenderer
+from reports.labels import catalogue
+from reports.markdown import MarkdownRenderer
+from reports.outline import STATE_ORDER
+from reports.terminal import summary
+
+NAMES = ("alexnet", "hostile", "nothing_found", "empty", "many_ranks")
+LANGS = ("en", "zh")
+
+
+def parse(text: str) -> list[tuple[str, str, str]]:
+    """Every token of a document as type, content, target; parsed as a ticket system would, with HTML allowed."""
+    found = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
+        found.append((token.type, token.content, ""))
+        for child in token.children or []:
+            target = str(child.attrs.get("href") or child.attrs.get("src") or "")
+            found.append((child.type, child.content, target))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("lang", LANGS)
+def test_markdown_has_no_html_no_image_and_resolving_links(example: ModuleType, name: str, lang: str) -> None:
+    text = MarkdownRenderer().render(getattr(example, name)(), lang)
+    tokens = parse(text)
+    assert not {"html_block", "html_inline", "image"} & {kind for kind, _, _ in tokens}
+    headings = set()
+    for number, (kind, _, _) in enumerate(tokens):
+        if kind == "heading_open":
+            title = tokens[number + 1][1].lower()
+            headings.add(re.sub(r"[^\w\- ]", "", title).replace(" ", "-"))
+    for kind, _, target in tokens:
+        if kind == "link_open":
+            if target.startswith("#"):
+                from urllib.parse import unquote
+
+                assert unquote(target)[1:] in headings, target
+            else:
+                assert target.startswith("https://"), target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_markdown_fits_into_a_ticket(example: ModuleType, name: str) -> None:
+    assert len(MarkdownRenderer().render(getattr(example, name)(), "en")) < 65_536
+
+
+def test_markdown_tables_keep_their_shape(example: ModuleType) -> None:
+    for name in NAMES:
+        lines = MarkdownRenderer().render(getattr(example, name)(), "en").splitlines()
+        width = 0
+        for line in lines:
+            if not line.startswith("|"):
+                width = 0
+                continue
+            cells = len(re.findall(r"(?<!\\)\|", line))
+            width = width or cells
+            assert cells == width, line
+            assert line.endswith("|")
+
+
+def test_markdown_says_what_the_page_says(example: ModuleType) -> None:
+    result = example.alexnet()
+    text = MarkdownRenderer().render(result, "en")
+    for finding in result.findings:
+        assert f"`{finding.fingerprint}`" in text
+        assert finding.title.en in text
+    for state in STATE_ORDER:
+        assert catalogue()[f"state.{state}"]["en"] in text
+    for said in ("`TASK_QUEUE_ENABLE=2`", "[F1](#f1)", "### F1\n", "#### F1a\n", "unknown: this profile", "1288401"):
+        assert said in text, said
+    assert "not a clean bill of health" in MarkdownRenderer().render(example.nothing_found(), "en")
+
+
+def test_markdown_mentions_and_automatic_links_are_inert(example: ModuleType) -> None:
+    text = MarkdownRenderer().render(example.hostile(), "en")
+    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+    outside = re.sub(r"^( *)(```+).*?^\1\2$", "", outside, flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"(?<!\\)https?://(?!www\.hiascend)", re.sub(r"\]\(<[^>]*>\)", "", outside))
+    assert not re.search(r"@everyone", outside)
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("lang", LANGS)
+def test_terminal_summary_is_short_and_plain(example: ModuleType, name: str, lang: str) -> None:
+    text = summary(getattr(example, name)(), lang, ["advisor-report/report.html"])
+    assert len(text.splitlines()) <= 20
+    assert "advisor-report/report.html" in text
+    assert all(char.isprintable() or char == "\n" for char in text)
+
+
+def test_terminal_summary_says_what_matters(example: ModuleType) -> None:
+    text = summary(example.alexnet(), "en", [])
+    for said in (
+        "75 % of the step is communication",
+        "waiting for rank 5",
+        "TASK_QUEUE_ENABLE=2",
+        "2 cannot be answered",
+    ):
+        assert said in text, said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_is_the_whole_result(example: ModuleType, name: str) -> None:
+    result = getattr(example, name)()
+    text = JsonRenderer().render(result, "en")
+    assert text == JsonRenderer().render(result, "zh")
+    data = json.loads(text)
+    assert type(result).model_validate(data) == result
+    assert list(data) == list(type(result).model_fields)
+    text.encode("utf-8")
+
+
+def test_json_leaves_out_timings_and_what_json_cannot_say(example: ModuleType) -> None:
+    base = example.alexnet()
+    view = base.views[1].model_copy(update={"data": {"rows": [float("nan"), float("inf"), "half \ud800"]}})
+    text = JsonRenderer(timings=False).render(base.model_copy(update={"views": [view]}), "en")
+    data = json.loads(text, parse_constant=pytest.fail)
+    assert "timings" not in data
+    assert data["views"][0]["data"]["rows"] == [None, None, "half ?"]
+    text.encode("utf-8")
+
+
+def test_the_plugin_adds_three_formats() -> None:
+    registry: Registry[Renderer] = Registry("renderer")
+    advisor_register_renderers(registry)
+    assert {name: registry[name].filename for name in registry} == {
+        "html": "report.html",
+        "md": "report.md",
+        "json": "report.json",
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<b>x</b>", "&lt;b&gt;x&lt;/b&gt;"),
+        ("![x](https://e.example/x.png)", "!<a"),
+        ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
+        ("[x](http://e.example)", "[x](http://e.example)"),
+        ("https://e.example", "https://e.example"),
+        ("`<i>`", "<code>&lt;i&gt;</code>"),
+    ],
+)
+def test_prose_of_strangers_is_safe_html(source: str, expected: str) -> None:
+    html = str(prose.html(source))
+    assert expected in html
+    assert "<img" not in html and 'href="javascript' not in html and 'href="http:' not in html
+
+
+def test_links_in_prose_do_not_give_away_the_page() -> None:
+    assert 'rel="noopener noreferrer"' in prose.html("[x](https://e.example)")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "plain *em* **strong** `code`",
+        "- one\n- two\n\n  more\n",
+        "1. a\n2. b\n   - c",
+        "> quoted\n> text",
+        "```\ncode | <b>\n```",
+        "a | b",
+        "[link](https://e.example/a%20b)",
+        "# heading\n\ntext",
+        "5 < 6 & 7 > 2, x_y_z, a*b*c",
+        "+ plus\n\n= equals",
+    ],
+)
+def test_prose_rewritten_as_markdown_reads_the_same(source: str) -> None:
+    parser = MarkdownIt("commonmark", {"html": True})
+
+    def words(text: str) -> list[str]:
+        tokens = parser.parse(text)
+        leaves = [c for t in tokens for c in (t.children or [t])]
+        return "".join(c.content if c.content else " " for c in leaves).replace("\u2060", "").split()
+
+    once = prose.markdown(source)
+    assert words(once) == words(source)
+    assert prose.markdown(once) == once
+
+
+@pytest.mark.parametrize("value", ["a`b", "``", "`", "a|b", "x``y`z", " lead", "end`"])
+def test_code_spans_hold_any_value(value: str) -> None:
+    tokens = MarkdownIt("commonmark").parseInline(prose.code_span(value))[0].children
+    assert tokens is not None
+    assert [(token.type, token.content) for token in tokens] == [("code_inline", value.strip())]

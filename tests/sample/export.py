@@ -1,0 +1,56 @@
+"""A reader of exported files that shares no code with their writer."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, str]
+Event = dict[str, Any]
+
+
+def ns(text: str) -> int:
+    """Nanoseconds of a time stamp or duration in us."""
+    whole, _, fraction = text.strip().partition(".")
+    assert len(fraction) <= 3, text
+    return int(whole) * 1000 + int(fraction.ljust(3, "0"))
+
+
+@dataclass(frozen=True)
+class Export:
+    """The files of one rank."""
+
+    root: Path
+
+    @property
+    def output(self) -> Path:
+        return self.root / "ASCEND_PROFILER_OUTPUT"
+
+    def table(self, name: str) -> list[Row]:
+        with (self.output / name).open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, strict=True))
+
+    def json(self, name: str) -> Any:
+        return json.loads((self.output / name).read_text(encoding="utf-8"))
+
+    @cached_property
+    def trace(self) -> list[Event]:
+        return list(self.json("trace_view.json"))
+
+    @cached_property
+    def kernels(self) -> list[Row]:
+        return self.table("kernel_details.csv")
+
+    def lane(self, process: str, thread: str | None = None) -> list[Event]:
+        """The X events of one process, or of one of its threads."""
+        pids = {e["pid"] for e in self.trace if e["name"] == "process_name" and e["args"]["name"] == process}
+        tids = {
+            e["tid"]
+            for e in self.trace
+            if e["name"] == "thread_name" and e["pid"] in pids and thread in {None, e["args"]["name"]}
+        }
+        return [e for e in self.trace if e["ph"] == "X" and e["pid"] in pids and e["tid"] in tids]
