@@ -41,7 +41,9 @@ def main() -> None:
         plugins = json.loads(call(binaries / "advisor", "plugins", "--json", cwd=work))
         failed = [plugin for plugin in plugins if plugin["problem"]]
         assert not failed, failed
-        print(f"wheel: {len(result['rules'])} rules, {len(result['findings'])} findings, {len(plugins)} plugins")
+        sys.stdout.write(
+            f"wheel: {len(result['rules'])} rules, {len(result['findings'])} findings, {len(plugins)} plugins\n"
+        )
 
 
 if __name__ == "__main__":

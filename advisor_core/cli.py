@@ -356,3 +356,7 @@ def main() -> None:
         traceback.print_exc()
         click.echo(f"advisor: internal error: {type(error).__name__}: {error}", err=True)
         sys.exit(EXIT_INTERNAL)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ from advisor_core.claims import claim_all, link, rank_findings
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
-from advisor_core.loaders.discover import discover
+from advisor_core.loaders.discover import discover, reject_duplicates
 from advisor_core.loaders.profile import InputError, RankInput
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
@@ -61,11 +61,8 @@ def run(
 def _sources(host: Host, paths: Sequence[Path], rank: int | None) -> list[RankInput]:
     loaders = list(host.loaders.values())
     found = [source for path in paths for source in discover(loaders, path)]
-    by_rank: dict[int, RankInput] = {}
-    for source in found:
-        twin = by_rank.setdefault(source.rank, source)
-        if twin is not source:
-            raise InputError(f"rank {source.rank} is claimed by both {twin.directory} and {source.directory}")
+    reject_duplicates(found)
+    by_rank = {source.rank: source for source in found}
     if rank is not None and rank not in by_rank:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(by_rank)))}")
     return [by_rank[number] for number in sorted(by_rank) if rank in (None, number)]

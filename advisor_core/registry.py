@@ -10,7 +10,11 @@ from advisor_core.models.run import RunResult
 
 
 class Renderer(Protocol):
-    """Writes one format of a report: a pure function of the result."""
+    """Writes one format of a report: a pure function of the result.
+
+    A renderer may also have ``summary(result, lang, written) -> str``: the lines that a run prints when it is done.
+    The first renderer that has it is asked.
+    """
 
     @property
     def name(self) -> str: ...

@@ -1,0 +1,39 @@
+"""The advisors: one module per bottleneck, each registered like any third party's."""
+
+from __future__ import annotations
+
+from advisor_core.advisor import Advisor
+from advisor_core.facts.spec import Fact
+from advisor_core.hookspecs import hookimpl
+from advisor_core.registry import Registry
+
+
+@hookimpl
+def advisor_register_facts(registry: Registry[Fact]) -> None:
+    from advisors import fusion, step_kernels
+
+    registry.add(*step_kernels.FACTS)
+    registry.add(*fusion.FACTS)
+
+
+@hookimpl
+def advisor_register_advisors(registry: Registry[Advisor]) -> None:
+    from advisors import (
+        capture,
+        communication,
+        communication_job,
+        fusion,
+        host_dispatch,
+        network_structure,
+        pipeline_bound,
+        shape_affinity,
+    )
+
+    registry.add(*capture.ADVISORS)
+    registry.add(*host_dispatch.ADVISORS)
+    registry.add(*communication.ADVISORS)
+    registry.add(*communication_job.ADVISORS)
+    registry.add(*network_structure.ADVISORS)
+    registry.add(*fusion.ADVISORS)
+    registry.add(*pipeline_bound.ADVISORS)
+    registry.add(*shape_affinity.ADVISORS)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -309,27 +308,27 @@ def _strip(view: View, labels: Labels) -> Chart:
     scale = (WIDTH - GUTTER) / span
     keys = Keys(labels)
     total = sum(len(lane["intervals"]) for lane in lanes)
-    budget = max(16, MAX_MARKS // max(1, len(lanes)))
+    keyed = [[(int(a), int(b), str(key)) for a, b, key in lane["intervals"] if b > a] for lane in lanes]
+    most = max((len({key for *_, key in intervals}) for intervals in keyed), default=1)
+    bins = max(24, MAX_MARKS // max(1, len(lanes) * most)) if total > MAX_MARKS else 0
     y = 3.0
-    drawn = 0
     out: list[str] = []
     seen: dict[str, LegendEntry] = {}
-    for lane in lanes:
-        intervals = [(int(a), int(b), str(key)) for a, b, key in lane["intervals"] if b > a]
-        shown = intervals if total <= MAX_MARKS else _bin(intervals, span, budget)
-        drawn += len(shown)
+    for lane, intervals in zip(lanes, keyed, strict=True):
         out.append(text(fit(one_line(str(lane["label"])), GUTTER - 12), 0, y + 14, "t-label"))
         out.append(el("rect", class_="track", x=float(GUTTER), y=y, width=float(WIDTH - GUTTER), height=20.0))
-        for a, b, key in shown:
-            tooltip = f"{keys.label(key)}: {labels.time(b - a)} @ {labels.time(a)}"
-            out.append(_mark(tooltip, keys.fill(key), GUTTER + a * scale, y, (b - a) * scale, 20))
+        blocks = _shares(intervals, span, bins) if bins else [(a, b, key, 0.0, 1.0) for a, b, key in intervals]
+        for a, b, key, low, high in blocks:
+            tooltip = f"{keys.label(key)}: {labels.time((b - a) * (high - low))} @ {labels.time(a)}"
+            at, width = GUTTER + a * scale, (b - a) * scale
+            out.append(_mark(tooltip, keys.fill(key), at, y + 20 * (1 - high), width, 20 * (high - low)))
             seen.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
         y += 26
     bottom = y
     out += _strip_marks(marks, bottom, scale, labels)
     below = bottom + 16 * (1 + _levels(marks, scale, labels)) if marks else bottom
     axis = _axis(span, below, "ns", labels)
-    note = labels("chart.binned_strip", total=total, shown=drawn) if drawn < total else ""
+    note = labels("chart.binned_strip", total=total, bins=bins) if bins else ""
     return Chart("", _svg(below + 18, [*axis, *out], labels.of(view.title)), tuple(seen.values()), note)
 
 
@@ -364,19 +363,27 @@ def _strip_marks(marks: Sequence[Mapping[str, Any]], y: float, scale: float, lab
         yield text(said, at, line, "t-mark")
 
 
-def _bin(intervals: Sequence[tuple[int, int, str]], span: int, bins: int) -> list[tuple[int, int, str]]:
-    """At most ``bins`` intervals: each stretch of the lane takes the key that fills most of it, neighbours join."""
-    share: list[dict[str, float]] = [{} for _ in range(bins)]
+def _shares(
+    intervals: Sequence[tuple[int, int, str]], span: int, bins: int
+) -> list[tuple[float, float, str, float, float]]:
+    """Equal stretches of a lane, each filled from below in proportion to what its keys take: start, end, key, from, to.
+
+    The area of a key is its time: a lane of many short intervals looks as busy as it is.
+    """
+    width = span / bins
+    taken: list[dict[str, float]] = [{} for _ in range(bins)]
     for a, b, key in intervals:
-        first, last = max(0, a * bins // span), min(bins - 1, (b - 1) * bins // span)
-        for number in range(first, last + 1):
-            part = min(b, (number + 1) * span / bins) - max(a, number * span / bins)
-            share[number][key] = share[number].get(key, 0.0) + part
-    half = span / bins / 2
-    best = [max(keys.items(), key=lambda pair: pair[1], default=("", 0.0)) for keys in share]
-    keys = [key if sum(share[number].values()) >= half else "" for number, (key, _) in enumerate(best)]
-    borders = [0, *(n for n, (a, b) in enumerate(pairwise(keys), 1) if a != b), bins]
-    return [(a * span // bins, b * span // bins, keys[a]) for a, b in pairwise(borders) if keys[a]]
+        for number in range(max(0, int(a / width)), min(bins - 1, int((b - 1) / width)) + 1):
+            part = min(b, (number + 1) * width) - max(a, number * width)
+            taken[number][key] = taken[number].get(key, 0.0) + part / width
+    blocks = []
+    for number, shares in enumerate(taken):
+        level = 0.0
+        for key, share in sorted(shares.items()):
+            top = min(1.0, level + share)
+            blocks.append((number * width, (number + 1) * width, key, level, top))
+            level = top
+    return blocks
 
 
 def _heatmap(view: View, labels: Labels) -> Chart:
@@ -389,7 +396,7 @@ def _heatmap(view: View, labels: Labels) -> Chart:
     known = [value for line in values for value in line if value is not None]
     low, high = min([0.0, *known]), max([0.0, *known])
     cell = min(86.0, (WIDTH - GUTTER) / max(1, len(columns)))
-    written = cell >= 46
+    written, short = _cell_text(values, cell, view.unit, labels)
     widest = max((width_of(column, 11.5) + 8 for column in columns), default=cell)
     stride = 1 if written else math.ceil(widest / cell)
     out = [
@@ -407,13 +414,23 @@ def _heatmap(view: View, labels: Labels) -> Chart:
             out.append(_mark(f"{row} · {columns[place]}: {said}", f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
                 ink = "t-cell" + (" t-inverse" if level in "5678" else "")
-                out.append(text(fit(said, cell - 4), x + cell / 2, y + 14, ink, text_anchor="middle"))
+                out.append(text(said.split(" ")[0] if short else said, x + cell / 2, y + 14, ink, text_anchor="middle"))
     note = labels("chart.binned_heat", rows=step[0], columns=step[1]) if step != (1, 1) else ""
     scale = (
         LegendEntry("h h0", labels.quantity(low, view.unit)),
         LegendEntry("h h8", labels.quantity(high, view.unit)),
     )
-    return Chart("", _svg(20 + len(rows) * 22, out, labels.of(view.title)), () if written else scale, note)
+    return Chart("", _svg(20 + len(rows) * 22, out, labels.of(view.title)), scale if short or not written else (), note)
+
+
+def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str, labels: Labels) -> tuple[bool, bool]:
+    """Whether values fit into their cells, and whether they do so only without their unit."""
+    said = [labels.quantity(value, unit) for line in values for value in line if value is not None]
+    widths = [(width_of(text, 11.5), width_of(text.split(" ")[0], 11.5)) for text in said]
+    if all(whole <= cell - 4 for whole, _ in widths):
+        return True, False
+    same_unit = len({text.partition(" ")[2] for text in said}) == 1
+    return same_unit and all(number <= cell - 4 for _, number in widths), True
 
 
 def _shrink(

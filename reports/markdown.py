@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import Advice
@@ -21,7 +22,7 @@ from reports.outline import (
     what_ran,
 )
 from reports.prose import code_span, escape_markdown, is_https, markdown, markdown_inline, plain
-from reports.terminal import text_bars
+from reports.terminal import summary, text_bars
 
 ROWS = 24
 BUDGET = 36_000
@@ -40,6 +41,10 @@ class MarkdownRenderer:
     def render(self, result: RunResult, lang: str) -> str:
         writer = _Writer(result, Labels(lang))
         return "\n".join(writer.lines()).rstrip("\n") + "\n"
+
+    def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
+        """The few lines that ``advisor run`` prints when it is done."""
+        return summary(result, lang, map(str, written))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> list[str]:
@@ -275,8 +280,7 @@ class _Writer:
             yield from self._section("finding.not_a_problem", markdown(t.of(f.not_a_problem_if)))
         yield f"**{t('finding.evidence')}**"
         yield ""
-        for piece in f.evidence:
-            found = tables.evidence(piece, self.result, t)
+        for found in tables.evidence(f.evidence, self.result, t):
             about = " · ".join(
                 self._text(part) for part in (t(f"evidence.{found.kind}"), found.place, found.note) if part
             )

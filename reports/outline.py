@@ -59,6 +59,7 @@ class Ledger:
     wall_ns: int
     entries: Mapping[str, int]
     details: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+    pieces: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
 
     def share(self, ns: float) -> float:
         return ns / self.wall_ns if self.wall_ns > 0 else 0.0
@@ -95,14 +96,17 @@ def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
         own = by_rank[rank]
         sums: dict[str, int] = defaultdict(int)
         details: dict[str, Mapping[str, Scalar]] = {}
+        pieces: dict[str, Sequence[Mapping[str, Scalar]]] = {}
         for step in own:
             for entry in step.entries:
                 sums[entry.path] += entry.ns
                 if entry.detail:
                     details.setdefault(entry.path, entry.detail)
+                if entry.pieces:
+                    pieces.setdefault(entry.path, entry.pieces)
         wall = round(sum(step.wall_ns for step in own) / len(own))
         entries = {path: round(ns / len(own)) for path, ns in sums.items()}
-        result.append(Ledger(rank, len(own), wall, entries, details))
+        result.append(Ledger(rank, len(own), wall, entries, details, pieces))
     return result
 
 
@@ -524,6 +528,10 @@ def verdict(outline: Outline, labels: Labels) -> str:
     return labels("verdict.of_mean", time=time, what=of, parts=listed)
 
 
+_NAMES = {"pytorch": "PyTorch", "mindspore": "MindSpore"} | {f"level{n}": f"Level{n}" for n in ("_none", 0, 1, 2)}
+"""How a reader writes what a profile calls its framework and its level."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """One fact about what ran."""
@@ -536,8 +544,8 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
     """The facts the first line gives: enough to know whether this is the profile one thinks it is."""
     result = outline.result
     missing = labels("word.unknown")
-    frameworks = _distinct(entry.framework for entry in result.inputs)
-    levels = _distinct(entry.level for entry in result.inputs)
+    frameworks = _distinct(_NAMES.get(entry.framework or "", entry.framework) for entry in result.inputs)
+    levels = _distinct(_NAMES.get(entry.level or "", entry.level) for entry in result.inputs)
     phase = f"phase.{result.profile.kind}"
     facts = [
         Ran("ran.step_time", labels.wall(outline.mean.wall_ns) if outline.by_rank else missing),
@@ -580,6 +588,9 @@ def _steps(result: RunResult, labels: Labels) -> str:
 
 def _chip(result: RunResult) -> str:
     chip = result.environment.chip
+    cores, clock = chip.get("cube_cores"), chip.get("mhz")
+    if isinstance(cores, int) and isinstance(clock, int | float):
+        return f"{cores} cube / {chip.get('vector_cores')} vector, {clock:.0f} MHz"
     for name in ("name", "chip", "soc", "soc_name", "soc_version", "model", "family", "type"):
         if isinstance(value := chip.get(name), str) and value:
             return value

@@ -5,19 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from advisor_core.models.base import Scalar
 from advisor_core.models.evidence import Evidence, Source
 from advisor_core.models.finding import Finding
 from advisor_core.models.run import RunResult
 from reports.labels import Labels, is_number, one_line, prettify, shorten
+from reports.outline import Ledger
 
 SHOWN_ROWS = 10
 CELL = 160
 """Longest text in a cell; the whole is in report.json."""
 
+STRETCH_LIMIT = 0.01
+"""Share of the step from which the largest stretches of a ledger entry are told."""
+
 SHORT = 28
 """Up to so many characters a column is not broken into lines."""
+
+EPOCH_NS = 10**15
+"""A time of so many ns is a moment, not a stretch: it is told from the start of its step."""
 
 _PLACES = ("line", "offset", "rowid")
 _ENDINGS = {
@@ -51,21 +59,42 @@ class Table:
         return "short" if max((len(row[column]) for row in self.rows), default=0) <= SHORT else "long"
 
 
-def evidence(item: Evidence, result: RunResult, labels: Labels) -> Table:
-    """One piece of evidence with its values in readable units."""
-    rows = _interval(item, result, labels) if item.kind == "interval" else item.rows
-    units = {**item.units, **({"duration": "ns"} if item.kind == "interval" else {})}
+def evidence(items: Sequence[Evidence], result: RunResult, labels: Labels) -> list[Table]:
+    """The evidence of a finding with its values in readable units; intervals of one kind share a table."""
+    groups = groupby(items, key=lambda item: item.model_copy(update={"start_ns": None, "end_ns": None, "rows": []}))
+    tables: list[Table] = []
+    for first, members in groups:
+        found = list(members)
+        if first.kind == "interval":
+            rows = [row for item in found for row in _interval(item, result, labels)]
+            tables.append(_table(first, rows, {**first.units, "duration": "ns"}, result, labels))
+        else:
+            tables += [_table(item, item.rows, item.units, result, labels) for item in found]
+    return tables
+
+
+def _table(
+    item: Evidence, rows: Sequence[Mapping[str, Scalar]], units: Mapping[str, str], result: RunResult, labels: Labels
+) -> Table:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     columns.sort(key=lambda name: name not in _PLACES)
     shown = rows[:SHOWN_ROWS] if item.kind != "stack" else rows
     total = item.total_rows or len(rows)
+    title = labels.of(item.title)
+
+    def value(row: Mapping[str, Scalar], name: str) -> str:
+        found = row.get(name)
+        if isinstance(found, int) and units.get(name) == "ns" and found >= EPOCH_NS:
+            return _relative(found, item.rank, result, labels)
+        return cell(found, units.get(name), labels)
+
     return Table(
         kind=item.kind,
-        title=labels.of(item.title),
+        title=title[:1].upper() + title[1:],
         place=place(item.source, labels, item.rank, with_position=not any(name in _PLACES for name in columns)),
         columns=tuple(heading(name, units.get(name), labels) for name in columns),
         numeric=tuple(_is_numeric([row.get(name) for row in shown]) for name in columns),
-        rows=tuple(tuple(cell(row.get(name), units.get(name), labels) for name in columns) for row in shown),
+        rows=tuple(tuple(value(row, name) for name in columns) for row in shown),
         note=labels("evidence.shown", shown=len(shown), total=total) if total > len(shown) else "",
     )
 
@@ -130,7 +159,49 @@ def _relative(ns: int, rank: int | None, result: RunResult, labels: Labels) -> s
         if step.start_ns <= ns <= step.end_ns and step.step is not None:
             return f"{labels.time(ns - step.start_ns)} {labels('evidence.into_step', step=step.step)}"
     first = min((step.start_ns for step in steps), default=None)
-    return f"{labels.time(ns - first)} {labels('evidence.into_rank')}" if first is not None else f"{ns} ns"
+    if first is None or ns < first:
+        return f"{ns} ns"
+    return f"{labels.time(ns - first)} {labels('evidence.into_rank')}"
+
+
+def stretches(ledger: Ledger, result: RunResult, labels: Labels) -> Table:
+    """The largest stretches of the ledger entries that matter, with what they point at in the files."""
+    rows = []
+    for path, ns in sorted(ledger.entries.items(), key=lambda entry: (-entry[1], entry[0])):
+        if ledger.share(ns) >= STRETCH_LIMIT:
+            rows += [
+                (
+                    labels.trail(path),
+                    labels.time(int(piece.get("ns") or 0)),
+                    _relative(int(piece.get("start_ns") or 0), ledger.rank, result, labels),
+                    shorten(_pointer(piece, labels), 2 * CELL),
+                )
+                for piece in ledger.pieces.get(path, ())
+            ]
+    return Table(
+        kind="rows",
+        title=labels("ledger.stretches", rank=ledger.rank),
+        place="",
+        columns=(labels("ledger.entry"), labels("evidence.duration"), labels("evidence.start"), labels("ledger.at")),
+        numeric=(False, True, False, False),
+        rows=tuple(rows),
+    )
+
+
+def _pointer(piece: Mapping[str, Scalar], labels: Labels) -> str:
+    """What a stretch points at: ``kernel Conv2D1 (line 4), host aten::linear (byte 191027)``."""
+    parts = []
+    for name, value in piece.items():
+        if name.endswith(("_line", "_offset", "_rowid", "ns")) or value is None:
+            continue
+        places = (
+            labels(f"evidence.at_{place}", n=piece[f"{name}_{place}"])
+            for place in _PLACES
+            if piece.get(f"{name}_{place}") is not None
+        )
+        at = next(places, "")
+        parts.append(f"{prettify(one_line(name))} {one_line(str(value))}" + (f" ({at})" if at else ""))
+    return labels("word.clause").join(parts)
 
 
 def observation(finding: Finding, labels: Labels) -> list[tuple[str, str]]:

@@ -24,7 +24,8 @@ _MARK = re.compile(r"notify[_ ]?record|write[_ ]?value|event", re.I)
 class CollectiveState:
     """``moving``: some plane moves or reduces data. ``waiting``: some plane waits; ids are row numbers of
     ``communication_tasks``. Where several planes wait for different ranks at once, the wait that ends last is the one
-    that holds the collective up (of two that end together, that for the lower rank). ``covered``: times for which the trace has tasks of planes at all."""
+    that holds the collective up (of two that end together, that for the lower rank). ``covered``: times for which the
+    trace has tasks of planes at all."""
 
     moving: Layer
     waiting: Layer

@@ -22,7 +22,8 @@ class FactStore:
         self.diagnostics: list[Diagnostic] = []
 
     def get(self, name: str) -> Any:
-        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`, and whatever the fact's function raises by mistake."""
+        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`, and whatever the fact's
+        function raises by mistake."""
         if name in self._values:
             return self._values[name]
         if name in self._failed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -92,6 +93,20 @@ class Batch(Generic[T]):
     ordinals: Int64Array
 
 
+@lru_cache(maxsize=256)
+def _element_starts(path: Path, offset: int, size: int, count: int) -> Int64Array:
+    """Offsets, within a chunk, of its elements; kept, since evidence comes back to the same chunks. The quick search
+    is right where it finds as many elements as were decoded; ``count`` is -1 where that is not known."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(size)
+    except OSError:
+        return np.empty(0, np.int64)
+    quick = [data.find(b"{"), *(match.end() for match in _BETWEEN.finditer(data))]
+    return np.array(quick, dtype=np.int64) if len(quick) == count else borders(data).starts
+
+
 @dataclass(frozen=True)
 class ChunkIndex:
     """Where each chunk of a file starts, how long it is and which element is its first."""
@@ -108,12 +123,9 @@ class ChunkIndex:
         for chunk in np.unique(chunks).tolist():
             here = chunks == chunk
             offset = int(self.offsets[chunk])
-            try:
-                with path.open("rb") as file:
-                    file.seek(offset)
-                    starts = borders(file.read(int(self.sizes[chunk]))).starts
-            except OSError:
-                starts = np.empty(0, np.int64)
+            last = chunk + 1 == len(self.firsts)
+            count = -1 if last else int(self.firsts[chunk + 1] - self.firsts[chunk])
+            starts = _element_starts(path, offset, int(self.sizes[chunk]), count)
             places = ordinals[here] - self.firsts[chunk]
             known = places < len(starts)
             found[here] = offset

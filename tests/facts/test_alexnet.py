@@ -23,8 +23,12 @@ BY_HAND = [
     (0, 0, 104_202, {"task_switch": 104_202}),  # launched 27 us before the gap began
     (1, 110_742, 96_222, {"task_switch": 96_222}),  # launched 105 us before
     (7, 1_220_004, 777_255, {"host/compile": 766_737, "launch_latency": 10_518}),
-    (15, 3_072_281, 1_318_826, {"host/framework": 175_320, "host/runtime": 3_850, "host/compile": 1_130_190,
-                                "launch_latency": 9_466}),  # conv2d, its Dequeue, aclopCompileAndExecute  # fmt: skip
+    (
+        15,
+        3_072_281,
+        1_318_826,
+        {"host/framework": 175_320, "host/runtime": 3_850, "host/compile": 1_130_190, "launch_latency": 9_466},
+    ),
     (20, 4_940_098, 799_596, {"host/compile": 782_623, "launch_latency": 16_973}),
     (78, 26_954_278, 590_332, {"host/runtime": 590_332}),  # the 840 us call that launches the first allReduce
     (85, 133_760_972, 96_082, {"task_switch": 95_482, "copy": 600}),  # launched 94 ms before; a MEMCPY_ASYNC at the end
@@ -35,7 +39,7 @@ PARTLY_BY_HAND = [
     # gap, {leaf: ns}: leaves that can be read off a single event
     (38, {"host/runtime": 22_750}),  # Dequeue@aclnnAddmm from 1,211,086 to the launch at 1,233,836
     (60, {"sync": 43_760, "host/copy": 78_800}),  # aclrtSynchronizeStreamWithTimeout, aclrtMemcpy within item()
-    (66, {"host/runtime": 371 + 11_830}),  # the end of Dequeue@aclnnDivs, and Dequeue@aclnnInplaceFillScalar to the launch
+    (66, {"host/runtime": 371 + 11_830}),  # the end of Dequeue@aclnnDivs; Dequeue@aclnnInplaceFillScalar to the launch
 ]
 
 

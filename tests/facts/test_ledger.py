@@ -62,9 +62,13 @@ def build(story: Story, *, shift: int = ORIGIN, shuffle: int | None = None) -> F
             stream = 0 if k.talks else 2
             flows += small.launch(number + 1, shift + k.launch, shift + k.start, stream=stream)
     for a, b in story.copies:
-        tasks.append({"name": "memcpy", "task_type": "SDMA_SQE", "stream": 9, "start_us": shift + a, "duration_us": b - a})
+        tasks.append(
+            {"name": "memcpy", "task_type": "SDMA_SQE", "stream": 9, "start_us": shift + a, "duration_us": b - a}
+        )
     for a, b in story.waits:
-        tasks.append({"name": "wait", "task_type": "EVENT_WAIT_SQE", "stream": 9, "start_us": shift + a, "duration_us": b - a})
+        tasks.append(
+            {"name": "wait", "task_type": "EVENT_WAIT_SQE", "stream": 9, "start_us": shift + a, "duration_us": b - a}
+        )
     for k in story.kernels:
         if k.talks:
             planes.append({"lane": "Group 0 Communication", "group": 0, "plane": -1, "name": k.type,

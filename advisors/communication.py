@@ -1,0 +1,618 @@
+"""Communication of one rank: what is not covered by computing, and whether it moves data or waits for a rank.
+
+What a collective does is read from the tasks on all its planes (`collective_state`, `collective_calls`). The split into
+wait and idle of communication.json comes from one plane and contradicts the others; it is shown and never judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import (
+    POINT_TO_POINT,
+    Advisor,
+    Bookings,
+    CollectiveState,
+    Column,
+    Facts,
+    Interval,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Profile,
+    Reference,
+    Rows,
+    Scalar,
+    Unavailable,
+    advisor,
+)
+from advisors.measuring import DEVICE_LANE, LARGEST, leaves, pieces_of, records, row, share, step_count, step_ns, under
+from advisors.messages import message
+
+_STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
+
+
+def _in_steps(facts: Facts) -> pd.DataFrame:
+    calls: pd.DataFrame = facts["collective_calls"]
+    return calls[calls["step"] >= 0].reset_index(drop=True)
+
+
+def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:
+    """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
+    chosen = calls.head(limit)
+    found: list[Reference] = []
+    if facts.get("kernels") is not None and len(chosen):
+        columns = ("name", "start_ns", "duration_ns")
+        found.append(Rows(message("communication.largest"), "kernels", chosen["row"].to_numpy(), columns))
+    exported = facts.get("collectives")
+    if exported is not None and len(exported) and len(chosen):
+        names = exported["name"].astype(str).str.split("@").str[0]
+        rows = np.flatnonzero(names.isin(chosen["name"]).to_numpy())
+        if len(rows):
+            shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
+            found.append(Rows(message("communication.exporter_collectives"), "collectives", rows, shown))
+    return found
+
+
+def _call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
+    named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
+    rows = records(
+        named,
+        limit,
+        operation="name",
+        elapse="elapse_ns",
+        uncovered="uncovered_ns",
+        transmit="transmit_ns",
+        wait="wait_ns",
+        launch_gaps="launch_gap_ns",
+        waits_for_rank="peer",
+    )
+    units = dict.fromkeys(("elapse", "uncovered", "transmit", "wait", "launch_gaps"), "ns")
+    return Metric(message("communication.per_call"), rows, units)
+
+
+def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
+    causes = per_leaf[per_leaf.index.str.startswith("communication/")].sort_values(ascending=False)
+    rows: list[dict[str, Scalar]] = [
+        {"leaf": str(path), "time": ns, "share_of_step": share(ns, wall)} for path, ns in causes.items()
+    ]
+    return Metric(message("communication.where"), rows, {"time": "ns", "share_of_step": "ratio"})
+
+
+# --- CO001: the symptom
+
+
+@advisor(
+    "communication.overlap",
+    needs=("steps", "ledger", "rank_summary", "collective_calls"),
+    wants=("kernels", "collectives", "step_trace"),
+    columns=(
+        _STEP_NS,
+        Column("uncovered_ns", "float", "ns", "communication that no computing covers, per step"),
+        Column("uncovered_share", "float", "ratio", "uncovered_ns over wall time"),
+        Column("communication_ns", "float", "ns", "communication per step, covered or not"),
+        Column("overlap_ratio", "float", "ratio", "covered communication over all communication"),
+        Column("waiting_share", "float", "ratio", "of the uncovered time: waiting for another rank"),
+        Column("moving_share", "float", "ratio", "of the uncovered time: moving data"),
+        Column("unknown_share", "float", "ratio", "of the uncovered time: not known which"),
+        Column("calls", "float", "count", "collectives and send/receive operations per step"),
+    ),
+)
+def overlap(facts: Facts, params: Params) -> Observations:
+    """Communication that is not covered by computing."""
+    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    totals = facts["rank_summary"]
+    covered = float(totals["overlapped_ns"].sum()) / steps
+    open_ns = float(totals["uncovered_ns"].sum()) / steps
+    frame = row(
+        step_ns=wall,
+        uncovered_ns=open_ns,
+        uncovered_share=share(open_ns, wall),
+        communication_ns=open_ns + covered,
+        overlap_ratio=share(covered, open_ns + covered),
+        waiting_share=share(under(per_leaf, "communication/wait"), open_ns),
+        moving_share=share(under(per_leaf, "communication/transmit"), open_ns),
+        unknown_share=share(under(per_leaf, "communication/unknown"), open_ns),
+        calls=len(calls) / steps,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+        found = [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+        if "step_trace" in facts and len(facts["step_trace"]):
+            columns = ("step", "uncovered_communication_ns", "overlapped_ns", "communication_ns")
+            rows = np.arange(len(facts["step_trace"]))
+            found.append(Rows(message("common.exporter_totals"), "step_trace", rows, columns))
+        return found
+
+    return Observations(frame, evidence)
+
+
+# --- CO002: waiting for a late rank
+
+_WAIT = "communication/wait/"
+
+
+@advisor(
+    "communication.late_rank",
+    needs=("steps", "ledger", "bookings", "collective_calls", "collective_state", "communication_tasks"),
+    wants=("kernels", "collectives"),
+    about=(Column("late", "text", "", "the rank that is waited for, as the ledger names it: rank N"),),
+    columns=(
+        _STEP_NS,
+        Column("wait_ns", "float", "ns", "uncovered waiting for that rank, per step"),
+        Column("wait_share", "float", "ratio", "wait_ns over wall time"),
+        Column("share_of_uncovered", "float", "ratio", "wait_ns over uncovered communication"),
+        Column("calls", "float", "count", "collectives that it held up longest, per step"),
+        Column("all_calls", "float", "count", "collectives per step"),
+        Column("longest_ns", "float", "ns", "longest wait of one collective for it"),
+        Column("is_global", "bool", "", "the number is a rank of the job, not of a group"),
+    ),
+)
+def late_rank(facts: Facts, params: Params) -> Observations:
+    """Waiting in collectives, by the rank that was waited for."""
+    booked: Bookings = facts["bookings"]
+    state: CollectiveState = facts["collective_state"]
+    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    named = per_leaf[per_leaf.index.str.fullmatch(rf"{_WAIT}(group )?rank \d+")]
+    if named.empty:
+        raise NotApplicable(message("communication.no_peers"))
+    late = named.index.str.removeprefix(_WAIT)
+    peers = pd.Index(late.str.extract(r"(\d+)$", expand=False)).astype(int)
+    held = calls.groupby("waits_for")["waits_for_ns"].agg(["size", "max"]).reindex(peers, fill_value=0)
+    open_ns = under(per_leaf, "communication")
+    frame = pd.DataFrame(
+        {
+            "late": late.to_numpy(dtype=object),
+            "step_ns": wall,
+            "wait_ns": named.to_numpy(),
+            "wait_share": named.to_numpy() / wall,
+            "share_of_uncovered": named.to_numpy() / open_ns,
+            "calls": held["size"].to_numpy() / steps,
+            "all_calls": len(calls) / steps,
+            "longest_ns": held["max"].to_numpy().astype(float),
+            "is_global": state.peers_are_global,
+        }
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        name = str(frame["late"].iloc[number])
+        own = pieces_of(booked, _WAIT + name)
+        per_task = own.groupby("wait")["ns"].sum().sort_values(ascending=False, kind="stable")
+        columns = ("lane", "name", "own_rank", "peer_rank", "start_ns", "duration_ns")
+        found: list[Reference] = [
+            Rows(message("communication.waits", rank=name), "communication_tasks", per_task.index.to_numpy(), columns)
+        ]
+        longest = own.iloc[int(own["ns"].to_numpy().argmax())]
+        title = message("communication.longest_wait", rank=name)
+        found.append(Interval(title, int(longest["start_ns"]), int(longest["end_ns"]), DEVICE_LANE))
+        mine = calls[calls["waits_for"] == peers[number]]
+        mine = mine.sort_values("waits_for_ns", ascending=False, kind="stable")
+        return [*found, _call_metric(mine), *_call_rows(facts, mine)]
+
+    return Observations(frame, evidence)
+
+
+# --- CO003: moving data; CO009: between the tasks of a collective
+
+
+def _part(name: str, meaning: str, leaf: str, column: str) -> Advisor:
+    """An advisor about one part of the uncovered communication."""
+
+    def measure(facts: Facts, params: Params) -> Observations:
+        calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+        totals = facts["rank_summary"]
+        covered = float(totals["overlapped_ns"].sum()) / steps
+        open_ns = float(totals["uncovered_ns"].sum()) / steps
+        time = under(per_leaf, leaf)
+        moving = calls["moving_ns"].where(calls["moving_ns"] >= 0).sum() / steps
+        message_bytes = _message_bytes(calls)
+        frame = row(
+            step_ns=wall,
+            time_ns=time,
+            time_share=share(time, wall),
+            share_of_uncovered=share(time, open_ns),
+            overlap_ratio=share(covered, covered + open_ns),
+            moving_overlap_ratio=share(moving - under(per_leaf, "communication/transmit"), moving),
+            calls=len(calls) / steps,
+            largest_bytes=float(message_bytes.max()) if message_bytes.notna().any() else np.nan,
+        )
+
+        def evidence(number: int) -> Sequence[Reference]:
+            largest = calls.sort_values(column, ascending=False, kind="stable")
+            return [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+
+        return Observations(frame, evidence)
+
+    measure.__doc__ = meaning
+    declare = advisor(
+        name,
+        needs=("steps", "ledger", "rank_summary", "collective_calls", "collective_state"),
+        wants=("kernels", "collectives"),
+        columns=(
+            _STEP_NS,
+            Column("time_ns", "float", "ns", f"uncovered time booked under {leaf}, per step"),
+            Column("time_share", "float", "ratio", "time_ns over wall time"),
+            Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
+            Column("overlap_ratio", "float", "ratio", "covered communication over all communication"),
+            Column("moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved"),
+            Column("calls", "float", "count", "operations per step"),
+            Column("largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links"),
+        ),
+    )
+    return declare(measure)
+
+
+def _message_bytes(calls: pd.DataFrame) -> pd.Series:
+    """How much data each operation is about; NaN unknown. Of n ranks each sends and receives (n - 1)/n of it to scatter
+    or to gather, and twice that to reduce for all."""
+    ranks = calls["members"].where(calls["members"] > 1).astype(float)
+    part = (ranks - 1) / ranks
+    operation = calls["operation"].str.lower()
+    times = part.where(operation.isin(["allgather", "reducescatter", "alltoall", "alltoallv", "allreduce"]), 1.0)
+    times = times.where(operation != "allreduce", 2 * part)
+    return calls["bytes"].where(calls["bytes"] >= 0) / times
+
+
+transmit = _part(
+    "communication.transmit",
+    "Moving data while nothing computes.",
+    "communication/transmit",
+    "transmit_ns",
+)
+launch_gaps = _part(
+    "communication.launch_gaps",
+    "Collectives that have begun and whose next task has not.",
+    "communication/launch",
+    "launch_gap_ns",
+)
+
+
+# --- CO004: abnormally long operations
+
+
+@advisor(
+    "communication.outliers",
+    needs=("steps", "collective_calls"),
+    wants=("kernels", "collectives"),
+    params=("min_samples",),
+    about=(
+        Column("name", "text", "", "operation, as the exporter names it"),
+        Column("step_number", "int", "", "which of the profiled steps, from 0"),
+    ),
+    columns=(
+        _STEP_NS,
+        Column("operation", "text", "", "kind of operation"),
+        Column("active_ns", "float", "ns", "its time without waiting"),
+        Column("median_ns", "float", "ns", "median over operations of the same kind, group and size"),
+        Column("spread_ns", "float", "ns", "median absolute deviation of those, times 1.4826"),
+        Column("ratio", "float", "ratio", "active_ns over median_ns"),
+        Column("samples", "int", "count", "operations of the same kind, group and size"),
+        Column("excess_ns", "float", "ns", "uncovered time that it took more than the median, per step"),
+        Column("excess_share", "float", "ratio", "excess_ns over wall time"),
+        Column("waiting_included", "bool", "", "waiting could not be told apart: active_ns is the whole duration"),
+    ),
+)
+def outliers(facts: Facts, params: Params) -> Observations:
+    """Operations that take far longer than others of the same kind, group and size."""
+    calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
+    if not (calls["bytes"] >= 0).any():
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"))
+    traced = bool((calls["moving_ns"] >= 0).all())
+    calls["active_ns"] = (calls["moving_ns"] if traced else calls["elapse_ns"]).astype(float)
+    kinds = calls.groupby(["operation", "group", "bytes"])
+    calls["samples"] = kinds["name"].transform("size")
+    calls["median_ns"] = kinds["active_ns"].transform("median")
+    distance = (calls["active_ns"] - calls["median_ns"]).abs()
+    calls["spread_ns"] = distance.groupby([calls["operation"], calls["group"], calls["bytes"]]).transform("median")
+    calls = calls[(calls["samples"] >= params["min_samples"]) & (calls["bytes"] >= 0)].reset_index(drop=True)
+    if calls.empty:
+        raise NotApplicable(message("communication.few_samples", samples=params["min_samples"]))
+    excess = np.minimum(np.maximum(calls["active_ns"] - calls["median_ns"], 0), calls["uncovered_ns"]) / steps
+    frame = pd.DataFrame(
+        {
+            "name": calls["name"],
+            "step_number": calls["step"],
+            "step_ns": wall,
+            "operation": calls["operation"],
+            "active_ns": calls["active_ns"],
+            "median_ns": calls["median_ns"],
+            "spread_ns": calls["spread_ns"] * 1.4826,
+            "ratio": calls["active_ns"] / calls["median_ns"].where(calls["median_ns"] > 0),
+            "samples": calls["samples"],
+            "excess_ns": excess,
+            "excess_share": excess / wall,
+            "waiting_included": not traced,
+        }
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        call = calls.iloc[number]
+        alike = calls[
+            (calls["operation"] == call["operation"])
+            & (calls["group"] == call["group"])
+            & (calls["bytes"] == call["bytes"])
+        ].sort_values("active_ns", ascending=False, kind="stable")
+        rows = records(alike, LARGEST, operation="name", active="active_ns", elapse="elapse_ns")
+        return [
+            Interval(message("communication.outlier"), int(call["start_ns"]), int(call["end_ns"]), DEVICE_LANE),
+            Metric(message("communication.outlier_peers"), rows, {"active": "ns", "elapse": "ns"}),
+            *_call_rows(facts, calls.iloc[[number]]),
+        ]
+
+    return Observations(frame, evidence)
+
+
+# --- CO005: small packets
+
+
+@advisor(
+    "communication.small_calls",
+    needs=("steps", "collective_calls", "collective_state", "collective_bandwidth"),
+    wants=("kernels", "collectives"),
+    params=("small_sdma", "small_rdma"),
+    about=(
+        Column("operation", "text", "", "kind of operation"),
+        Column("group", "text", "", "communication group"),
+    ),
+    columns=(
+        _STEP_NS,
+        Column("calls", "float", "count", "operations of this kind and group per step"),
+        Column("small_calls", "float", "count", "of these: below the size from which a link is used well"),
+        Column("small_bytes", "float", "B", "median size of the small ones, over all links"),
+        Column("small_bandwidth", "float", "B/s", "bytes over moving time of the small ones"),
+        Column("best_bandwidth", "float", "B/s", "the same for the operations of this rank that use the links best"),
+        Column("transmit_ns", "float", "ns", "uncovered moving time of the small ones, per step"),
+        Column("saveable_ns", "float", "ns", "of it and of their launch gaps: what the best bandwidth would save"),
+        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
+    ),
+)
+def small_calls(facts: Facts, params: Params) -> Observations:
+    """Operations too small to use the links, and the time that this costs."""
+    calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
+    known = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
+    if known.empty:
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"))
+    rates = known["bytes"] / known["moving_ns"] * 1e9
+    wide = _over_rdma(facts["collective_bandwidth"], known["name"])
+    small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
+    # Operations over RDMA are compared with each other, those inside a server with each other.
+    best = rates.groupby(wide).transform("max")
+    ideal = (known["bytes"] / best * 1e9) / known["moving_ns"]
+    known["saveable"] = (known["transmit_ns"] * (1 - ideal) + known["launch_gap_ns"]).where(small, 0.0)
+    known["best"] = best
+    known["small"] = small
+    groups = known.groupby(["operation", "group"], sort=True)
+    frame = groups.agg(calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")).astype(
+        float
+    )
+    tiny = known[small].groupby(["operation", "group"])
+    sums = tiny[["bytes", "moving_ns", "transmit_ns"]].sum().reindex(frame.index)
+    frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)
+    frame["small_bandwidth"] = sums["bytes"] / sums["moving_ns"] * 1e9
+    frame["best_bandwidth"] = groups["best"].max()
+    frame["transmit_ns"] = sums["transmit_ns"].fillna(0.0)
+    for column in ("calls", "small_calls", "transmit_ns", "saveable_ns"):
+        frame[column] = frame[column] / steps
+    frame = frame.reset_index()
+    frame["step_ns"] = wall
+    frame["saveable_share"] = frame["saveable_ns"] / wall
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        own = known[
+            (known["operation"] == subject["operation"]) & (known["group"] == subject["group"]) & known["small"]
+        ]
+        own = own.sort_values("saveable", ascending=False, kind="stable")
+        own = own.assign(rate=own["bytes"] / own["moving_ns"] * 1e9)
+        rows = records(own, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets")
+        units = {"size": "B", "moving": "ns", "bandwidth": "B/s", "packets": "count"}
+        found: list[Reference] = [Metric(message("communication.small"), rows, units)]
+        table = facts["collective_bandwidth"]
+        names = table["name"].astype(str).str.split("@").str[0]
+        moved = np.flatnonzero((names.isin(own["name"]) & (table["bytes"] > 0)).to_numpy())
+        if len(moved):
+            columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
+            found.append(Rows(message("communication.bandwidth_rows"), "collective_bandwidth", moved, columns))
+        return found
+
+    return Observations(frame, evidence)
+
+
+def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
+    """Which operations moved more over RDMA than inside the server."""
+    table = bandwidth.assign(name=bandwidth["name"].astype(str).str.split("@").str[0])
+    sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
+    none = pd.Series(0, index=sums.index)
+    wide = sums.get("RDMA", none) > sums.get("SDMA", none)
+    return names.map(wide).fillna(False).to_numpy(dtype=bool)
+
+
+# --- CO006: AllReduce
+
+
+@advisor(
+    "communication.all_reduce",
+    needs=("steps", "ledger", "collective_calls", "collective_state", "profile"),
+    wants=("kernels", "collectives"),
+    about=(Column("group", "text", "", "communication group"),),
+    columns=(
+        _STEP_NS,
+        Column("calls", "float", "count", "AllReduce operations per step"),
+        Column("transmit_ns", "float", "ns", "their uncovered moving time, per step"),
+        Column("transmit_share", "float", "ratio", "transmit_ns over wall time"),
+        Column("bytes", "float", "B", "moved per step over all links, unknown without communication.json"),
+        Column("members", "float", "count", "ranks in the group"),
+        Column("tensor_parallel", "float", "count", "size of tensor parallelism, where it is recorded"),
+    ),
+)
+def all_reduce(facts: Facts, params: Params) -> Observations:
+    """AllReduce operations whose two halves could be done apart."""
+    calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
+    profile: Profile = facts["profile"]
+    calls = calls[calls["operation"].str.lower() == "allreduce"].reset_index(drop=True)
+    if calls.empty:
+        raise NotApplicable(message("communication.no_all_reduce"))
+    groups = calls.assign(known=calls["bytes"].where(calls["bytes"] >= 0)).groupby("group", sort=True)
+    frame = groups.agg(
+        calls=("name", "size"), transmit_ns=("transmit_ns", "sum"), bytes=("known", "sum"), members=("members", "max")
+    ).reset_index()
+    for column in ("calls", "transmit_ns", "bytes"):
+        frame[column] = frame[column] / steps
+    frame["bytes"] = frame["bytes"].where(groups["known"].count().to_numpy() > 0)
+    frame["members"] = frame["members"].where(frame["members"] > 0).astype(float)
+    frame["step_ns"] = wall
+    frame["transmit_share"] = frame["transmit_ns"] / wall
+    frame["tensor_parallel"] = float(profile.parallel.get("tp", np.nan))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        own = calls[calls["group"] == frame["group"].iloc[number]]
+        own = own.sort_values("transmit_ns", ascending=False, kind="stable")
+        return [_call_metric(own), *_call_rows(facts, own)]
+
+    return Observations(frame, evidence)
+
+
+# --- CO007: slow links
+
+
+@advisor(
+    "communication.links",
+    needs=("links", "steps", "ledger"),
+    params=("min_links",),
+    about=(
+        Column("group", "text", "", "communication group"),
+        Column("source_rank", "int", "", "rank within the group that sends"),
+        Column("target_rank", "int", "", "rank within the group that receives"),
+        Column("transport", "text", "", "HCCS, RDMA, PCIE or SIO"),
+    ),
+    columns=(
+        _STEP_NS,
+        Column("bandwidth", "float", "B/s", "bytes over transit time of this link"),
+        Column("median_bandwidth", "float", "B/s", "median over the other links of this transport"),
+        Column("ratio", "float", "ratio", "bandwidth over median_bandwidth"),
+        Column("links", "int", "count", "links of this transport"),
+        Column("bytes", "float", "B", "moved over this link, per step"),
+        Column("lost_ns", "float", "ns", "transit time more than at the median bandwidth, per step"),
+        Column("lost_share", "float", "ratio", "lost_ns over wall time"),
+    ),
+)
+def links(facts: Facts, params: Params) -> Observations:
+    """Links against the other links of the same transport."""
+    table, steps, wall = facts["links"], step_count(facts), step_ns(facts)
+    # The exporter lists some operations (top, middle, bottom) and their total: only the totals count each once.
+    totals = table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
+    between = (table["transport"] != "LOCAL") & (table["source_rank"] != table["target_rank"])
+    moved = (table["transit_ns"] > 0) & (table["bytes"] > 0)
+    chosen = (between & moved & (totals if totals.any() else True)).to_numpy()
+    own = table[chosen].assign(row=np.flatnonzero(chosen))
+    keys = ["group", "source_rank", "target_rank", "transport"]
+    frame = own.groupby(keys, observed=True, sort=True)[["bytes", "transit_ns"]].sum().reset_index()
+    frame["bandwidth"] = frame["bytes"] / frame["transit_ns"] * 1e9
+    kind = frame.groupby(["transport", "group"], observed=True)["bandwidth"]
+    frame["links"] = kind.transform("size")
+    frame = frame[frame["links"] >= params["min_links"]].reset_index(drop=True)
+    if frame.empty:
+        raise NotApplicable(message("communication.few_links", links=params["min_links"]))
+    frame["median_bandwidth"] = _median_of_others(frame)
+    frame["ratio"] = frame["bandwidth"] / frame["median_bandwidth"]
+    usual = frame["bytes"] / frame["median_bandwidth"] * 1e9
+    frame["lost_ns"] = np.maximum(frame["transit_ns"] - usual, 0) / steps
+    frame["bytes"] = frame["bytes"] / steps
+    frame["step_ns"] = wall
+    frame["lost_share"] = frame["lost_ns"] / wall
+    for column in ("group", "transport"):
+        frame[column] = frame[column].astype(str)
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        alike = frame[(frame["transport"] == subject["transport"]) & (frame["group"] == subject["group"])]
+        slowest = alike.sort_values("bandwidth", kind="stable")
+        rows = records(slowest, source="source_rank", target="target_rank", bandwidth="bandwidth", moved="bytes")
+        mine = (own["source_rank"] == subject["source_rank"]) & (own["target_rank"] == subject["target_rank"])
+        mine &= (own["transport"] == subject["transport"]) & (own["group"] == subject["group"])
+        columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
+        return [
+            Metric(message("communication.links"), rows, {"bandwidth": "B/s", "moved": "B"}),
+            Rows(message("communication.link_rows"), "links", own.loc[mine, "row"].to_numpy(), columns),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _median_of_others(frame: pd.DataFrame) -> pd.Series:
+    """For each link the median bandwidth of the other links of its transport and group, from the sorted values: without
+    one of them the middle moves by at most one place."""
+    result = pd.Series(np.nan, index=frame.index)
+    for _, kind in frame.groupby(["transport", "group"], observed=True):
+        order = kind["bandwidth"].sort_values(kind="stable")
+        values, count = order.to_numpy(), len(order)
+        place = np.arange(count)
+        left, right = (count - 2) // 2, (count - 1) // 2
+
+        def without(target: int, place: np.ndarray = place, values: np.ndarray = values) -> np.ndarray:
+            return np.asarray(values[np.minimum(target + (place <= target), len(values) - 1)])
+
+        result.loc[order.index] = (without(left) + without(right)) / 2
+    return result
+
+
+# --- CO008: pipeline
+
+
+@advisor(
+    "communication.pipeline",
+    needs=("steps", "ledger", "collective_calls", "profile"),
+    wants=("kernels", "collectives", "step_trace"),
+    columns=(
+        _STEP_NS,
+        Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step"),
+        Column("wait_share", "float", "ratio", "wait_ns over wall time"),
+        Column("calls", "float", "count", "send and receive operations per step"),
+        Column("data_included", "bool", "", "waiting and moving data could not be told apart: wait_ns is both"),
+        Column("bubble_ns", "float", "ns", "the exporter's Bubble, which knows hcom_receive only, per step"),
+        Column("stages", "float", "count", "pipeline stages, where they are recorded"),
+    ),
+)
+def pipeline(facts: Facts, params: Params) -> Observations:
+    """Waiting for the neighbour in the pipeline."""
+    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    calls = calls[calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)]
+    if calls.empty:
+        raise NotApplicable(message("communication.no_p2p"))
+    untold = bool((calls["moving_ns"] < 0).any())
+    mixed = float(calls["unknown_ns"].sum()) / steps if untold else 0.0
+    waited = under(per_leaf, "communication/wait/pipeline") + mixed
+    reported = facts.get("step_trace")
+    frame = row(
+        step_ns=wall,
+        wait_ns=waited,
+        wait_share=share(waited, wall),
+        calls=len(calls) / steps,
+        data_included=untold,
+        bubble_ns=float(reported["bubble_ns"].mean()) if reported is not None and len(reported) else np.nan,
+        stages=float(facts["profile"].parallel.get("pp", np.nan)),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+        return [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+
+    return Observations(frame, evidence)
+
+
+ADVISORS = (
+    overlap,
+    late_rank,
+    transmit,
+    launch_gaps,
+    outliers,
+    small_calls,
+    all_reduce,
+    links,
+    pipeline,
+)

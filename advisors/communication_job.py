@@ -1,0 +1,199 @@
+"""Communication seen from several ranks: who is late, who says so, and what the late rank was doing.
+
+Two independent signs. *Named*: the tasks on the planes of a collective name the rank that is waited for; several ranks
+that name the same one prove it, even if that rank was not profiled. *Arrival*: of the ranks of one collective the last
+to arrive is done soonest, since all end together; durations are compared, so that clocks of different hosts need not
+agree. The second needs all ranks of the group in the profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import (
+    Column,
+    Facts,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Reference,
+    Scalar,
+    Scope,
+    advisor,
+)
+from advisors.measuring import records, share
+from advisors.messages import message
+
+_WAIT = r"^communication/wait/rank (\d+)$"
+
+
+@advisor(
+    "communication_job.late_rank",
+    scope=Scope.JOB,
+    needs=("ledger", "steps", "collective_calls", "rank_summary"),
+    wants=("context",),
+    about=(Column("late", "int", "", "the rank that others wait for"),),
+    columns=(
+        Column("step_ns", "float", "ns", "mean wall time of a step of the waiting ranks"),
+        Column("wait_ns", "float", "ns", "mean uncovered waiting of the other profiled ranks for it, per step"),
+        Column("wait_share", "float", "ratio", "wait_ns over wall time"),
+        Column("witnesses", "int", "count", "profiled ranks that wait longest for it"),
+        Column("ranks", "int", "count", "profiled ranks other than it"),
+        Column("witness_ranks", "text", "", "which ranks these are"),
+        Column("profiled", "bool", "", "the late rank itself is in the profile"),
+        Column(
+            "confirmed_by_arrival",
+            "bool",
+            "",
+            "it arrives last in the shared collectives, unknown if not all ranks of them are profiled",
+        ),
+        Column("cause", "text", "", "what takes the late rank longer than the others, as a leaf of the ledger"),
+        Column("cause_ns", "float", "ns", "by how much, per step"),
+        Column("computing_excess_ns", "float", "ns", "its computing less the median of the others, per step"),
+        Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step"),
+    ),
+)
+def late_rank(facts: Facts, params: Params) -> Observations:
+    """The rank that the others wait for, and what it was doing meanwhile."""
+    ledgers: Mapping[int, pd.DataFrame] = facts["ledger"]
+    if len(ledgers) < 2:
+        raise NotApplicable(message("communication_job.one_rank"))
+    per_leaf = _per_step(ledgers, facts["steps"])
+    ranks = sorted(ledgers)
+    walls = {rank: sum(per_leaf[rank].to_list()) for rank in ranks}
+    named = _named_waits(per_leaf)
+    arrival, order = _arrivals(facts["collective_calls"], facts.get("context"), facts["steps"])
+    # A rank whose planes say whom it waits for is believed; the order of arrival speaks for the others.
+    silent = [rank for rank in ranks if not named[rank].any()]
+    waits = named.add(arrival.reindex(columns=silent), fill_value=0.0).reindex(columns=ranks).fillna(0.0)
+    waits = waits[(waits > 0).any(axis=1)]
+    if waits.empty:
+        raise NotApplicable(message("communication_job.nobody_late"))
+    favourite = waits.idxmax()
+    rows = []
+    for late in (int(rank) for rank in waits.index):
+        others = [rank for rank in ranks if rank != late]
+        wait = float(waits.loc[late, others].to_numpy().mean())
+        believers = [rank for rank in others if waits[rank].max() > 0 and favourite[rank] == late]
+        excess = _excess(per_leaf, late, others)
+        wall = sum(walls[rank] for rank in others) / len(others)
+        rows.append(
+            {
+                "late": late,
+                "step_ns": wall,
+                "wait_ns": wait,
+                "wait_share": share(wait, wall),
+                "witnesses": len(believers),
+                "ranks": len(others),
+                "witness_ranks": ", ".join(map(str, believers)),
+                "profiled": late in ranks,
+                "confirmed_by_arrival": None if arrival.empty else bool(arrival.sum(axis=1).idxmax() == late),
+                "cause": excess.index[0] if len(excess) else None,
+                "cause_ns": float(excess.iloc[0]) if len(excess) else np.nan,
+                "computing_excess_ns": _excess_of(per_leaf, late, others, "compute/"),
+                "idle_excess_ns": _excess_of(per_leaf, late, others, "idle/"),
+            }
+        )
+    frame = pd.DataFrame(rows, columns=[column.name for column in (*_ABOUT, *_COLUMNS)])
+
+    def evidence(number: int) -> Sequence[Reference]:
+        late = int(frame["late"].iloc[number])
+        own = waits.loc[late].drop(late, errors="ignore")
+        seen: list[dict[str, Scalar]] = [
+            {"rank": int(rank), "waits": float(own[rank]), "share_of_step": share(float(own[rank]), walls[rank])}
+            for rank in own.index
+        ]
+        units = {"waits": "ns", "share_of_step": "ratio"}
+        found: list[Reference] = [Metric(message("communication_job.witnesses", late=late), seen, units)]
+        if len(order):
+            shown = order.sort_values("skew", ascending=False, kind="stable")
+            calls = records(shown, operation="name", last_to_arrive="last", shortest="shortest", longest="longest")
+            found.append(Metric(message("communication_job.calls"), calls, {"shortest": "ns", "longest": "ns"}))
+        others = [rank for rank in ranks if rank != late]
+        excess = _excess(per_leaf, late, others)
+        if len(excess):
+            usual = per_leaf.loc[excess.index, others].median(axis=1)
+            table = pd.DataFrame({"leaf": excess.index, "own": per_leaf.loc[excess.index, late], "others": usual})
+            why = records(table, leaf="leaf", this_rank="own", median_of_others="others")
+            title = message("communication_job.why", late=late)
+            found.append(Metric(title, why, {"this_rank": "ns", "median_of_others": "ns"}))
+        return found
+
+    return Observations(frame, evidence)
+
+
+_ABOUT, _COLUMNS = late_rank.about, late_rank.columns
+
+
+def _per_step(ledgers: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    """ns per step: a row per leaf, a column per rank."""
+    columns = {rank: booked.groupby("path")["ns"].sum() / len(steps[rank]) for rank, booked in ledgers.items()}
+    return pd.DataFrame(columns).fillna(0.0).sort_index(axis=1)
+
+
+def _named_waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
+    """ns per step: a row per rank that is waited for, a column per rank that waits."""
+    peers = per_leaf.index.str.extract(_WAIT, expand=False)
+    known = pd.notna(peers)
+    found = per_leaf[known].copy()
+    found.index = pd.Index(peers[known].astype(int), name="late")
+    return found
+
+
+def _arrivals(
+    calls: Mapping[int, pd.DataFrame],
+    context: Mapping[int, Mapping[str, Scalar]] | None,
+    steps: Mapping[int, pd.DataFrame],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What each rank waits for the last to arrive, as in `_named_waits`, and the order of arrival of each collective;
+    only collectives of which every rank was profiled."""
+    parts = [
+        frame.assign(rank=rank, occurrence=frame.groupby(["group", "index", "name"]).cumcount())
+        for rank, frame in calls.items()
+    ]
+    every = pd.concat(parts, ignore_index=True)
+    every = every[(every["step"] >= 0) & ~every["operation"].str.contains("send|receive", case=False)]
+    key = ["group", "index", "name", "occurrence"]
+    groups = every.groupby(key)
+    sizes = [known["world_size"] for known in (context or {}).values()]
+    world = max((size for size in sizes if isinstance(size, int)), default=0)
+    members = groups["members"].transform("max")
+    complete = groups["rank"].transform("nunique") >= np.maximum(members.where(members > 0, world), 2)
+    every = every[complete & ((members > 0) | (world > 0))]
+    if every.empty:
+        return pd.DataFrame(columns=list(calls)), pd.DataFrame()
+    shortest = every.groupby(key)["elapse_ns"].transform("min")
+    every = every.assign(waited=np.minimum(every["elapse_ns"] - shortest, every["uncovered_ns"]))
+    ordered = every.sort_values([*key, "elapse_ns", "rank"]).groupby(key)
+    order = ordered.agg(last=("rank", "first"), shortest=("elapse_ns", "min"), longest=("elapse_ns", "max"))
+    order = order.reset_index()
+    order["skew"] = order["longest"] - order["shortest"]
+    every = every.merge(order[[*key, "last"]], on=key)
+    waits = every.groupby(["last", "rank"])["waited"].sum().unstack(fill_value=0).astype(float)
+    waits = waits / pd.Series({rank: len(steps[rank]) for rank in calls})[waits.columns]
+    waits.index.name = "late"
+    return waits, order
+
+
+def _excess(per_leaf: pd.DataFrame, late: int, others: Sequence[int]) -> pd.Series:
+    """By how much the leaves of the late rank exceed the median of the others, largest first; empty if it was not
+    profiled. Communication is left out: who is late does not wait."""
+    if late not in per_leaf.columns:
+        return pd.Series(dtype=float)
+    own = per_leaf[~per_leaf.index.str.startswith("communication/")]
+    excess = own[late] - own[list(others)].median(axis=1)
+    return excess[excess > 0].sort_values(ascending=False, kind="stable")
+
+
+def _excess_of(per_leaf: pd.DataFrame, late: int, others: Sequence[int], prefix: str) -> float:
+    if late not in per_leaf.columns:
+        return float("nan")
+    own = per_leaf[per_leaf.index.str.startswith(prefix)].sum()
+    return float(own[late] - own[list(others)].median())
+
+
+ADVISORS = (late_rank,)

@@ -1,0 +1,426 @@
+"""Chains of small kernels that one fused kernel replaces.
+
+Operator types become characters, the kernels of a rank in order of stream and time one string, and every pattern of
+``fusion_patterns.yaml`` a regular expression over it; where a chain cannot go on (another stream or step, a collective
+in between) the string has a border. So the search is linear in kernels. Names alone never match: the chain is walked,
+and every kernel must read what an earlier kernel of the chain wrote, or what an earlier one read. What does not is cut
+off at the ends where the pattern allows. Layers repeat: a chain of the same kernels on the same shapes is walked once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import yaml
+
+from advisor_core.api import (
+    DTYPE_BYTES,
+    Column,
+    Facts,
+    Metric,
+    Observations,
+    Params,
+    Reference,
+    Rows,
+    Shape,
+    advisor,
+    elements,
+    fact,
+    shapes_of,
+)
+from advisors.messages import message
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records
+
+Ints = npt.NDArray[np.int64]
+
+TRANSPARENT = re.compile(r"MemSet.*|Fill", re.I)
+"""Kernels that only prepare an output for the next one; a chain reads over them."""
+
+_BORDER = "\n"
+_FIRST_CHARACTER = 0x4E00
+"""Characters that have no meaning in regular expressions, more of them than there are operator types."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An entry of the file, of one direction: the chains as steps of (alternatives, may be missing)."""
+
+    name: str
+    backward: bool
+    api: str
+    chains: tuple[tuple[tuple[tuple[str, ...], bool], ...], ...]
+    fused: tuple[str, ...]
+    keeps: tuple[str, ...]
+    passes: int
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """The patterns of the file, in its order."""
+    source = resources.files("advisors").joinpath("fusion_patterns.yaml").read_text(encoding="utf-8")
+    return tuple(
+        Pattern(
+            name,
+            backward,
+            entry["api"],
+            tuple(tuple(_step(word) for word in chain.split()) for chain in entry[key]),
+            tuple(entry["fused"]),
+            tuple(entry.get("keeps", ())),
+            int(entry.get("backward_passes" if backward else "passes", 0)),
+        )
+        for name, entry in yaml.safe_load(source).items()
+        for key, backward in (("chains", False), ("backward", True))
+        if key in entry
+    )
+
+
+def _step(word: str) -> tuple[tuple[str, ...], bool]:
+    return tuple(word.removesuffix("?").split("|")), word.endswith("?")
+
+
+def matches(operator: str, globs: Iterable[str]) -> bool:
+    """Whether an operator type fits one of the globs."""
+    return any(_glob(pattern).fullmatch(operator) for pattern in globs)
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.I)
+
+
+def expression(pattern: Pattern, characters: Mapping[str, str]) -> re.Pattern[str] | None:
+    """The pattern over the characters of the types that occur, ``None`` if it cannot occur."""
+    chains = []
+    for chain in pattern.chains:
+        parts = []
+        for globs, optional in chain:
+            found = "".join(char for operator, char in characters.items() if matches(operator, globs))
+            if found:
+                parts.append(f"[{found}]{'?' if optional else ''}")
+            elif not optional:
+                break
+        else:
+            chains.append("".join(parts))
+    return re.compile("|".join(f"(?:{chain})" for chain in chains)) if chains else None
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """What a kernel reads and writes: shape and bytes of each tensor; -1 bytes where the dtype has no known size."""
+
+    inputs: tuple[tuple[Shape, int], ...]
+    outputs: tuple[tuple[Shape, int], ...]
+
+
+def tensors_of(kernel: Mapping[Any, object]) -> Tensors:
+    """The tensors of a row of ``kernels``."""
+    return Tensors(
+        *(_side(str(kernel[f"{side}_shapes"]), str(kernel[f"{side}_dtypes"])) for side in ("input", "output"))
+    )
+
+
+def _side(shapes: str, dtypes: str) -> tuple[tuple[Shape, int], ...]:
+    parts, types = shapes_of(shapes), dtypes.split(";")
+    sizes = [DTYPE_BYTES.get(name, -1) for name in types] if len(types) == len(parts) else [-1] * len(parts)
+    return tuple((shape, elements(shape) * size if size > 0 else -1) for shape, size in zip(parts, sizes, strict=True))
+
+
+def connected(earlier: Sequence[Tensors], kernel: Tensors) -> bool:
+    """Whether the kernel reads what one of the earlier kernels wrote or read. Tensors are the same if they have equally
+    many elements (what was read: the same shape); a kernel without recorded shapes is not known to be apart."""
+    if not kernel.inputs or not any(known.inputs or known.outputs for known in earlier):
+        return True
+    written = {elements(shape) for known in earlier for shape, _ in known.outputs}
+    read = {shape for known in earlier for shape, _ in known.inputs if elements(shape) > 1}
+    return any(shape in read or (elements(shape) in written and elements(shape) > 1) for shape, _ in kernel.inputs)
+
+
+def traffic(chain: Sequence[Tensors], passes: int) -> int:
+    """Bytes that a fused kernel moves for the chain; -1 where not known."""
+    last = chain[-1].outputs
+    if any(size < 0 for _, size in last) or not last:
+        return -1
+    written = sum(size for _, size in last)
+    if passes:
+        return passes * max((sum(max(size, 0) for _, size in kernel.outputs) for kernel in chain), default=written)
+    total, inside, seen = written, set[int](), set[Shape]()
+    for kernel in chain:
+        for shape, size in kernel.inputs:
+            if shape in seen or (elements(shape) in inside and elements(shape) > 1):
+                continue
+            if size < 0:
+                return -1
+            seen.add(shape)
+            total += size
+        inside |= {elements(shape) for shape, _ in kernel.outputs}
+    return total
+
+
+@dataclass(frozen=True)
+class Chains:
+    """``frame``: one row per chain: ``pattern``, ``backward``, ``kernels`` (how many), ``chain_ns``, ``kept_ns``,
+    ``fused_bytes`` (-1 unknown), ``best_bandwidth`` (B/s that its best kernel reaches), ``main_elements`` (of its
+    largest tensor), ``types``, ``shape``. ``members``: rows of the frame of `StepKernels`; ``chain_of``: the chain of
+    each."""
+
+    frame: pd.DataFrame
+    members: Ints
+    chain_of: Ints
+
+    def of(self, chains: Ints) -> Ints:
+        """The kernels of the chains with these numbers."""
+        return self.members[np.isin(self.chain_of, chains)]
+
+
+@fact("fusion_chains", needs=("step_kernels",))
+def fusion_chains(facts: Facts) -> Chains:
+    """The chains of kernels that a fused kernel would replace."""
+    return find_chains(facts["step_kernels"])
+
+
+def find_chains(own: StepKernels) -> Chains:
+    """All chains of all patterns; a kernel belongs to one chain at most."""
+    frame = own.frame
+    categories = [str(name) for name in frame["type"].cat.categories]
+    passed_over = np.array([bool(TRANSPARENT.fullmatch(name)) for name in categories], dtype=np.bool_)
+    codes = frame["type"].cat.codes.to_numpy()
+    visible = np.flatnonzero(~passed_over[codes])
+    characters = {name: chr(_FIRST_CHARACTER + code) for code, name in enumerate(categories)}
+    # A border that stands before a kernel that is passed over moves to the next one.
+    upto = own.breaks[: visible[-1] + 1].astype(np.int64) if len(visible) else visible
+    borders = np.add.reduceat(upto, _group_starts(visible)) if len(visible) else visible
+    text, position = _text(codes[visible], borders > 0)
+    walker = _Walker(frame, visible)
+    taken = np.zeros(len(visible), dtype=np.bool_)
+    found: list[tuple[Pattern, Ints]] = []
+    for pattern in patterns():
+        regex = expression(pattern, characters)
+        if regex is None:
+            continue
+        for start, end in _search(regex, text, position, walker, taken):
+            taken[start:end] = True
+            found.append((pattern, np.arange(start, end, dtype=np.int64)))
+    return _summary(frame, visible, found)
+
+
+def _group_starts(visible: Ints) -> Ints:
+    """Where the stretch of kernels begins that ends with each visible one."""
+    return np.concatenate([[0], visible[:-1] + 1]) if len(visible) else visible
+
+
+def _text(codes: npt.NDArray[np.integer[Any]], borders: npt.NDArray[np.bool_]) -> tuple[str, Ints]:
+    """The string, and the number of the visible kernel at each place of it (-1 at borders)."""
+    where = np.arange(len(codes)) + np.cumsum(borders)
+    letters = np.full(len(codes) + int(borders.sum()), ord(_BORDER), dtype=np.uint32)
+    letters[where] = codes.astype(np.uint32) + _FIRST_CHARACTER
+    position = np.full(len(letters), -1, dtype=np.int64)
+    position[where] = np.arange(len(codes))
+    return letters.astype("<u4").tobytes().decode("utf-32-le"), position
+
+
+def _search(
+    regex: re.Pattern[str], text: str, position: Ints, walker: _Walker, taken: npt.NDArray[np.bool_]
+) -> Iterator[tuple[int, int]]:
+    place = 0
+    while (hit := regex.search(text, place)) is not None:
+        start = int(position[hit.start()])
+        kept = walker.settle(regex, hit.group(), start)
+        if kept is None or taken[kept[0] : kept[1]].any():
+            place = hit.start() + 1
+            continue
+        yield kept
+        place = hit.start() + (kept[1] - start)
+
+
+class _Walker:
+    """Follows the data through chains; each distinct chain once."""
+
+    def __init__(self, frame: pd.DataFrame, visible: Ints) -> None:
+        self.signatures = frame["signature"].to_numpy()[visible]
+        firsts = frame.drop_duplicates("signature").set_index("signature")
+        self._rows = firsts[["input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]]
+        self._tensors: dict[int, Tensors] = {}
+        self._settled: dict[tuple[re.Pattern[str], bytes], tuple[int, int] | None] = {}
+
+    def tensors(self, signature: int) -> Tensors:
+        if signature not in self._tensors:
+            self._tensors[signature] = tensors_of(self._rows.loc[signature].to_dict())
+        return self._tensors[signature]
+
+    def settle(self, regex: re.Pattern[str], word: str, start: int) -> tuple[int, int] | None:
+        """The part of the match through which data flow and which still is the pattern, ``None`` if there is none."""
+        chain = self.signatures[start : start + len(word)]
+        key = (regex, chain.tobytes())
+        if key not in self._settled:
+            self._settled[key] = self._walk(regex, word, [self.tensors(int(one)) for one in chain])
+        kept = self._settled[key]
+        return None if kept is None else (start + kept[0], start + kept[1])
+
+    @staticmethod
+    def _walk(regex: re.Pattern[str], word: str, chain: Sequence[Tensors]) -> tuple[int, int] | None:
+        start, end = 0, len(chain)
+        while end - start > 1:
+            apart = next((n for n in range(start + 1, end) if not connected(chain[start:n], chain[n])), None)
+            if apart is None:
+                return (start, end) if regex.fullmatch(word[start:end]) else None
+            if regex.fullmatch(word[start:apart]):
+                end = apart
+            else:
+                start = apart if apart == start + 1 else start + 1
+        return None
+
+
+def _summary(frame: pd.DataFrame, visible: Ints, found: Sequence[tuple[Pattern, Ints]]) -> Chains:
+    lengths = np.array([len(chain) for _, chain in found], dtype=np.int64)
+    members = visible[np.concatenate([chain for _, chain in found])] if found else np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    number = np.repeat(np.arange(len(found)), lengths)
+    part = frame.iloc[members]
+    durations = part["duration_ns"].to_numpy()
+    matched = [pattern for pattern, _ in found]
+    signatures = part["signature"].to_numpy()
+    walker = _Walker(frame, visible)
+    types = part["type"].astype(str).to_numpy()
+    known: dict[tuple[Pattern, bytes], tuple[int, int, str, str]] = {}
+    told = []
+    for pattern, first, last in zip(matched, starts, ends, strict=True):
+        key = (pattern, signatures[first:last].tobytes())
+        if key not in known:
+            chain = [walker.tensors(int(one)) for one in signatures[first:last]]
+            known[key] = _told(pattern, types[first:last], chain)
+        told.append(known[key])
+    kept = np.array([matches(t, matched[n].keeps) for t, n in zip(types, number, strict=True)], dtype=np.bool_)
+    speed = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)
+    sums = pd.DataFrame(
+        {"number": number, "chain_ns": durations, "kept_ns": np.where(kept, durations, 0), "speed": speed}
+    )
+    grouped = sums.groupby("number").agg(
+        chain_ns=("chain_ns", "sum"), kept_ns=("kept_ns", "sum"), best_bandwidth=("speed", "max")
+    )
+    summary = pd.DataFrame(
+        {
+            "pattern": pd.Series([pattern.name for pattern in matched], dtype="str"),
+            "backward": pd.Series([pattern.backward for pattern in matched], dtype="bool"),
+            "kernels": lengths,
+            "chain_ns": grouped["chain_ns"].to_numpy(),
+            "kept_ns": grouped["kept_ns"].to_numpy(),
+            "best_bandwidth": grouped["best_bandwidth"].to_numpy(dtype=np.float64),
+            "fused_bytes": pd.Series([one[0] for one in told], dtype="int64"),
+            "main_elements": pd.Series([one[1] for one in told], dtype="int64"),
+            "types": pd.Series([one[2] for one in told], dtype="str"),
+            "shape": pd.Series([one[3] for one in told], dtype="str"),
+        }
+    )
+    return Chains(summary, members.astype(np.int64), number)
+
+
+def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, int, str, str]:
+    everything = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
+    main = max(everything, key=elements, default=())
+    return traffic(chain, pattern.passes), elements(main), " + ".join(types), ",".join(map(str, main))
+
+
+def fused_elements(frame: pd.DataFrame, pattern: Pattern) -> set[int]:
+    """How many elements the fused kernels of a pattern that run already work on."""
+    chosen = [name for name in frame["type"].cat.categories if matches(str(name), pattern.fused)]
+    shapes = frame.loc[frame["type"].isin(chosen), "input_shapes"].astype(str).unique()
+    return {max((elements(shape) for shape in shapes_of(text)), default=0) for text in shapes}
+
+
+@advisor(
+    "network_structure.fusion",
+    needs=("step_kernels", "fusion_chains"),
+    wants=("launches", "host_events"),
+    about=(Column("pattern", "text", "", "which pattern of fusion_patterns.yaml"),),
+    columns=(
+        Column("api", "text", "", "what replaces the chain"),
+        Column("chain", "text", "", "the operator types of the chain on which most time is spent"),
+        Column("shape", "text", "", "the largest tensor of that chain"),
+        Column("chains", "float", "count", "chains of the forward pass per step"),
+        Column("kernels", "float", "count", "kernels in them, per step"),
+        Column("saved_launches", "float", "count", "kernels that need not be launched any more, per step"),
+        Column("chain_ns", "float", "ns", "time of the chains per step"),
+        Column("backward_ns", "float", "ns", "part of chain_ns in the chains that autograd runs for them"),
+        Column(
+            "fused_ns", "float", "ns", "time of the fused kernels per step: bytes moved once at the bandwidth reached"
+        ),
+        Column("saving_ns", "float", "ns", "chain_ns less fused_ns"),
+        Column("bandwidth", "float", "B/s", "what large elementwise kernels of this profile reach"),
+        Column(
+            "fused_elsewhere", "float", "count", "chains of the profile for whose shape the fused kernel runs already"
+        ),
+        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
+        Column("share_of_computing", "float", "ratio", "saving_ns over the kernel time of the step"),
+    ),
+)
+def fusion(facts: Facts, params: Params) -> Observations:
+    """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
+    own: StepKernels = facts["step_kernels"]
+    chains: Chains = facts["fusion_chains"]
+    found = chains.frame
+    speed = np.full(len(found), own.bandwidth)
+    speed = np.where(np.isfinite(speed), speed, found["best_bandwidth"])
+    moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / speed * 1e9
+    fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved), found["chain_ns"])
+    present = np.zeros(len(found), dtype=np.bool_)
+    for pattern in patterns():
+        sizes = fused_elements(own.frame, pattern)
+        present |= (found["pattern"] == pattern.name).to_numpy() & found["main_elements"].isin(sizes).to_numpy()
+    found = found.assign(fused_ns=fused, present=present)
+    forward = [pattern for pattern in patterns() if not pattern.backward]
+    frame = pd.DataFrame([_row(pattern, found[found["pattern"] == pattern.name], own) for pattern in forward])
+    frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
+    frame = frame.assign(**own.shares(frame["saving_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        mine = found[(found["pattern"] == frame["pattern"][row]) & ~found["present"]]
+        part = own.frame.iloc[chains.of(mine.index.to_numpy())]
+        best = own.frame.iloc[chains.of(np.array([mine["chain_ns"].idxmax()]))]
+        by_shape = mine.groupby(["types", "shape"], sort=False).agg(
+            chains=("kernels", "size"), chain_ns=("chain_ns", "sum"), fused_ns=("fused_ns", "sum")
+        )
+        top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
+        units = {"chains": "count", "chain_ns": "ns", "fused_ns": "ns"}
+        return [
+            Rows(message("fusion.example"), "kernels", best["row"].to_numpy(dtype=np.int64), EVIDENCE_COLUMNS),
+            Metric(message("fusion.by_shape"), records(top), units),
+            kernel_rows(message("fusion.kernels"), part),
+            *call_stack(facts, part),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _row(pattern: Pattern, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
+    new = mine[~mine["present"]]
+    top = new[~new["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
+    largest: Any = top.idxmax() if len(top) else (None, None)
+    back = new[new["backward"]]
+    return {
+        "pattern": pattern.name,
+        "api": pattern.api,
+        "chain": largest[0],
+        "shape": largest[1],
+        "chains": float(len(new) - len(back)) / own.steps,
+        "kernels": float(new["kernels"].sum()) / own.steps,
+        "saved_launches": float(new["kernels"].sum() - len(new)) / own.steps,
+        "chain_ns": float(new["chain_ns"].sum()) / own.steps,
+        "backward_ns": float(back["chain_ns"].sum()) / own.steps,
+        "fused_ns": float(new["fused_ns"].sum(skipna=False)) / own.steps,
+        "saving_ns": float((new["chain_ns"] - new["fused_ns"]).sum(skipna=False)) / own.steps,
+        "bandwidth": own.bandwidth,
+        "fused_elsewhere": float(mine["present"].sum()),
+    }
+
+
+ADVISORS = (fusion,)
+FACTS = (fusion_chains,)

@@ -1,0 +1,123 @@
+"""What several advisors do in the same way: means per step, leaves of the ledger, evidence of gaps and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import Bookings, Facts, Interval, Reference, Rows, Scalar, Stack
+from advisors.messages import message
+
+HOST_LANE = "host"
+DEVICE_LANE = "device"
+LARGEST = 5
+"""How many of the largest are shown as evidence where the table itself holds many more."""
+
+
+def step_count(facts: Facts) -> int:
+    return len(facts["steps"])
+
+
+def step_ns(facts: Facts) -> float:
+    """Mean wall time of a step."""
+    windows = facts["steps"]
+    return float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
+
+
+def leaves(facts: Facts) -> pd.Series:
+    """Ledger path to ns per step."""
+    booked: pd.DataFrame = facts["ledger"]
+    return booked.groupby("path")["ns"].sum() / step_count(facts)
+
+
+def under(per_leaf: pd.Series, *paths: str) -> float:
+    """Sum of the leaves at or below any of ``paths``."""
+    names = per_leaf.index.to_series()
+    chosen = np.zeros(len(names), dtype=bool)
+    for path in paths:
+        chosen |= ((names == path) | names.str.startswith(f"{path}/")).to_numpy()
+    return float(per_leaf[chosen].sum())
+
+
+def share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else float("nan")
+
+
+def row(**values: Any) -> pd.DataFrame:
+    """An observation about the rank as a whole."""
+    return pd.DataFrame({name: [value] for name, value in values.items()})
+
+
+def records(frame: pd.DataFrame, limit: int = 10, **columns: str) -> list[dict[str, Scalar]]:
+    """The first rows as mappings for a `Metric`: shown name to the value of a column."""
+    shown = frame.head(limit)[list(columns.values())]
+    return [dict(zip(columns, values, strict=True)) for values in shown.itertuples(index=False, name=None)]
+
+
+def pieces_of(booked: Bookings, *paths: str) -> pd.DataFrame:
+    """The pieces booked under exactly these leaves, with ``ns``."""
+    pieces = booked.pieces
+    wanted = [path for path in pieces["path"].cat.categories if path in paths]
+    found = pieces[pieces["path"].isin(wanted)]
+    return found.assign(ns=found["end_ns"] - found["start_ns"])
+
+
+def by_gap(pieces: pd.DataFrame) -> pd.Series:
+    """ns of the given pieces in each gap, largest first."""
+    inside = pieces[pieces["gap"] >= 0]
+    return inside.groupby("gap")["ns"].sum().sort_values(ascending=False, kind="stable")
+
+
+def gap_intervals(booked: Bookings, sums: pd.Series, limit: int = 3) -> list[Reference]:
+    """The idle gaps with most of something in them."""
+    chosen = booked.gaps.loc[sums.index[:limit]]
+    return [
+        Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
+        for start, end in zip(chosen["start_ns"], chosen["end_ns"], strict=True)
+    ]
+
+
+def next_kernels(facts: Facts, following: Iterable[int], limit: int = 10) -> list[Reference]:
+    """The kernels (rows of ``work``) that ended gaps, where kernel_details.csv was read."""
+    if facts.get("kernels") is None:
+        return []
+    numbers = [int(number) for number in following if number >= 0][:limit]
+    rows = facts["work"]["row"].to_numpy()[numbers]
+    if not len(rows):
+        return []
+    columns = ("name", "type", "start_ns", "duration_ns", "wait_ns")
+    return [Rows(message("common.next_kernels"), "kernels", rows.astype(np.int64), columns)]
+
+
+def host_rows(title: str, rows: Sequence[int] | np.ndarray, columns: Sequence[str] = ()) -> list[Reference]:
+    """Rows of ``host_events``; ``title`` names a message. Rows that are not known (-1) are left out."""
+    numbers = np.asarray(rows, dtype=np.int64)
+    numbers = numbers[numbers >= 0]
+    if not len(numbers):
+        return []
+    shown = ("category", "name", "thread", "start_ns", "duration_ns", *columns)
+    return [Rows(message(title), "host_events", numbers, shown)]
+
+
+def stack_of(events: pd.DataFrame, row_number: int) -> list[Reference]:
+    """The call stack of a host event, where it has one."""
+    frames = frames_of(str(events["call_stack"].iloc[row_number])) if row_number >= 0 else ()
+    return [Stack(message("common.stack", name=events["name"].iloc[row_number]), frames)] if frames else []
+
+
+def frames_of(text: str) -> tuple[str, ...]:
+    """The frames of a recorded call stack, innermost first."""
+    return tuple(frame for line in text.splitlines() if (frame := line.strip().rstrip(";")))
+
+
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "torch/", "torch_npu/", "/lib/python")
+
+
+def call_site(text: str) -> str:
+    """The innermost frame that is not in an installed library, else the innermost one; '' without a stack."""
+    frames = frames_of(text)
+    own = (frame for frame in frames if not any(library in frame for library in _LIBRARIES))
+    return next(own, frames[0] if frames else "")

@@ -1,0 +1,290 @@
+"""How well kernels use the pipe that bounds them, the memory, the cores and the clock."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import (
+    Chip,
+    Column,
+    Facts,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Reference,
+    Unavailable,
+    advisor,
+    elements,
+    shapes_of,
+)
+from advisors.fusion import Chains, matches, patterns
+from advisors.messages import message
+from advisors.products import products
+from advisors.step_kernels import PIPE_COLUMNS, STREAMING, StepKernels, call_stack, kernel_rows, records
+
+PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
+_SOURCES = {
+    "mac": ("aic_mac",),
+    "vec": ("aiv_vec",),
+    "mte1": ("aic_mte1",),
+    "mte2": ("aic_mte2", "aiv_mte2"),
+    "mte3": ("aiv_mte3",),
+    "fixpipe": ("aic_fixpipe",),
+    "scalar": ("aic_scalar", "aiv_scalar"),
+}
+_PASSES = re.compile(r"^Foreach", re.I)
+_VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
+_CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector"}
+
+_SHARES = (
+    Column("share_of_step", "float", "ratio", "total_ns over the step"),
+    Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step"),
+)
+_ABOUT = (
+    Column("operator", "text", "", "operator type"),
+    Column("input_shapes", "text", "", "shapes of its inputs"),
+    Column("dtypes", "text", "", "dtypes of its inputs"),
+)
+
+
+@advisor(
+    "pipeline_bound.kernels",
+    needs=("step_kernels", "pipes"),
+    wants=("chip", "fusion_chains", "launches", "host_events"),
+    about=_ABOUT,
+    columns=(
+        Column("operator_class", "text", "", "its class in the ledger"),
+        Column("core", "text", "", "the kind of core that it runs on"),
+        Column("shape", "text", "", "shape of the largest input"),
+        Column("kernels", "float", "count", "kernels per step"),
+        Column("mean_ns", "float", "ns", "mean duration"),
+        Column("total_ns", "float", "ns", "time per step"),
+        Column("bound", "text", "", "the busiest pipe: mac, vec, mte1, mte2, mte3, fixpipe or scalar"),
+        Column("bound_ratio", "float", "ratio", "how much of the duration that pipe is busy"),
+        *(Column(pipe, "float", "ratio", f"how much of the duration {pipe} is busy") for pipe in PIPES),
+        Column("memory_ratio", "float", "ratio", "the busier of the two pipes between a vector core and memory"),
+        Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration"),
+        Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation"),
+        Column("in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces"),
+        Column("blocks", "float", "count", "logical blocks"),
+        Column("cores", "float", "count", "cores of the kind that it runs on"),
+        *_SHARES,
+    ),
+)
+def kernels(facts: Facts, params: Params) -> Observations:
+    """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
+    own: StepKernels = facts["step_kernels"]
+    frame = own.frame
+    ratios = facts["pipes"].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    measured = ratios["bound_ratio"].notna().to_numpy()
+    duration = frame["duration_ns"].to_numpy(dtype=np.float64)
+    busy = pd.DataFrame({pipe: ratios[list(names)].max(axis=1) for pipe, names in _SOURCES.items()})
+    work = busy.mul(duration, axis=0).assign(
+        duration=duration,
+        signature=frame["signature"].to_numpy(),
+        chained=np.where(_chained(facts, len(frame)), duration, 0.0),
+        bytes=np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
+        blocks=frame["block_dim"].to_numpy(),
+    )[measured]
+    if work.empty:
+        raise NotApplicable(message("pipeline_bound.nothing"))
+    grouped = work.groupby("signature", sort=True)
+    sums = grouped[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
+    table = sums[list(PIPES)].div(sums["duration"], axis=0)
+    known = table.fillna(-1.0).to_numpy()
+    table["bound"] = np.array(PIPES, dtype=object)[known.argmax(axis=1)]
+    table["bound_ratio"] = known.max(axis=1)
+    table["memory_ratio"] = table[["mte2", "mte3"]].max(axis=1)
+    table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
+    table["in_chain_share"] = sums["chained"] / sums["duration"]
+    table["kernels"] = grouped.size() / own.steps
+    table["mean_ns"] = grouped["duration"].mean()
+    table["total_ns"] = sums["duration"] / own.steps
+    table["blocks"] = grouped["blocks"].median()
+    firsts = frame[measured].drop_duplicates("signature").set_index("signature")
+    names = {"type": "operator", "input_dtypes": "dtypes"}
+    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=names)
+    table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table["shape"] = table["input_shapes"].map(_largest)
+    table["streaming"] = _streaming(table)
+    table["cores"] = table["core"].map(_core_counts(facts.get("chip")))
+    table = table.assign(**own.shares(table["total_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        rows = frame[frame["signature"] == table["signature"][row]]
+        ratios_of = [{"pipe": pipe, "busy": _number(table[pipe][row])} for pipe in PIPES]
+        return [
+            kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
+            Metric(message("pipeline_bound.pipes"), ratios_of, {"busy": "ratio"}),
+            *call_stack(facts, rows),
+        ]
+
+    return Observations(table, evidence)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _chained(facts: Facts, count: int) -> np.ndarray:
+    chained = np.zeros(count, dtype=np.bool_)
+    chains: Chains | None = facts.get("fusion_chains")
+    if chains is not None:
+        chained[chains.members] = True
+    return chained
+
+
+def _largest(input_shapes: str) -> str:
+    shapes = sorted(shapes_of(input_shapes), key=elements)
+    return ",".join(map(str, shapes[-1])) if shapes else ""
+
+
+def _streaming(table: pd.DataFrame) -> pd.Series:
+    """Elementwise kernels and passes over lists of tensors, less those that are a fusion already."""
+    fused = {name for pattern in patterns() for name in pattern.fused}
+    distinct = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
+    passes = table["operator"].str.match(_PASSES)
+    simple = table["operator_class"].isin(STREAMING) | passes
+    return simple & table["core"].isin(_VECTOR) & ~table["operator"].map(distinct).astype(bool)
+
+
+def _core_counts(chip: Chip | None) -> dict[str, float]:
+    if chip is None:
+        return {}
+    return {core: float(getattr(chip, f"{kind}_cores")) for core, kind in _CORES.items()}
+
+
+@advisor(
+    "pipeline_bound.products",
+    needs=("step_kernels", "chip", "pipes"),
+    wants=("launches", "host_events"),
+    about=(
+        Column("operator", "text", "", "operator type"),
+        Column("left_shape", "text", "", "shape of the left operand"),
+        Column("right_shape", "text", "", "shape of the right operand"),
+        Column("dtype", "text", "", "its dtype"),
+    ),
+    columns=(
+        Column("m", "int", "count", "rows of the result"),
+        Column("n", "int", "count", "columns of the result"),
+        Column("k", "int", "count", "length of the sum"),
+        Column("kernels", "float", "count", "kernels per step"),
+        Column("mean_ns", "float", "ns", "mean duration"),
+        Column("total_ns", "float", "ns", "time per step"),
+        Column("tflops", "float", "TFLOP/s", "2 x M x N x K over the duration"),
+        Column("peak_tflops", "float", "TFLOP/s", "of the chip at the clock that was measured; unknown for FP32"),
+        Column("efficiency", "float", "ratio", "of the peak"),
+        Column("mte2", "float", "ratio", "how much of the duration the cube cores load"),
+        Column("core", "text", "", "the kind of core that it runs on"),
+        Column("fp32", "bool", "", "the operands are FP32"),
+        Column("peak_share", "float", "ratio", "cores that have a block to work on, of all, by M, N and the batch"),
+        *_SHARES,
+    ),
+)
+def product_efficiency(facts: Facts, params: Params) -> Observations:
+    """Matrix products: how much of the peak of the cube cores they reach."""
+    own: StepKernels = facts["step_kernels"]
+    chip: Chip = facts["chip"]
+    table = products(own)
+    if table.empty:
+        raise NotApplicable(message("pipeline_bound.no_products"))
+    frame = own.frame
+    loads = facts["pipes"]["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
+    sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
+    per_signature = sums.groupby("signature").sum(min_count=1)
+    table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
+    table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
+    peaks = {size: chip.peak_flops(int(size)) / 1e12 for size in table["element_bytes"].unique()}
+    table["peak_tflops"] = table["element_bytes"].map(peaks)
+    table["efficiency"] = table["tflops"] / table["peak_tflops"]
+    table["fp32"] = table["dtype"] == "FLOAT"
+    blocks = np.ceil(table["m"] / 128) * np.ceil(table["n"] / 128) * table["batch"]
+    table["peak_share"] = np.minimum(blocks / chip.cube_cores, 1.0)
+    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
+    table = table.assign(**own.shares(table["total_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        rows = frame[frame["signature"] == table["signature"][row]]
+        peers = table.loc[
+            table["peak_tflops"].notna(), ["left_shape", "right_shape", "tflops", "efficiency", "mean_ns"]
+        ]
+        best = peers.sort_values("efficiency", ascending=False, kind="stable").head(5)
+        units = {"tflops": "TFLOP/s", "efficiency": "ratio", "mean_ns": "ns"}
+        return [
+            kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
+            Metric(message("pipeline_bound.best_products"), records(best), units),
+            *call_stack(facts, rows),
+        ]
+
+    return Observations(table, evidence)
+
+
+@advisor(
+    "pipeline_bound.clock",
+    needs=("step_kernels", "chip"),
+    wants=("frequency",),
+    columns=(
+        Column("highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches"),
+        Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth"),
+        Column("drop", "float", "ratio", "how far the lowest is below the highest"),
+        Column("slow_ns", "float", "ns", "kernel time per step at a clock this far below the highest"),
+        Column("lost_ns", "float", "ns", "what the kernels would take less at the highest clock, per step"),
+        Column("share_of_step", "float", "ratio", "lost_ns over the step"),
+    ),
+    params=("drop",),
+)
+def clock(facts: Facts, params: Params) -> Observations:
+    """The clock of the AI cores while kernels ran."""
+    own: StepKernels = facts["step_kernels"]
+    frame = own.frame
+    mhz, mine = _recorded_clock(own, facts.get("frequency"))
+    if mhz is None:
+        cubes = (frame["core"] == "AI_CORE") & (frame["aic_ns"] > 20_000) & (frame["block_dim"] > 0)
+        mine = frame[cubes]
+        mhz = (mine["aic_cycles"] / (mine["aic_ns"] / 1e3 * mine["block_dim"])).to_numpy()
+    if not np.isfinite(mhz).any():
+        raise Unavailable(message("pipeline_bound.no_clock"), message("kernels.untyped.collect"))
+    highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))
+    duration = mine["duration_ns"].to_numpy(dtype=np.float64)
+    behind = np.nan_to_num(np.clip(1 - mhz / highest, 0.0, 1.0))
+    slow = behind >= params["drop"]
+    lost = float((duration * behind)[slow].sum()) / own.steps
+    row = {
+        "highest_mhz": highest,
+        "lowest_mhz": lowest,
+        "drop": max(1 - lowest / highest, 0.0),
+        "slow_ns": float(duration[slow].sum()) / own.steps,
+        "lost_ns": lost,
+        "share_of_step": lost / own.wall_ns,
+    }
+
+    def evidence(_: int) -> list[Reference]:
+        columns = ("type", "start_ns", "duration_ns", "block_dim", "aic_ns", "aic_cycles")
+        grouped = pd.DataFrame({"mhz": np.round(mhz), "total_ns": duration}).groupby("mhz")["total_ns"]
+        table = pd.DataFrame({"kernels": grouped.size(), "ns": grouped.sum()})
+        top = table.sort_values("ns", ascending=False, kind="stable").head(8).reset_index()
+        return [
+            Metric(message("pipeline_bound.clocks"), records(top), {"mhz": "MHz", "ns": "ns", "kernels": "count"}),
+            kernel_rows(message("pipeline_bound.slow_rows"), mine[slow], columns),
+        ]
+
+    return Observations(pd.DataFrame([row]), evidence)
+
+
+def _recorded_clock(own: StepKernels, frequency: pd.DataFrame | None) -> tuple[np.ndarray | None, pd.DataFrame]:
+    """The recorded clock at the start of each kernel on cube cores; ``None`` where no clock was recorded."""
+    frame = own.frame
+    mine = frame[frame["core"].isin(["AI_CORE", "MIX_AIC"])]
+    if frequency is None or frequency.empty:
+        return None, mine
+    order = np.argsort(frequency["time_ns"].to_numpy(), kind="stable")
+    place = np.searchsorted(frequency["time_ns"].to_numpy()[order], mine["start_ns"].to_numpy(), side="right") - 1
+    mhz = np.where(place >= 0, frequency["mhz"].to_numpy()[order][np.maximum(place, 0)], np.nan)
+    return mhz, mine
+
+
+ADVISORS = (kernels, product_efficiency, clock)

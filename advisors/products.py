@@ -1,0 +1,161 @@
+"""Matrix products as numbers: M, N and K from recorded shapes, what they cost and how they divide among cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api import DTYPE_BYTES, Shape, elements, shapes_of
+from advisors.step_kernels import StepKernels
+
+BASE_M = 128
+BASE_N = (256, 128)
+"""How the cube cores usually divide a product: blocks of 128 x 256, or 128 x 128 (seed 000)."""
+
+TILED = "FRACTAL_NZ"
+
+
+@dataclass(frozen=True)
+class Product:
+    """``[m, k] x [k, n]``, ``batch`` times. ``left`` and ``right``: last axis of the operand as stored, and ``k`` if
+    that is the axis summed over, ``m`` or ``n`` if not, '' if both are equally long."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    left_tail: int
+    right_tail: int
+    left_axis: str
+    right_axis: str
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batch * self.m * self.n * self.k
+
+
+@lru_cache(maxsize=1 << 16)
+def product_of(input_shapes: str, input_formats: str, output_shapes: str) -> Product | None:
+    """The product that a kernel computes; ``None`` where the shapes do not tell.
+
+    Neither the export nor the shapes say which operand is transposed; but M and N are the last axes of the output,
+    and K follows from the number of elements of an operand, however it is stored.
+
+    >>> p = product_of("8192,50257;50257,2048", "ND;ND", "8192,2048")
+    >>> p.m, p.n, p.k, p.left_axis, p.right_axis
+    (8192, 2048, 50257, 'k', 'n')
+    """
+    inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
+    formats = [*input_formats.split(";"), "", ""]
+    if len(inputs) < 2 or not outputs or len(outputs[0]) < 2 or min(len(inputs[0]), len(inputs[1])) < 2:
+        return None
+    left, right, out = inputs[0], inputs[1], outputs[0]
+    n, batch = out[-1], 1
+    if len(out) > 2 and len(right) > 2 and formats[1] != TILED and prod(right[:-2]) == prod(out[:-2]):
+        batch = prod(out[:-2])
+    if not n or not batch or not elements(out):
+        return None
+    m = elements(out) // n // batch
+    from_left = _summed(left, batch * m) if formats[0] != TILED else None
+    from_right = _summed(right, batch * n) if formats[1] != TILED else None
+    k = from_left if from_left is not None else from_right
+    if k is None or (from_right is not None and from_right != k):
+        return None
+    return Product(batch, m, n, k, left[-1], right[-1], _axis(left[-1], k, m, "m"), _axis(right[-1], k, n, "n"))
+
+
+def _summed(operand: Shape, others: int) -> int | None:
+    k, rest = divmod(elements(operand), others)
+    return k if k and not rest else None
+
+
+def _axis(tail: int, k: int, other: int, name: str) -> str:
+    if k == other:
+        return ""
+    return "k" if tail == k else name if tail == other else ""
+
+
+def tiles(m: npt.ArrayLike, n: npt.ArrayLike, base_n: int, batch: npt.ArrayLike = 1) -> npt.NDArray[np.float64]:
+    """Blocks of 128 x ``base_n`` that a product is divided into."""
+    blocks = np.ceil(np.asarray(m) / BASE_M) * np.ceil(np.asarray(n) / base_n) * np.asarray(batch)
+    return np.asarray(blocks, dtype=np.float64)
+
+
+def balance(blocks: npt.ArrayLike, cores: int) -> npt.NDArray[np.float64]:
+    """Which part of the cores' time is used when blocks of equal cost go round: blocks over rounds x cores."""
+    blocks = np.asarray(blocks, dtype=np.float64)
+    return np.asarray(blocks / np.maximum(np.ceil(blocks / cores) * cores, 1), dtype=np.float64)
+
+
+def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores: int) -> npt.NDArray[np.float64]:
+    """`balance` with whichever of the two block sizes divides the product better."""
+    return np.maximum(*(balance(tiles(m, n, base, batch), cores) for base in BASE_N))
+
+
+def products(own: StepKernels) -> pd.DataFrame:
+    """One row per distinct product (``signature``) of the steps whose shapes tell what it computes: ``m``, ``n``,
+    ``k``, ``batch``, ``flops``, ``element_bytes`` (of the left operand), tails, axes and formats of both operands,
+    ``kernels`` and ``total_ns`` per step, ``mean_ns``, ``core``, ``block_dim``."""
+    frame = own.frame
+    mine = frame[(frame["operator_class"] == "matmul") & ~frame["type"].astype(str).str.contains("Grouped", case=False)]
+    mine = mine.assign(core=mine["core"].astype(str))
+    totals = mine.groupby("signature", sort=True).agg(
+        kernels=("duration_ns", "size"),
+        total_ns=("duration_ns", "sum"),
+        mean_ns=("duration_ns", "mean"),
+        core=("core", "first"),
+        block_dim=("block_dim", "median"),
+    )
+    names = ["type", "input_shapes", "input_dtypes", "input_formats", "output_shapes"]
+    firsts = mine.drop_duplicates("signature").set_index("signature")[names].astype(str)
+    rows = [_row(int(signature), text) for signature, text in zip(firsts.index, firsts.to_dict("records"), strict=True)]
+    told = pd.DataFrame([row for row in rows if row is not None], columns=_COLUMNS).set_index("signature")
+    result = told.join(totals, how="left").reset_index()
+    for name in ("kernels", "total_ns"):
+        result[name] = result[name] / own.steps
+    return result
+
+
+_COLUMNS = (
+    *("signature", "operator", "batch", "m", "n", "k", "flops", "dtype", "element_bytes"),
+    *("left_shape", "right_shape", "left_tail", "right_tail", "left_axis", "right_axis"),
+    *("left_format", "right_format", "left_bytes", "right_bytes"),
+)
+
+
+def _row(signature: int, text: Mapping[Any, str]) -> dict[str, object] | None:
+    found = product_of(text["input_shapes"], text["input_formats"], text["output_shapes"])
+    if found is None:
+        return None
+    dtypes, formats = [*text["input_dtypes"].split(";"), ""], [*text["input_formats"].split(";"), ""]
+    shapes = text["input_shapes"].split(";")
+    sizes = [DTYPE_BYTES.get(dtype, 0) for dtype in dtypes[:2]]
+    left, right = shapes_of(text["input_shapes"])[:2]
+    return {
+        "signature": signature,
+        "operator": text["type"],
+        "batch": found.batch,
+        "m": found.m,
+        "n": found.n,
+        "k": found.k,
+        "flops": float(found.flops),
+        "dtype": dtypes[0],
+        "element_bytes": sizes[0],
+        "left_shape": shapes[0],
+        "right_shape": shapes[1],
+        "left_tail": found.left_tail,
+        "right_tail": found.right_tail,
+        "left_axis": found.left_axis,
+        "right_axis": found.right_axis,
+        "left_format": formats[0],
+        "right_format": formats[1],
+        "left_bytes": elements(left) * sizes[0],
+        "right_bytes": elements(right) * sizes[1],
+    }

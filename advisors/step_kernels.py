@@ -1,0 +1,139 @@
+"""The kernels of the profiled steps, as the computing advisors look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import Facts, Reference, Rows, Scalar, Stack, Text, Unavailable, fact, moved_bytes
+from advisors.messages import message
+
+SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")
+
+STREAMING = ("elementwise", "cast", "copy")
+"""Classes whose kernels do nothing but read and write: what they reach is what the memory gives."""
+
+LONG_ENOUGH_NS = 20_000
+"""A kernel that says something about bandwidth: start and end take 2 to 14 us (measured on two real exports)."""
+
+EVIDENCE_COLUMNS = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", "output_shapes")
+PIPE_COLUMNS = (
+    *EVIDENCE_COLUMNS,
+    "block_dim",
+    "aic_mac_ns",
+    "aic_mte1_ns",
+    "aic_mte2_ns",
+    "aic_fixpipe_ns",
+    "aiv_vec_ns",
+    "aiv_mte2_ns",
+    "aiv_mte3_ns",
+)
+
+
+@dataclass(frozen=True)
+class StepKernels:
+    """``frame``: the computing kernels that start inside the steps, in order of stream and start; the columns of the
+    table ``kernels`` and ``row`` (of that table), ``work`` (row of the fact ``work``), ``operator_class``, ``end_ns``,
+    ``bytes`` (moved at least; -1 unknown), ``signature`` (kernels with equal type, shapes, dtypes and formats share
+    one). ``breaks``: whether a chain of kernels ends before this one, because the stream, the step changes or a
+    collective ran in between. ``wall_ns``: of a step, mean."""
+
+    frame: pd.DataFrame
+    breaks: np.ndarray
+    steps: int
+    wall_ns: float
+
+    @cached_property
+    def kernel_ns(self) -> float:
+        """Summed duration of the kernels of a step, mean."""
+        return float(self.frame["duration_ns"].sum()) / self.steps
+
+    @cached_property
+    def bandwidth(self) -> float:
+        """B/s that large streaming kernels of this profile reach; NaN if it has none."""
+        frame = self.frame
+        known = frame["operator_class"].isin(STREAMING) & (frame["bytes"] > 0) & (frame["duration_ns"] > LONG_ENOUGH_NS)
+        total = float(frame.loc[known, "duration_ns"].sum())
+        return float(frame.loc[known, "bytes"].sum()) / total * 1e9 if total else float("nan")
+
+    def shares(self, per_step: pd.Series) -> dict[str, pd.Series]:
+        """``share_of_step`` and ``share_of_computing`` of times per step."""
+        return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
+
+
+@fact("step_kernels", needs=("kernels", "work", "steps"))
+def step_kernels(facts: Facts) -> StepKernels:
+    """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains."""
+    kernels, device, windows = facts["kernels"], facts["work"], facts["steps"]
+    start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+    inside = (device["start_ns"] >= start) & (device["start_ns"] < end)
+    own = device[inside & ~device["communication"]].sort_values(["stream", "start_ns", "end_ns"], kind="stable")
+    rows = own["row"].to_numpy()
+    frame = kernels.iloc[rows].reset_index(drop=True)
+    for name in ("type", "core"):
+        frame[name] = frame[name].cat.remove_unused_categories()
+    if not (frame["type"] != "").any():
+        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"))
+    frame["row"], frame["work"] = rows, own.index.to_numpy()
+    frame["operator_class"] = own["operator_class"].to_numpy()
+    frame["end_ns"] = own["end_ns"].to_numpy()
+    frame["bytes"] = moved_bytes(frame)
+    frame["signature"] = frame.groupby(list(SIGNATURE), observed=True, sort=False).ngroup()
+    wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
+    return StepKernels(frame, _breaks(frame, device[device["communication"]], windows), len(windows), wall)
+
+
+def _breaks(frame: pd.DataFrame, collectives: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
+    starts, streams = frame["start_ns"].to_numpy(), frame["stream"].to_numpy()
+    step = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right")
+    ended = np.concatenate([[0], frame["end_ns"].to_numpy()[:-1]])
+    # A collective that starts after the kernel before and ends before this one lies between them.
+    order = np.argsort(collectives["end_ns"].to_numpy(), kind="stable")
+    ends = collectives["end_ns"].to_numpy()[order]
+    latest = np.concatenate(
+        [[np.iinfo(np.int64).min], np.maximum.accumulate(collectives["start_ns"].to_numpy()[order])]
+    )
+    between = latest[np.searchsorted(ends, starts, side="right")] >= ended
+    changed = np.concatenate([[True], (streams[1:] != streams[:-1]) | (step[1:] != step[:-1])])
+    return np.asarray(changed | between, dtype=np.bool_)
+
+
+def kernel_rows(title: Text, frame: pd.DataFrame, columns: Sequence[str] = EVIDENCE_COLUMNS) -> Rows:
+    """The kernels as evidence, the longest first."""
+    longest = frame.sort_values("duration_ns", ascending=False, kind="stable")
+    return Rows(title, "kernels", longest["row"].to_numpy(dtype=np.int64), tuple(columns))
+
+
+def call_stack(facts: Facts, frame: pd.DataFrame) -> list[Reference]:
+    """The Python call stack of the longest of the kernels for which one was recorded."""
+    launched, events = facts.get("launches"), facts.get("host_events")
+    if launched is None or events is None:
+        return []
+    longest = frame.sort_values("duration_ns", ascending=False, kind="stable")["work"].to_numpy()
+    operators = launched.frame["op_row"].to_numpy()[longest]
+    operators = operators[operators >= 0]
+    recorded = operators[(events["call_stack"].iloc[operators] != "").to_numpy()]
+    if not len(recorded):
+        return []
+    row = int(recorded[0])
+    frames = tuple(str(events["call_stack"].iloc[row]).splitlines())
+    return [Stack(message("kernels.stack", operator=str(events["name"].iloc[row])), frames)]
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Scalar]]:
+    """The rows of a small frame as evidence shows them: plain values, ``None`` where not known."""
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _plain(value: object) -> Scalar:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and not np.isfinite(plain):
+        return None
+    return plain if isinstance(plain, bool | int | float | str) or plain is None else str(plain)
+
+
+FACTS = (step_kernels,)

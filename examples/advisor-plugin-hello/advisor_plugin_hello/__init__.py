@@ -1,0 +1,27 @@
+"""An example plugin: how much of the computing is spent in very short kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from advisor_core.hookspecs import hookimpl
+from advisor_core.registry import Registry, Ruleset
+
+
+@hookimpl
+def advisor_register_facts(registry: Registry) -> None:
+    from advisor_plugin_hello.short_kernels import kernel_lengths
+
+    registry.add(kernel_lengths)
+
+
+@hookimpl
+def advisor_register_advisors(registry: Registry) -> None:
+    from advisor_plugin_hello.short_kernels import short_kernels
+
+    registry.add(short_kernels)
+
+
+@hookimpl
+def advisor_register_rulesets(registry: Registry) -> None:
+    registry.add(Ruleset("hello", Path(__file__).parent / "rules"))

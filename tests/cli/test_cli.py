@@ -1,0 +1,128 @@
+"""The command line as a user meets it: output, exit codes, and that the input is left alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from advisor_core.models.run import RunResult
+
+
+def advisor(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "advisor_core.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def report(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    before = contents(advisor_sample)
+    target = tmp_path_factory.mktemp("report")
+    done = advisor("run", advisor_sample, "-o", target)
+    assert done.returncode == 0, done.stderr
+    assert str(target / "report.html") in done.stdout
+    assert contents(advisor_sample) == before
+    return target
+
+
+def test_run_writes_three_files_and_the_result_fits_its_schema(report: Path) -> None:
+    assert {path.name for path in report.iterdir()} == {"report.html", "report.md", "report.json"}
+    result = json.loads((report / "report.json").read_text(encoding="utf-8"))
+    jsonschema.validate(result, json.loads(advisor("result-schema").stdout))
+    assert RunResult.model_validate(result).findings
+
+
+def test_the_ledger_of_the_sample_sums_to_the_step(report: Path) -> None:
+    result = RunResult.model_validate_json((report / "report.json").read_bytes())
+    assert result.ledger
+    for step in result.ledger:
+        assert sum(entry.ns for entry in step.entries) == step.wall_ns
+        assert all(entry.ns > 0 for entry in step.entries)
+
+
+def test_impacts_of_a_rank_never_exceed_its_step(report: Path) -> None:
+    result = RunResult.model_validate_json((report / "report.json").read_bytes())
+    for rank in result.profile.ranks:
+        walls = [step.wall_ns for step in result.ledger if step.rank == rank]
+        claimed = sum(f.impact.ns_per_step for f in result.findings if f.rank == rank)
+        assert claimed <= sum(walls) / len(walls)
+
+
+def test_jobs_do_not_change_a_byte(advisor_sample: Path, tmp_path: Path) -> None:
+    results = []
+    for jobs in (1, 2):
+        target = tmp_path / str(jobs)
+        assert advisor("run", advisor_sample, "-o", target, "--format", "json", "--jobs", jobs).returncode == 0
+        result = json.loads((target / "report.json").read_text(encoding="utf-8"))
+        del result["timings"]
+        results.append(json.dumps(result))
+    assert results[0] == results[1]
+
+
+def test_explain_finding_rule_and_ledger_entry(report: Path) -> None:
+    result = RunResult.model_validate_json((report / "report.json").read_bytes())
+    finding = result.findings[0]
+    told = advisor("explain", report / "report.json", finding.fingerprint)
+    assert told.returncode == 0 and finding.condition in told.stdout
+    assert advisor("explain", report / "report.json", result.rules[0].rule).returncode == 0
+    ledger = advisor("explain", report / "report.json", "idle")
+    assert ledger.returncode == 0 and "ended_by" in ledger.stdout
+    assert advisor("explain", report / "report.json", "nonsense").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "nowhere"], 3, "nowhere"),
+        (["run", "empty"], 3, "empty"),
+        (["run", "sample", "--format", "pdf"], 2, "pdf"),
+        (["run", "sample", "--select", "QQ999"], 2, "QQ999"),
+        (["run", "sample", "--set", "nonsense"], 2, "ID.param=VALUE"),
+        (["run", "sample", "--rank", "77"], 2, "77"),
+        (["run", "sample", "--step", "77"], 2, "77"),
+        (["run", "sample", "-o", "sample/report"], 2, "inside"),
+        (["run"], 2, "PATH"),
+        (["sample", "sample"], 2, "not empty"),
+        (["sample", "new", "--scenario", "nonsense"], 2, "transformer-training"),
+    ],
+)
+def test_wrong_use_says_what_is_wrong(
+    advisor_sample: Path, tmp_path: Path, arguments: list[str], code: int, words: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "sample").symlink_to(advisor_sample)
+    done = advisor(*arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_fail_on_is_a_gate(advisor_sample: Path, tmp_path: Path) -> None:
+    assert advisor("run", advisor_sample, "-o", tmp_path, "--fail-on", "high").returncode == 1
+
+
+def test_help_needs_no_pandas() -> None:
+    code = "import sys, advisor_core.cli; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_rules_and_plugins(tmp_path: Path) -> None:
+    listed = advisor("rules", "list")
+    assert listed.returncode == 0 and "HD001" in listed.stdout
+    assert "params." in advisor("rules", "show", "HD001").stdout
+    schema = json.loads(advisor("rules", "schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    plugins = json.loads(advisor("plugins", "--json").stdout)
+    assert {"ascend", "advisors", "rulesets", "reports"} <= {plugin["name"] for plugin in plugins}
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("id: HD900\nname: x\nadvisor: host_dispatch.idle\nwhen: idel_share > 1\n", encoding="utf-8")
+    checked = advisor("rules", "check", wrong)
+    assert checked.returncode == 1 and "wrong.yaml:" in checked.stderr

@@ -1,0 +1,41 @@
+"""The code in docs/ runs, and the example plugin's test passes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from advisor_core.host import load_host
+from advisor_core.rank_run import RunOptions, rule_book
+from tests.conftest import ROOT
+
+BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_rule_documents_of_the_guide_load(number: int, tmp_path: Path) -> None:
+    block = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))[number]
+    (tmp_path / "rule.yaml").write_text(block, encoding="utf-8")
+    book = rule_book(load_host(), RunOptions(rulesets=(tmp_path,)))
+    assert "HD001" in [rule.id for rule in book]
+
+
+def test_the_guide_names_every_hook() -> None:
+    from advisor_core import hookspecs
+
+    guide = (ROOT / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
+    for hook in (name for name in dir(hookspecs) if name.startswith("advisor_register_")):
+        assert hook in guide
+
+
+def test_the_example_plugin_is_tested_as_its_author_would() -> None:
+    example = ROOT / "examples" / "advisor-plugin-hello"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(example / "tests")]
+    done = subprocess.run(
+        command, cwd=example, env={"PYTHONPATH": str(example)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
