@@ -196,7 +196,8 @@ def _shortest(value: Number) -> str:
     """All digits that tell the value from its neighbours, in groups of three."""
     if isinstance(value, int):
         return f"{value:,}"
-    text = f"{Decimal(repr(float(value))):,f}"
+    # Adding zero makes a plain zero of a negative one.
+    text = f"{Decimal(repr(float(value) + 0.0)):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

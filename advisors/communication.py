@@ -51,7 +51,8 @@ def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refer
     exported = facts.get("collectives")
     if exported is not None and len(exported) and len(chosen):
         names = exported["name"].astype(str).str.split("@").str[0]
-        rows = np.flatnonzero(names.isin(chosen["name"]).to_numpy())
+        place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
+        rows = place.dropna().sort_values(kind="stable").index.to_numpy()
         if len(rows):
             shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
             found.append(Rows(message("communication.exporter_collectives"), "collectives", rows, shown))
@@ -147,7 +148,7 @@ _WAIT = "communication/wait/"
         Column("wait_ns", "float", "ns", "uncovered waiting for that rank, per step"),
         Column("wait_share", "float", "ratio", "wait_ns over wall time"),
         Column("share_of_uncovered", "float", "ratio", "wait_ns over uncovered communication"),
-        Column("calls", "float", "count", "collectives that it held up longest, per step"),
+        Column("calls", "float", "count", "collectives that wait for it for most of their uncovered time, per step"),
         Column("all_calls", "float", "count", "collectives per step"),
         Column("longest_ns", "float", "ns", "longest wait of one collective for it"),
         Column("is_global", "bool", "", "the number is a rank of the job, not of a group"),
@@ -163,7 +164,9 @@ def late_rank(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("communication.no_peers"))
     late = named.index.str.removeprefix(_WAIT)
     peers = pd.Index(late.str.extract(r"(\d+)$", expand=False)).astype(int)
-    held = calls.groupby("waits_for")["waits_for_ns"].agg(["size", "max"]).reindex(peers, fill_value=0)
+    mostly = calls["waits_for_ns"] * 2 > calls["uncovered_ns"]
+    held = calls["waits_for"][mostly].value_counts().reindex(peers, fill_value=0)
+    longest = calls.groupby("waits_for")["waits_for_ns"].max().reindex(peers, fill_value=0)
     open_ns = under(per_leaf, "communication")
     frame = pd.DataFrame(
         {
@@ -172,9 +175,9 @@ def late_rank(facts: Facts, params: Params) -> Observations:
             "wait_ns": named.to_numpy(),
             "wait_share": named.to_numpy() / wall,
             "share_of_uncovered": named.to_numpy() / open_ns,
-            "calls": held["size"].to_numpy() / steps,
+            "calls": held.to_numpy() / steps,
             "all_calls": len(calls) / steps,
-            "longest_ns": held["max"].to_numpy().astype(float),
+            "longest_ns": longest.to_numpy().astype(float),
             "is_global": state.peers_are_global,
         }
     )
@@ -482,7 +485,7 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.links",
-    needs=("links", "steps", "ledger"),
+    needs=("collective_calls", "links", "steps", "ledger"),
     params=("min_links",),
     about=(
         Column("group", "text", "", "communication group"),

@@ -219,7 +219,8 @@ def draw(view: View, labels: Labels) -> Chart:
         chart = painter(view, labels)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         return Chart(title, None, note=labels("chart.broken"), rank=view.rank)
-    return replace(chart, title=title, rank=view.rank)
+    named = view.rank is not None and labels("word.rank", rank=view.rank) in title
+    return replace(chart, title=title, rank=None if named else view.rank)
 
 
 def _axis(end: float, bottom: float, unit: str, labels: Labels) -> list[str]:
@@ -339,7 +340,7 @@ def _place_marks(
     ends: list[float] = []
     placed = []
     for mark in sorted(marks, key=lambda mark: mark["start"]):
-        said = fit(one_line(str(mark["label"][labels.lang])), 420)
+        said = fit(_mark_text(mark, labels), 420)
         x0 = GUTTER + mark["start"] * scale
         x1 = GUTTER + mark["end"] * scale
         at = min(x0, WIDTH - width_of(said, 11.5))
@@ -347,6 +348,14 @@ def _place_marks(
         ends[level : level + 1] = [at + width_of(said, 11.5) + 10]
         placed.append((x0, x1, said, level))
     return placed
+
+
+def _mark_text(mark: Mapping[str, Any], labels: Labels) -> str:
+    """What is written at a mark: its label; where it names a ledger path, how long it is and why before that."""
+    label = one_line(str(mark["label"][labels.lang]))
+    if "path" not in mark:
+        return label
+    return f"{labels.time(mark['end'] - mark['start'])} {labels.trail(str(mark['path']))}{labels('word.clause')}{label}"
 
 
 def _levels(marks: Sequence[Mapping[str, Any]], scale: float, labels: Labels) -> int:

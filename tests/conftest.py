@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A run that gates a change must not fail by chance; a developer's own runs search on.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "search")
 
 ROOT = Path(__file__).parent.parent
 

@@ -71,10 +71,22 @@ def text(en: str, zh: str) -> Text:
 
 
 def ledger_step(rank: int, entries: dict[str, int], step: int | None = 50) -> LedgerStep:
-    leaves = [LedgerEntry(path=path, ns=ns, detail=_DETAILS.get(path, {})) for path, ns in entries.items()]
+    leaves = [
+        LedgerEntry(path=path, ns=ns, detail=_DETAILS.get(path, {}), pieces=_PIECES.get(path, []))
+        for path, ns in entries.items()
+    ]
     return LedgerStep(rank=rank, step=step, wall_ns=sum(entries.values()), entries=leaves)
 
 
+_PIECES: dict[str, list[dict[str, Any]]] = {
+    "communication/wait/rank 5": [
+        {
+            "start_ns": T0 + 24_300_000, "ns": 78_812_004, "collective": "hcom_allReduce__950_0_1", "collective_line": 81,
+            "wait": "Notify_Wait", "wait_offset": 1_343_808,
+        }
+    ],
+    "idle/host/framework": [{"start_ns": T0 + 9_300_000, "ns": 1_168_090, "host": SCRIPT, "host_offset": 177_955}],
+}  # fmt: skip
 _DETAILS: dict[str, dict[str, Any]] = {
     "communication/wait/rank 5": {"collectives": 16, "longest_ns": 78_812_004},
     "compute/convolution": {"overlapped_communication_ns": 1_204_331},

@@ -1,0 +1,94 @@
+"""Evidence as tables, charts as marks: values in readable units, aggregation that keeps what it stands for."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from advisor_core.models.base import Text
+from advisor_core.models.evidence import Evidence, Source
+from advisor_core.models.run import View
+from reports import charts, tables
+from reports.labels import Labels
+
+EN = Labels("en")
+TITLE = Text(en="idle gap", zh="空闲")
+
+
+def test_moments_are_told_from_the_start_of_their_step(example: ModuleType) -> None:
+    rows = [{"line": 7, "start_ns": example.T0 + 24_100_000, "duration_ns": 1_500, "stream": 3, "note": None}]
+    item = Evidence(
+        kind="rows",
+        title=TITLE,
+        rank=0,
+        source=Source(file="kernel_details.csv", table="kernels", line=7),
+        units={"start_ns": "ns", "duration_ns": "ns"},
+        rows=rows,
+    )
+    (table,) = tables.evidence([item], example.alexnet(), EN)
+    assert table.columns == ("line", "start", "duration", "stream", "note")
+    assert table.rows == (("7", "24.1 ms into step 50", "1.50 µs", "3", "–"),)
+    assert table.title == "Idle gap"
+    assert table.place == "rank 0, kernel_details.csv"
+
+
+def test_a_moment_before_every_step_is_shown_as_recorded(example: ModuleType) -> None:
+    item = Evidence(kind="interval", title=TITLE, rank=0, start_ns=example.T0 - 5, end_ns=example.T0 + 5)
+    (table,) = tables.evidence([item], example.alexnet(), EN)
+    assert f"{example.T0 - 5} ns" in table.rows[0]
+
+
+def test_intervals_of_one_kind_share_a_table(example: ModuleType) -> None:
+    gaps = [
+        Evidence(
+            kind="interval", title=TITLE, rank=0, lane="device", start_ns=example.T0 + n, end_ns=example.T0 + 2 * n
+        )
+        for n in (1_000_000, 2_000_000)
+    ]
+    other = gaps[0].model_copy(update={"lane": "host"})
+    found = tables.evidence([*gaps, other], example.alexnet(), EN)
+    assert [len(table.rows) for table in found] == [2, 1]
+    assert [row[1] for row in found[0].rows] == ["1.00 ms", "2.00 ms"]
+
+
+@pytest.mark.parametrize("bins", [1, 7, 24, 128])
+def test_a_dense_lane_keeps_its_time(bins: int) -> None:
+    span = 1_000_000
+    intervals = [(at, at + 370, "ab"[at // 1_000 % 2]) for at in range(0, span, 1_000)]
+    blocks = charts._shares(intervals, span, bins)
+    for key in "ab":
+        area = sum((end - start) * (high - low) for start, end, name, low, high in blocks if name == key)
+        assert area == pytest.approx(sum(b - a for a, b, name in intervals if name == key))
+    assert all(0 <= low <= high <= 1 for *_, low, high in blocks)
+
+
+@pytest.mark.parametrize("view", range(4))
+def test_no_chart_has_more_marks_than_a_reader_can_use(example: ModuleType, view: int) -> None:
+    chart = charts.draw(example.many_ranks().views[view], EN)
+    assert chart.svg is not None
+    assert chart.svg.count("<title>") <= charts.MAX_MARKS
+    assert chart.note
+
+
+def test_a_joined_heatmap_keeps_its_maximum() -> None:
+    values: list[list[float | None]] = [[float(r * 100 + c) for c in range(60)] for r in range(60)]
+    values[59][59] = 99_999.0
+    rows, columns, small, step = charts._shrink([str(r) for r in range(60)], [str(c) for c in range(60)], values)
+    assert len(rows) * len(columns) <= charts.MAX_MARKS and step != (1, 1)
+    assert max(value for line in small for value in line if value is not None) == 99_999.0
+
+
+@pytest.mark.parametrize("data", [{}, {"rows": 3}, {"rows": [{}]}, {"lanes": [{"label": 1}], "start": 0, "end": "x"}])
+@pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap"])
+def test_data_that_cannot_be_drawn_is_said_and_not_raised(kind: str, data: dict[str, object]) -> None:
+    view = View.model_validate({"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": data})
+    chart = charts.draw(view, EN)
+    assert chart.svg is None and chart.note
+
+
+def test_causes_of_one_family_have_fills_of_their_own() -> None:
+    keys = charts.Keys(EN)
+    fills = [keys.fill(key) for key in ("idle/host", "idle/sync", "communication/transmit", "other", "idle/host")]
+    assert len(set(fills)) == 4 and fills[0] == fills[4]
+    assert keys.fill("computing") == keys.fill("compute") == "f f-compute"
