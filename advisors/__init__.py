@@ -10,10 +10,11 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import fusion, step_kernels
+    from advisors import fusion, products, step_kernels
 
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
+    registry.add(*products.FACTS)
 
 
 @hookimpl

@@ -23,7 +23,6 @@ from advisor_core.api import (
 )
 from advisors.fusion import Chains, matches, patterns
 from advisors.messages import message
-from advisors.products import products
 from advisors.step_kernels import PIPE_COLUMNS, STREAMING, StepKernels, call_stack, kernel_rows, records
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
@@ -160,7 +159,7 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
 
 @advisor(
     "pipeline_bound.products",
-    needs=("step_kernels", "chip", "pipes"),
+    needs=("step_kernels", "matrix_products", "chip", "pipes"),
     wants=("launches", "host_events"),
     about=(
         Column("operator", "text", "", "operator type"),
@@ -189,7 +188,7 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     """Matrix products: how much of the peak of the cube cores they reach."""
     own: StepKernels = facts["step_kernels"]
     chip: Chip = facts["chip"]
-    table = products(own)
+    table: pd.DataFrame = facts["matrix_products"].copy()
     if table.empty:
         raise NotApplicable(message("pipeline_bound.no_products"))
     frame = own.frame

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import DTYPE_BYTES, Shape, elements, shapes_of
+from advisor_core.api import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
 from advisors.step_kernels import StepKernels
 
 BASE_M = 128
@@ -99,6 +99,12 @@ def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores
     return np.maximum(*(balance(tiles(m, n, base, batch), cores) for base in BASE_N))
 
 
+@fact("matrix_products", needs=("step_kernels",))
+def matrix_products(facts: Facts) -> pd.DataFrame:
+    """The distinct matrix products of the steps, with M, N, K and what they take (see `products`)."""
+    return products(facts["step_kernels"])
+
+
 def products(own: StepKernels) -> pd.DataFrame:
     """One row per distinct product (``signature``) of the steps whose shapes tell what it computes: ``m``, ``n``,
     ``k``, ``batch``, ``flops``, ``element_bytes`` (of the left operand), tails, axes and formats of both operands,
@@ -159,3 +165,6 @@ def _row(signature: int, text: Mapping[Any, str]) -> dict[str, object] | None:
         "left_bytes": elements(left) * sizes[0],
         "right_bytes": elements(right) * sizes[1],
     }
+
+
+FACTS = (matrix_products,)

@@ -23,7 +23,7 @@ from advisor_core.api import (
     shapes_of,
 )
 from advisors.messages import message
-from advisors.products import BASE_N, TILED, balance, best_balance, products, tiles
+from advisors.products import BASE_N, TILED, balance, best_balance, tiles
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records
 
 LINE = 512
@@ -57,7 +57,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 
 @advisor(
     "shape_affinity.tails",
-    needs=("step_kernels",),
+    needs=("step_kernels", "matrix_products"),
     wants=("launches", "host_events"),
     about=(
         Column("axis", "int", "count", "length of the last axis of the operands"),
@@ -89,7 +89,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 def tails(facts: Facts, params: Params) -> Observations:
     """Last axes of the operands of matrix products that load badly, by length."""
     own: StepKernels = facts["step_kernels"]
-    table = products(own)
+    table: pd.DataFrame = facts["matrix_products"]
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
     if table.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
@@ -276,7 +276,7 @@ def _row_count(text: str) -> int:
 
 @advisor(
     "shape_affinity.blocks",
-    needs=("step_kernels", "chip"),
+    needs=("step_kernels", "matrix_products", "chip"),
     wants=("launches", "host_events"),
     about=(
         Column("m", "int", "count", "rows of the result"),
@@ -301,6 +301,7 @@ def _row_count(text: str) -> int:
         Column("mean_ns", "float", "ns", "mean duration"),
         Column("total_ns", "float", "ns", "time per step"),
         Column("gain_ns", "float", "ns", "time of the idle cores: what the same work would take less in full rounds"),
+        Column("share_of_total", "float", "ratio", "total_ns over the step"),
         *_SHARES,
     ),
     params=("enough",),
@@ -309,10 +310,10 @@ def blocks(facts: Facts, params: Params) -> Observations:
     """Matrix products: how their blocks divide among the cube cores."""
     own: StepKernels = facts["step_kernels"]
     cores = facts["chip"].cube_cores
-    table = products(own)
-    if table.empty:
+    distinct: pd.DataFrame = facts["matrix_products"]
+    if distinct.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
-    grouped = table.groupby(["m", "n", "k", "batch", "dtype"], sort=True)
+    grouped = distinct.groupby(["m", "n", "k", "batch", "dtype"], sort=True)
     table = grouped.agg(
         operator=("operator", "first"),
         kernels=("kernels", "sum"),
@@ -334,11 +335,12 @@ def blocks(facts: Facts, params: Params) -> Observations:
     table["tier_below"] = table["tier"] - 128
     table["row_efficiency"] = table["m"] / table["tier"]
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])
+    table["share_of_total"] = table["total_ns"] / own.wall_ns
     table = table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
     table = table.assign(**own.shares(table["gain_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        alike = products(own)
+        alike = distinct
         for name in ("m", "n", "k", "batch", "dtype"):
             alike = alike[alike[name] == table[name][row]]
         kernels = own.frame[own.frame["signature"].isin(alike["signature"])]
@@ -369,7 +371,7 @@ def _grown(m: Ints, n: Ints, batch: Ints, cores: int, enough: float, *, rows: bo
 
 @advisor(
     "shape_affinity.shared_input",
-    needs=("step_kernels", "chip"),
+    needs=("step_kernels", "matrix_products", "chip"),
     wants=("launches", "host_events"),
     about=(
         Column("input_shape", "text", "", "the operand that the products share"),
@@ -398,7 +400,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     own: StepKernels = facts["step_kernels"]
     cores = facts["chip"].cube_cores
     frame = own.frame
-    told = products(own).set_index("signature")
+    told = facts["matrix_products"].set_index("signature")
     place = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
     mine = frame.iloc[place][["signature", "duration_ns"]].join(told, on="signature", how="left")
     mine["place"], mine["chain"] = place, np.cumsum(own.breaks)[place]

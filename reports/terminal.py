@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 
 from advisor_core.models.run import RunResult
@@ -71,7 +72,8 @@ def _finding(item: Item, labels: Labels) -> list[str]:
         change = " ".join(f"{one_line(name)}={one_line(value)}" for name, value in advice.set.items())
         change = f"{labels(f'advice.{advice.kind}')} {change}"
     else:
-        change = shorten(plain(labels.of(advice.text)), 100)
+        change = textwrap.shorten(plain(labels.of(advice.text)), 110, placeholder=" …")
+        change = change if len(change) > 2 else shorten(plain(labels.of(advice.text)), 110)
     share = labels("first.of_step", share=labels.share(stake.share))
     cost = f"{labels.time(stake.ns)}, {share}, {labels(f'basis.{stake.basis}')}"
     return [head, f"   {cost}  ->  {change}"]
