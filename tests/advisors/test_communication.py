@@ -1,0 +1,353 @@
+"""Communication: every rule fires, stays silent and cannot answer; formulas against plain references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisors.communication import _median_of_others
+from tests.advisors.build import Scene, outcome
+from tests.advisors.real import real_rank
+
+MB = 1_000_000
+
+
+def waiting(*, covered: bool = False) -> Scene:
+    """An AllReduce of 500 us: 400 us waiting for rank 5, then 90 us moving; a step of 1000 us."""
+    scene = Scene().kernel(0, 500)
+    scene.collective(500, 500, [(510, 910, 5), (510, 700, 3), (910, 1000, None)], size=64 * MB)
+    if covered:
+        scene.kernel(500, 500, stream=3)
+    return scene
+
+
+def moving(*, overlap: float = 0.0) -> Scene:
+    """An AllReduce that moves data for 400 of 1000 us, covered by computing for ``overlap`` of it."""
+    scene = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], size=64 * MB)
+    if overlap:
+        scene.kernel(600, 400 * overlap, stream=3)
+    return scene
+
+
+# --- CO001
+
+
+def test_overlap_fires_and_says_what_it_is() -> None:
+    found = outcome("CO001", waiting().store())
+    seen = found.first.observation
+    assert found.state == "fail" and found.first.severity == "high"
+    assert seen["uncovered_ns"] == 500_000 and seen["overlap_ratio"] == 0
+    assert seen["waiting_share"] == pytest.approx(0.8) and seen["moving_share"] == pytest.approx(0.18)
+
+
+def test_overlap_is_silent_when_computing_covers_it() -> None:
+    assert outcome("CO001", waiting(covered=True).store()).state == "pass"
+
+
+def test_overlap_states() -> None:
+    assert outcome("CO001", Scene().kernel(0, 10).store()).state == "not_applicable"
+    assert outcome("CO001", waiting().store("kernels", "device_tasks", "communication_tasks")).state == "cannot_answer"
+
+
+def test_overlap_of_unknown_kind_asks_for_level_1() -> None:
+    scene = Scene().kernel(0, 500).collective(500, 500, None)
+    found = outcome("CO001", scene.store())
+    assert found.first.observation["unknown_share"] == 1
+    assert [advice.kind for advice in found.first.advice] == ["investigate", "collect"]
+
+
+# --- CO002
+
+
+def test_late_rank_is_named_with_its_waits() -> None:
+    found = outcome("CO002", waiting().store(groups={"7100": [0, 1, 2, 3, 4, 5]}))
+    seen = found.first.observation
+    assert seen["late"] == "rank 5" and seen["wait_ns"] == 400_000
+    assert seen["calls"] == 1 and seen["all_calls"] == 1 and seen["longest_ns"] == 400_000
+    assert found.first.severity == "high"
+    rows = found.evidence()[0]
+    tasks = waiting().table("communication_tasks").iloc[rows.rows]
+    assert tasks["peer_rank"].tolist() == [5]
+    # The notification of rank 3 had come long before: it held nobody up.
+    assert len(found.verdict.rows) == 1  # type: ignore[union-attr]
+
+
+def test_late_rank_of_an_unknown_group_is_not_called_a_rank_of_the_job() -> None:
+    scene = Scene(rank=3).kernel(0, 500).collective(500, 500, [(510, 910, 1), (910, 1000, None)])
+    for row in scene.rows["communication_tasks"]:
+        row["own_rank"] = 0
+    found = outcome("CO002", scene.store())
+    assert found.first.observation["late"] == "group rank 1"
+    assert found.first.observation["is_global"] is False
+    assert [advice.kind for advice in found.first.advice] == ["collect", "investigate", "investigate"]
+
+
+def test_late_rank_is_silent_and_states() -> None:
+    assert outcome("CO002", waiting(covered=True).store()).state in {"pass", "not_applicable"}
+    assert outcome("CO002", moving().store()).state == "not_applicable"
+    assert outcome("CO002", Scene().kernel(0, 10).store()).state == "not_applicable"
+    assert outcome("CO002", waiting().store("communication_tasks")).state == "cannot_answer"
+    small = Scene().kernel(0, 5000).collective(5000, 30, [(5000, 5020, 5), (5020, 5030, None)])
+    assert outcome("CO002", small.store()).state == "pass"
+
+
+# --- CO003
+
+
+def test_transmit_fires_and_overlap_decides_the_severity() -> None:
+    found = outcome("CO003", moving().store())
+    assert found.first.impact_ns == 400_000 and found.first.severity == "high"
+    found = outcome("CO003", moving(overlap=0.75).store())
+    assert found.first.impact_ns == 100_000 and found.first.severity == "low"
+    assert found.first.observation["moving_overlap_ratio"] == pytest.approx(0.75)
+
+
+def test_transmit_does_not_count_waiting() -> None:
+    assert outcome("CO003", waiting().store()).first.impact_ns == 90_000
+
+
+def test_transmit_states() -> None:
+    assert outcome("CO003", moving(overlap=1.0).store()).state == "pass"
+    assert outcome("CO003", moving().store("communication_tasks")).state == "cannot_answer"
+
+
+@pytest.mark.parametrize(("size", "advised"), [(300 * MB, False), (600 * MB, True)])
+def test_buffer_is_advised_by_the_message_and_not_by_the_bytes_on_links(size: int, advised: bool) -> None:
+    """Of 8 ranks each moves 2 x 7/8 of the message: 300 MB on the links are a message of 171 MB."""
+    scene = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], size=size)
+    found = outcome("CO003", scene.store(groups={"7100": list(range(8))}))
+    assert any("HCCL_BUFFSIZE" in advice.set for advice in found.first.advice) is advised
+    assert found.first.observation["largest_bytes"] == pytest.approx(size / (2 * 7 / 8))
+
+
+# --- CO004
+
+
+def repeated(*, last: float, count: int = 6, wait: float = 0) -> Scene:
+    """Operations of one size that take 100 us, the last one ``last`` us longer moving or waiting."""
+    scene = Scene().kernel(0, 10)
+    for number in range(count):
+        start = 1000.0 * number
+        extra = last if number == count - 1 else 0
+        length = 100 + extra + wait
+        scene.collective(start, length, [(start, start + wait, 5), (start + wait, start + length, None)], size=32 * MB)
+    return scene
+
+
+def test_outlier_fires_for_the_one_operation() -> None:
+    found = outcome("CO004", repeated(last=400).store())
+    seen = found.first.observation
+    assert len(found.verdict.rows) == 1  # type: ignore[union-attr]
+    assert seen["name"].endswith("_5_1") and seen["samples"] == 6
+    assert seen["active_ns"] == 500_000 and seen["median_ns"] == 100_000 and seen["spread_ns"] == 0
+    assert found.first.impact_ns == 400_000
+
+
+def test_outlier_ignores_waiting() -> None:
+    scene = repeated(last=0)
+    # As long as the outlier above, but it waits.
+    scene.collective(6000, 500, [(6000, 6400, 5), (6400, 6500, None)], size=32 * MB)
+    assert outcome("CO004", scene.store()).state == "pass"
+
+
+def test_outlier_without_planes_says_that_waiting_is_included() -> None:
+    found = outcome("CO004", repeated(last=400).store("communication_tasks"))
+    assert found.first.observation["waiting_included"] is True
+    assert "collect" in [advice.kind for advice in found.first.advice]
+
+
+def test_outlier_states() -> None:
+    assert outcome("CO004", repeated(last=0).store()).state == "pass"
+    assert outcome("CO004", repeated(last=400, count=4).store()).state == "not_applicable"
+    assert outcome("CO004", repeated(last=400).store("collectives", "collective_bandwidth")).state == "cannot_answer"
+
+
+# --- CO005
+
+
+def packets(*, small: int) -> Scene:
+    """One operation of 64 MB in 3.2 ms (20 GB/s) and ``small`` ones of 1 MB in 150 us each."""
+    scene = Scene().kernel(0, 100).collective(100, 3200, [(100, 3300, None)], size=64 * MB)
+    for number in range(small):
+        start = 3300.0 + 150 * number
+        scene.collective(start, 150, [(start, start + 150, None)], size=MB)
+    return scene
+
+
+def test_small_packets_cost_what_the_best_bandwidth_would_save() -> None:
+    found = outcome("CO005", packets(small=10).store())
+    seen = found.first.observation
+    assert seen["small_calls"] == 10 and seen["calls"] == 11
+    assert seen["best_bandwidth"] == pytest.approx(20e9)
+    # 1 MB takes 50 us at 20 GB/s, so 100 of each 150 us are lost.
+    assert seen["saveable_ns"] == pytest.approx(10 * 100_000)
+    assert found.first.severity == "high"
+
+
+def test_small_packets_are_judged_by_time_and_not_by_number() -> None:
+    scene = packets(small=2).kernel(4000, 100_000)
+    assert outcome("CO005", scene.store()).state == "pass"
+
+
+def test_small_over_rdma_has_its_own_limit() -> None:
+    scene = Scene().kernel(0, 100).collective(100, 3200, [(100, 3300, None)], size=64 * MB, transport="RDMA")
+    for number in range(10):
+        start = 3300.0 + 150 * number
+        scene.collective(start, 150, [(start, start + 150, None)], size=2 * MB, transport="RDMA")
+    assert outcome("CO005", scene.store()).state == "pass"
+    assert outcome("CO005", scene.store(), small_rdma=4 * MB).state == "fail"
+
+
+def test_small_packets_states() -> None:
+    assert outcome("CO005", packets(small=10).store("collective_bandwidth")).state == "cannot_answer"
+    assert outcome("CO005", packets(small=10).store("communication_tasks")).state == "cannot_answer"
+
+
+# --- CO006
+
+
+def test_all_reduce_fires_for_half_of_its_time() -> None:
+    found = outcome("CO006", moving().store(parallel={"tp": 2}))
+    assert found.first.impact_ns == 200_000 and found.first.confidence == "low"
+    assert found.first.observation["tensor_parallel"] == 2
+
+
+def test_all_reduce_states() -> None:
+    assert outcome("CO006", moving(overlap=1.0).store()).state == "pass"
+    other = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], operation="allGather")
+    assert outcome("CO006", other.store()).state == "not_applicable"
+    assert outcome("CO006", moving().store("communication_tasks")).state == "cannot_answer"
+
+
+# --- CO007
+
+
+def linked(*, slow: float) -> Scene:
+    """Four links of 1000 us each for 20 MB; one takes ``slow`` us."""
+    scene = moving()
+    for target, took in ((1, 1000.0), (2, slow), (3, 1010.0), (4, 990.0)):
+        for name in ("allreduce-top1@77", "allreduce-total@77"):
+            scene.add(
+                "links", step=1, name=name, group="77", op="hcom_allReduce__100_0_1", source_rank=0,
+                target_rank=target, transport="HCCS", bytes=20 * MB, transit_us=took,
+            )  # fmt: skip
+    row = {"name": "allreduce-total@77", "group": "77", "transport": "LOCAL", "source_rank": 0, "target_rank": 0}
+    return scene.add("links", bytes=20 * MB, transit_us=50, **row)
+
+
+def test_slow_link_is_named_against_its_peers() -> None:
+    found = outcome("CO007", linked(slow=2000).store())
+    seen = found.first.observation
+    assert len(found.verdict.rows) == 1  # type: ignore[union-attr]
+    assert (seen["source_rank"], seen["target_rank"], seen["transport"]) == (0, 2, "HCCS")
+    assert seen["bandwidth"] == pytest.approx(10e9) and seen["median_bandwidth"] == pytest.approx(20e9)
+    assert seen["ratio"] == pytest.approx(0.5) and seen["links"] == 4
+    assert found.first.impact_ns == 1_000_000
+
+
+def test_slow_link_states() -> None:
+    assert outcome("CO007", linked(slow=1000).store()).state == "pass"
+    few = moving().add(
+        "links", name="allreduce-total@77", group="77", transport="HCCS", source_rank=0, target_rank=1,
+        bytes=MB, transit_us=50,
+    )  # fmt: skip
+    assert outcome("CO007", few.store()).state == "not_applicable"
+    assert outcome("CO007", linked(slow=2000).store("links")).state == "cannot_answer"
+    assert outcome("CO007", Scene().kernel(0, 10).store("links")).state == "not_applicable"
+
+
+@given(st.lists(st.floats(1, 100), min_size=2, max_size=9))
+def test_median_of_others_agrees_with_leaving_each_out(values: list[float]) -> None:
+    frame = pd.DataFrame({"transport": "HCCS", "group": "7", "bandwidth": values})
+    expected = [float(np.median(values[:n] + values[n + 1 :])) for n in range(len(values))]
+    assert _median_of_others(frame).tolist() == pytest.approx(expected)
+
+
+# --- CO008
+
+
+def staged(*, wait: float) -> Scene:
+    scene = Scene().kernel(0, 500)
+    return scene.collective(
+        500, wait + 20, [(500, 500 + wait, 1), (500 + wait, 520 + wait, None)], operation="batchSendRecv"
+    )
+
+
+def test_pipeline_counts_batched_sends_that_the_bubble_misses() -> None:
+    scene = staged(wait=400).add("step_trace", step=1, bubble_ns=0.0)
+    found = outcome("CO008", scene.store(parallel={"pp": 2}))
+    seen = found.first.observation
+    assert found.first.impact_ns == 400_000 and found.first.severity == "high"
+    assert seen["bubble_ns"] == 0 and seen["stages"] == 2 and seen["data_included"] is False
+
+
+def test_pipeline_without_planes_includes_the_data() -> None:
+    found = outcome("CO008", staged(wait=400).store("communication_tasks"))
+    assert found.first.impact_ns == 420_000 and found.first.observation["data_included"] is True
+    assert "collect" in [advice.kind for advice in found.first.advice]
+
+
+def test_pipeline_states() -> None:
+    assert outcome("CO008", staged(wait=5).store()).state == "pass"
+    assert outcome("CO008", moving().store()).state == "not_applicable"
+    gone = staged(wait=400).store("kernels", "device_tasks", "communication_tasks")
+    assert outcome("CO008", gone).state == "cannot_answer"
+
+
+# --- CO009
+
+
+def test_launch_gaps_fire() -> None:
+    scene = Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
+    found = outcome("CO009", scene.store())
+    assert found.first.impact_ns == 200_000 and found.first.severity == "high"
+
+
+def test_launch_gaps_states() -> None:
+    assert outcome("CO009", moving().store()).state == "pass"
+    assert outcome("CO009", moving().store("communication_tasks")).state == "cannot_answer"
+    assert outcome("CO009", Scene().kernel(0, 10).store()).state == "not_applicable"
+
+
+def test_expansion_mode_is_advised_for_inference_only() -> None:
+    scene = Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
+    kinds = [advice.kind for advice in outcome("CO009", scene.store()).first.advice]
+    assert kinds == ["env", "code"]
+    scene.kernel(1000, 10, "MatMulGrad")
+    kinds = [advice.kind for advice in outcome("CO009", scene.store()).first.advice]
+    assert kinds == ["investigate", "code"]
+
+
+# --- the real profile
+
+
+def test_alexnet_rank_0(profiles: Path) -> None:
+    store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
+    found = outcome("CO001", store).first
+    assert found.severity == "high"
+    assert found.observation["uncovered_ns"] == pytest.approx(101.963e6, rel=1e-3)
+    assert found.observation["overlap_ratio"] == pytest.approx(4.03 / 105.99, rel=1e-2)
+    late = outcome("CO002", store)
+    assert [row.observation["late"] for row in late.verdict.rows] == ["rank 5"]  # type: ignore[union-attr]
+    assert late.first.impact_ns == pytest.approx(97.9e6, rel=1e-3) and late.first.severity == "high"
+    assert late.first.observation["calls"] == 2
+    # The first wait by hand from the raw trace: Notify_Wait on Plane 5, 78.76 ms from 1736408883732253.684 us on.
+    first = store.get("communication_tasks").iloc[late.evidence()[0].rows[0]]
+    assert (first["lane"], first["peer_rank"], first["duration_ns"]) == ("Plane 5", 5, 78_764_614)
+    assert outcome("CO003", store).first.severity == "low"
+    for rule in ("CO005", "CO006", "CO007", "CO009"):
+        assert outcome(rule, store).state == "pass"
+    for rule in ("CO004", "CO008"):
+        assert outcome(rule, store).state == "not_applicable"
+
+
+def test_alexnet_level0_knows_that_but_not_why(profiles: Path) -> None:
+    store = real_rank(profiles, "alexnet-ddp-text-level0", 0)
+    assert outcome("CO001", store).state == "fail"
+    for rule in ("CO002", "CO003", "CO004", "CO005", "CO006", "CO007", "CO009"):
+        assert outcome(rule, store).state == "cannot_answer", rule

@@ -1,0 +1,112 @@
+"""The job's view: witnesses, order of arrival, and what the late rank was doing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor_core.facts.store import FactStore
+from tests.advisors.build import Scene, outcome
+from tests.advisors.real import real_job
+
+
+def rank(
+    number: int, *, computing: float, wait: float, late: int | None, loading: float = 0, **about: Any
+) -> FactStore:
+    """Computes for ``computing`` us, then an AllReduce that waits ``wait`` us and moves data for 100 us. ``late``: whom
+    the planes name; ``None``: no planes recorded."""
+    scene = Scene(rank=number).step(1, -10, 5000).kernel(0, 10, op="aten::mul")
+    if loading:
+        scene.event("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 5, loading)
+    start = 10 + loading
+    scene.kernel(start, computing, launched=start - 2, op="aten::mm")
+    begin = start + computing
+    end = begin + wait + 100
+    planes = None if late is None else [(begin, begin + wait, late), (begin + wait, end, None)]
+    scene.collective(begin, end - begin, planes)
+    return scene.store(**about)
+
+
+GROUPS = {"groups": {"7100": [0, 1, 2]}}
+
+
+def test_two_witnesses_prove_a_rank_that_was_not_profiled() -> None:
+    job = {n: rank(n, computing=500, wait=400, late=2, **GROUPS) for n in (0, 1)}
+    found = outcome("CO010", job)
+    seen = found.first.observation
+    assert seen["late"] == 2 and seen["witnesses"] == 2 and seen["witness_ranks"] == "0, 1"
+    assert seen["profiled"] is False and seen["confirmed_by_arrival"] is None
+    assert seen["wait_ns"] == 400_000
+    assert found.first.severity == "high"
+    assert [advice.kind for advice in found.first.advice] == ["collect", "investigate"]
+
+
+def test_witnesses_that_disagree_prove_nothing() -> None:
+    job = {0: rank(0, computing=500, wait=400, late=2, **GROUPS), 1: rank(1, computing=500, wait=400, late=3)}
+    assert outcome("CO010", job).state == "pass"
+
+
+def test_late_rank_in_the_profile_is_explained() -> None:
+    job = {
+        0: rank(0, computing=500, wait=400, late=2, **GROUPS),
+        1: rank(1, computing=510, wait=390, late=2, **GROUPS),
+        2: rank(2, computing=500, wait=0, late=0, loading=400, **GROUPS),
+    }
+    found = outcome("CO010", job)
+    seen = found.first.observation
+    assert seen["late"] == 2 and seen["profiled"] is True and seen["witnesses"] == 2
+    assert seen["confirmed_by_arrival"] is True
+    assert seen["cause"] == "idle/host/dataloader"
+    assert seen["cause_ns"] == pytest.approx(400_000, abs=10_000)
+    assert len(found.evidence()) == 3
+
+
+def test_order_of_arrival_alone_when_planes_are_not_recorded() -> None:
+    job = {
+        0: rank(0, computing=500, wait=400, late=None, world_size=3),
+        1: rank(1, computing=520, wait=380, late=None, world_size=3),
+        2: rank(2, computing=900, wait=0, late=None, world_size=3),
+    }
+    found = outcome("CO010", job)
+    seen = found.first.observation
+    assert seen["late"] == 2 and seen["witnesses"] == 2 and seen["confirmed_by_arrival"] is True
+    assert seen["wait_ns"] == pytest.approx((400_000 + 380_000) / 2)
+    assert seen["computing_excess_ns"] == pytest.approx(900_000 - 510_000)
+
+
+def test_order_of_arrival_says_nothing_while_ranks_are_missing() -> None:
+    job = {
+        0: rank(0, computing=500, wait=400, late=None, world_size=8),
+        1: rank(1, computing=520, wait=380, late=None, world_size=8),
+    }
+    assert outcome("CO010", job).state == "not_applicable"
+
+
+def test_clocks_of_hosts_need_not_agree() -> None:
+    """Rank 2 is late; its clock is a second behind, so that its collective seems to start first."""
+    late = Scene(rank=2).kernel(-1_000_000, 900).collective(-999_100, 100, None)
+    job = {
+        0: rank(0, computing=500, wait=400, late=None, world_size=2),
+        2: late.store(world_size=2),
+    }
+    assert outcome("CO010", job).first.observation["late"] == 2
+
+
+def test_states() -> None:
+    alone = {0: rank(0, computing=500, wait=400, late=2)}
+    assert outcome("CO010", alone).state == "not_applicable"
+    even = {n: rank(n, computing=5000, wait=1, late=1 - n, groups={"7100": [0, 1]}) for n in (0, 1)}
+    assert outcome("CO010", even).state == "pass"
+    silent = {n: Scene(rank=n).kernel(0, 10).store("kernels", "device_tasks") for n in (0, 1)}
+    assert outcome("CO010", silent).state == "cannot_answer"
+
+
+def test_alexnet_two_ranks_of_eight_prove_rank_5(profiles: Path) -> None:
+    found = outcome("CO010", real_job(profiles, "alexnet-ddp-text-level1"))
+    seen = found.first.observation
+    assert seen["late"] == 5 and seen["witnesses"] == 2 and seen["witness_ranks"] == "0, 1"
+    assert seen["profiled"] is False and found.first.severity == "high"
+    assert seen["wait_ns"] == pytest.approx(95.09e6, rel=1e-3)
+    assert len(found.verdict.rows) == 1  # type: ignore[union-attr]

@@ -1,0 +1,503 @@
+"""Host dispatch: every rule fires, stays silent and cannot answer; formulas against plain references."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor_core.facts.spec import Unavailable
+from advisor_core.testing import table
+from advisors.host_dispatch import _not_nested, outermost_calls
+from tests.advisors.build import ACL, MAIN, Scene, outcome
+from tests.advisors.real import real_rank
+
+
+def late() -> Scene:
+    """A gap of 300 us: the next kernel is launched 290 us into it, from within aten::conv2d."""
+    scene = Scene().step(1, -10, 620)
+    scene.kernel(0, 100, op="aten::mul")
+    scene.event(
+        "cpu_op", "aten::conv2d", 130, 270, call_stack="/train/model.py(7): forward;\n/train/train.py(3): main;"
+    )
+    return scene.kernel(400, 200, launched=390)
+
+
+def busy() -> Scene:
+    """Two kernels back to back, launched in time."""
+    return Scene().step(1, -10, 620).kernel(0, 300, op="aten::mul").kernel(301, 299, launched=40, op="aten::conv2d")
+
+
+# --- HD001, HD002
+
+
+def test_idle_fires_and_adds_up() -> None:
+    found = outcome("HD001", late().store())
+    assert found.state == "fail"
+    seen = found.first.observation
+    assert seen["idle_ns"] == 300_000 and seen["host_late_ns"] == 290_000
+    assert seen["idle_share"] == pytest.approx(0.5) and seen["gaps"] == 1
+    assert found.first.severity == "high" and found.first.impact_ns == 300_000
+    assert seen["slow_host_share"] == pytest.approx(290 / 300)
+
+
+def test_idle_is_silent_on_a_busy_device() -> None:
+    assert outcome("HD001", busy().store()).state == "pass"
+
+
+def test_idle_without_device_tasks_cannot_answer() -> None:
+    scene = late()
+    assert outcome("HD001", scene.store("kernels", "device_tasks")).state == "cannot_answer"
+
+
+def test_idle_of_unknown_cause_asks_for_a_trace() -> None:
+    found = outcome("HD001", late().store("flows", "host_events"))
+    assert found.first.observation["unknown_share"] == 1
+    assert [advice.kind for advice in found.first.advice] == ["investigate", "collect"]
+
+
+def test_late_launch_names_the_operator_and_what_the_host_did() -> None:
+    found = outcome("HD002", late().store())
+    assert found.state == "fail" and found.first.severity == "high"
+    seen = found.first.observation
+    assert seen["operator"] == "aten::conv2d" and seen["operator_ns"] == 290_000
+    # In Python until the operator begins, then in the operator until the launch; the launch call itself is runtime.
+    assert (seen["python_ns"], seen["framework_ns"], seen["runtime_ns"]) == (30_000, 259_000, 1_000)
+    assert seen["late_ns"] == 290_000 and seen["longest_ns"] == 290_000
+    kinds = [type(reference).__name__ for reference in found.evidence()]
+    assert kinds == ["Metric", "Metric", "Rows", "Rows", "Interval", "Stack"]
+
+
+def test_late_launch_is_silent_when_launched_in_time() -> None:
+    assert outcome("HD002", busy().store()).state == "pass"
+
+
+def test_late_launch_without_arrows_cannot_answer() -> None:
+    assert outcome("HD002", late().store("flows")).state == "cannot_answer"
+
+
+@pytest.mark.parametrize(
+    ("graph", "pool", "expected"),
+    [
+        (False, False, {"TASK_QUEUE_ENABLE": "2"}),
+        (True, False, {"TASK_QUEUE_ENABLE": "1"}),
+        (False, True, None),
+    ],
+)
+def test_task_queue_advice_follows_graph_mode_and_the_workspace_pool(
+    graph: bool, pool: bool, expected: dict[str, str] | None
+) -> None:
+    scene = late()
+    if graph:
+        for row in scene.rows["kernels"]:
+            row["model"] = 1
+    if pool:
+        scene.add("memory_record", component="WORKSPACE", time_us=0)
+    settings = [advice.set for advice in outcome("HD002", scene.store()).first.advice if advice.kind == "env"]
+    assert next((found for found in settings if "TASK_QUEUE_ENABLE" in found), None) == expected
+
+
+# --- HD003
+
+
+def operators(*, first: float = 50) -> Scene:
+    """aten::conv2d costs the host 250 us and the device 100 us; its child and its first call must not count twice."""
+    scene = late()
+    for host in (first, 100, 100):
+        scene.operator("DistributedDataParallel.forward", 5, host + 5, 50)
+        scene.operator("aten::conv2d", host / 2, host, 50)
+        scene.operator("Conv2D", host / 2, host / 2, 50, device_self=50)
+    scene.operator("aten::item", 5, 400)
+    return scene.operator("aten::_local_scalar_dense", 395, 395)
+
+
+def test_operators_sum_outermost_calls_and_leave_waiting_out() -> None:
+    found = outcome("HD003", operators().store(profiler={"schedule.warmup": 1}))
+    seen = found.first.observation
+    assert seen["operators"] == 1 and seen["operator"] == "aten::conv2d"
+    assert seen["excess_ns"] == 100_000 and seen["left_out"] == 0
+    assert seen["operator_calls"] == 3 and seen["operator_host_ns"] == pytest.approx(250_000 / 3)
+    # The device was idle for 290 us behind a late launch of that operator; the excess is less.
+    assert seen["idle_behind_ns"] == 100_000
+
+
+def test_operators_leave_first_calls_out_unless_warmed_up() -> None:
+    found = outcome("HD003", operators(first=900).store())
+    assert found.first.observation["left_out"] == 1
+    assert found.first.observation["excess_ns"] == 100_000
+
+
+def test_operators_claim_no_more_than_the_idle_time_behind_them() -> None:
+    scene = busy().operator("aten::conv2d", 500, 500, 10)
+    found = outcome("HD003", scene.store(profiler={"schedule.warmup": 1}))
+    assert found.state == "pass"
+
+
+def test_operators_cannot_answer_without_operator_details() -> None:
+    assert outcome("HD003", late().store("operators")).state == "cannot_answer"
+
+
+def test_operators_of_interleaved_threads_cannot_answer() -> None:
+    scene = late().operator("aten::a", 10, 100).operator("aten::b", 10, 300).operator("aten::c", 5, 5)
+    assert outcome("HD003", scene.store()).state == "cannot_answer"
+
+
+@st.composite
+def call_trees(draw: st.DrawFn) -> list[tuple[int, str, int, int]]:
+    """Calls in order of start as (depth, name, self, total), from a random tree."""
+    calls: list[tuple[int, str, int, int]] = []
+
+    def grow(depth: int) -> int:
+        number = len(calls)
+        calls.append((depth, "", 0, 0))
+        own = draw(st.integers(1, 50)) * 1000
+        total = own
+        for _ in range(draw(st.integers(0, 3 if depth < 3 else 0))):
+            total += grow(depth + 1)
+        name = draw(st.sampled_from(["aten::a", "aten::item", "Optimizer.step#SGD.step", "npu::b"]))
+        calls[number] = (depth, name, own, total)
+        return total
+
+    for _ in range(draw(st.integers(1, 4))):
+        grow(0)
+    return calls
+
+
+@given(call_trees())
+def test_outermost_calls_agree_with_walking_the_tree(calls: list[tuple[int, str, int, int]]) -> None:
+    expected = []
+    under_operator: list[int] = []
+    for number, (depth, name, _, total) in enumerate(calls):
+        while under_operator and calls[under_operator[-1]][0] >= depth:
+            under_operator.pop()
+        if "#" in name:
+            continue
+        if not under_operator:
+            inside = [number]
+            for other in range(number + 1, len(calls)):
+                if calls[other][0] <= depth:
+                    break
+                inside.append(other)
+            expected.append((number, total, any("item" in calls[n][1] for n in inside)))
+        under_operator.append(number)
+    rows = [{"name": name, "host_self_ns": own, "host_total_ns": total} for _, name, own, total in calls]
+    found = outermost_calls(table("operators", rows))
+    assert list(zip(found["row"], found["host_total_ns"], found["waits"], strict=True)) == expected
+
+
+# --- HD004
+
+
+def synchronised(*, held: float) -> Scene:
+    """The host waits for the device until 150, 50 us longer than it is busy, and launches again at 300. It was held for
+    ``held`` us while the device was busy."""
+    scene = Scene().step(1, -20, 640)
+    scene.kernel(0, 100, op="aten::mul")
+    stack = "/site-packages/torch/_tensor.py(9): item;\n/train/train.py(42): log;\n/train/train.py(3): main;"
+    scene.event("cpu_op", "aten::item", 99 - held, 53 + held, call_stack=stack)
+    scene.event("cann", "AscendCL@aclrtSynchronizeStreamWithTimeout", 100 - held, 50 + held)
+    return scene.kernel(310, 290, launched=300, op="aten::conv2d")
+
+
+def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
+    found = outcome("HD004", synchronised(held=60).store())
+    seen = found.first.observation
+    assert seen["operator"] == "aten::item" and seen["place"] == "/train/train.py(42): log"
+    assert seen["held_ns"] == 60_000
+    assert seen["idle_ns"] == 50_000 + 60_000
+    assert found.first.severity == "high"
+
+
+def test_sync_that_only_waits_for_a_busy_device_is_silent() -> None:
+    scene = Scene().step(1, -20, 640).kernel(0, 500, op="aten::mul").kernel(501, 99, launched=20)
+    scene.event("cpu_op", "aten::item", 30, 469).event("cann", "AscendCL@aclrtSynchronizeStream", 31, 467)
+    assert outcome("HD004", scene.store()).state == "pass"
+
+
+def test_sync_without_a_trace_cannot_answer() -> None:
+    assert outcome("HD004", synchronised(held=60).store("host_events")).state == "cannot_answer"
+
+
+# --- HD005, HD007, HD008, HD009, HD012: activities
+
+ACTIVITIES = {
+    "HD005": ("cann", "AscendCL@aclopCompileAndExecute"),
+    "HD007": ("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+    "HD008": ("gc", "GC"),
+    "HD009": ("cann", "AscendCL@aclrtMallocPhysical"),
+    "HD012": ("cann", "AscendCL@aclrtMemcpy"),
+}
+
+
+@pytest.mark.parametrize("rule", ACTIVITIES)
+def test_activity_fires_with_the_idle_time_meanwhile(rule: str) -> None:
+    category, name = ACTIVITIES[rule]
+    scene = late().event(category, name, 90, 210)
+    found = outcome(rule, scene.store())
+    assert found.state == "fail"
+    # The call runs from 90 to 300; the device was busy until 100.
+    assert found.first.impact_ns == 200_000
+    assert found.first.observation["calls"] == 1
+
+
+@pytest.mark.parametrize("rule", ACTIVITIES)
+def test_activity_behind_a_busy_device_is_silent(rule: str) -> None:
+    category, name = ACTIVITIES[rule]
+    scene = busy().event(category, name, 60, 200)
+    found = outcome(rule, scene.store())
+    assert found.state == "pass"
+
+
+@pytest.mark.parametrize("rule", ACTIVITIES)
+def test_activity_without_a_trace_cannot_answer(rule: str) -> None:
+    assert outcome(rule, late().store("host_events", "flows")).state == "cannot_answer"
+
+
+@pytest.mark.parametrize("rule", ["HD005", "HD009"])
+def test_cann_activities_cannot_answer_where_the_level_records_no_calls(rule: str) -> None:
+    scene = late()
+    scene.rows["host_events"] = [row for row in scene.rows["host_events"] if row["category"] != "cann"]
+    assert outcome(rule, scene.store()).state == "cannot_answer"
+
+
+def test_garbage_collection_is_silent_only_if_it_was_recorded() -> None:
+    assert outcome("HD008", late().store()).state == "cannot_answer"
+    assert outcome("HD008", late().store(profiler={"gc_detect_threshold": 1})).state == "pass"
+
+
+def test_no_data_loader_is_not_applicable() -> None:
+    assert outcome("HD007", late().store()).state == "not_applicable"
+
+
+def test_compilation_counts_nested_calls_once() -> None:
+    scene = (
+        late().event("cann", "AscendCL@aclopCompileAndExecute", 110, 190).event("cann", "AscendCL@opCompile", 120, 90)
+    )
+    seen = outcome("HD005", scene.store()).first.observation
+    assert seen["calls"] == 1 and seen["total_ns"] == 190_000
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(1, 30)), max_size=12))
+def test_not_nested_agrees_with_comparing_all_pairs(calls: list[tuple[int, int, int]]) -> None:
+    """Of calls of a thread that nest or follow each other, those that lie in no other."""
+    kept: list[tuple[int, int, int]] = []
+    for thread, start, length in calls:
+        crossing = any(
+            t == thread
+            and s < start + length
+            and start < s + n
+            and not (s <= start and start + length <= s + n)
+            and not (start <= s and s + n <= start + length)
+            for t, s, n in kept
+        )
+        if not crossing and (thread, start, length) not in kept:
+            kept.append((thread, start, length))
+    expected = [
+        not any(
+            t == thread and (s, n) != (start, length) and s <= start and start + length <= s + n for t, s, n in kept
+        )
+        for thread, start, length in kept
+    ]
+    columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
+    assert _not_nested(columns[:, 0], columns[:, 1], columns[:, 2]).tolist() == expected
+
+
+# --- HD006
+
+
+def blocking(*, synchronised: int) -> Scene:
+    scene = Scene().step(1, -20, 1000)
+    for number in range(4):
+        start = 200 * number
+        scene.kernel(start, 50, launched=start - 5, op="aten::mul")
+        if number < synchronised:
+            scene.event("cann", "AscendCL@aclrtSynchronizeStreamWithTimeout", start - 3, 60)
+    return scene
+
+
+def test_launch_blocking_is_inferred_from_synchronisations() -> None:
+    found = outcome("HD006", blocking(synchronised=3).store())
+    assert found.state == "fail" and found.first.severity == "high"
+    assert found.first.observation["synchronised_share"] == 0.75
+    assert found.first.observation["recorded"] == "unknown"
+    assert [advice.kind for advice in found.first.advice] == ["env", "investigate"]
+
+
+def test_launch_blocking_is_taken_from_the_record() -> None:
+    store = busy().store("host_events", "flows", variables={"ASCEND_LAUNCH_BLOCKING": "1"})
+    found = outcome("HD006", store)
+    assert found.state == "fail" and found.first.observation["recorded"] == "on"
+
+
+def test_launch_blocking_is_silent() -> None:
+    assert outcome("HD006", blocking(synchronised=2).store()).state == "pass"
+    store = busy().store("host_events", "flows", variables={"ASCEND_LAUNCH_BLOCKING": ""})
+    assert outcome("HD006", store).state == "pass"
+
+
+def test_launch_blocking_unrecorded_and_without_calls_cannot_answer() -> None:
+    assert outcome("HD006", busy().store("host_events", "flows")).state == "cannot_answer"
+
+
+# --- HD010
+
+
+def switching(*, early: float) -> Scene:
+    scene = Scene().step(1, -600, 1600)
+    for number in range(5):
+        start = number * 200
+        scene.kernel(start, 110, launched=start - early, op="aten::mul")
+    return scene
+
+
+def test_task_switch_fires_with_low_confidence() -> None:
+    found = outcome("HD010", switching(early=500).store(profiler={"l2_cache": True}))
+    assert found.state == "fail" and found.first.confidence == "low"
+    seen = found.first.observation
+    assert seen["gaps"] == 4 and seen["median_ns"] == 90_000 and seen["spread_ns"] == 0
+    assert seen["median_lead_ns"] == 500_000 and seen["l2_cache"] == "on"
+    assert found.first.impact_ns == 4 * 90_000 and found.first.severity == "medium"
+
+
+def test_task_switch_is_silent_when_the_launch_was_late() -> None:
+    assert outcome("HD010", switching(early=5).store()).state == "pass"
+
+
+def test_task_switch_without_arrows_cannot_answer() -> None:
+    assert outcome("HD010", switching(early=500).store("flows")).state == "cannot_answer"
+
+
+# --- HD011
+
+
+@pytest.mark.parametrize(
+    ("variables", "state"),
+    [
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "1"}, "fail"),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "3"}, "pass"),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": ""}, "pass"),
+        ({}, "cannot_answer"),
+    ],
+)
+def test_log_level(variables: dict[str, str], state: str) -> None:
+    assert outcome("HD011", busy().store(variables=variables)).state == state
+
+
+# --- HD012
+
+
+def test_copy_on_the_device_alone_counts() -> None:
+    scene = Scene().step(1, -20, 640).kernel(0, 100, op="aten::mul")
+    scene.event("cann", "AscendCL@aclrtMemcpyAsync", 90, 5)
+    scene.add("device_tasks", name="MEMCPY_ASYNC", task_type="SDMA_SQE", stream=3, start_us=110, duration_us=150)
+    scene.kernel(300, 300, launched=95, op="aten::conv2d")
+    found = outcome("HD012", scene.store())
+    assert found.first.observation["on_device_ns"] == 150_000
+    assert any(getattr(reference, "table", "") == "device_tasks" for reference in found.evidence())
+
+
+# --- HD013
+
+
+def two_steps(*, pause: float) -> Scene:
+    scene = Scene().step(1, -10, 120).kernel(0, 100, op="aten::mul")
+    start = 110 + pause
+    return scene.step(2, start, 130).kernel(start + 20, 100, launched=start + 10, op="aten::mul", step=2)
+
+
+def test_step_boundary_fires() -> None:
+    found = outcome("HD013", two_steps(pause=200).store())
+    # The first step of the framework ends at 110 and the next begins at 310; divided by two steps.
+    assert found.first.impact_ns == 100_000 and found.first.severity == "high"
+
+
+def test_step_boundary_is_silent() -> None:
+    assert outcome("HD013", two_steps(pause=0).store()).state == "pass"
+
+
+def test_step_boundary_states() -> None:
+    assert outcome("HD013", late().store()).state == "not_applicable"
+    assert outcome("HD013", two_steps(pause=200).store("flows")).state == "cannot_answer"
+
+
+# --- the real profile
+
+
+def test_alexnet_rank_0(profiles: Path) -> None:
+    store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
+    idle = outcome("HD001", store).first.observation
+    assert idle["step_ns"] == pytest.approx(136.58e6, rel=1e-3)
+    assert idle["idle_ns"] == pytest.approx(25.744e6, rel=1e-3)  # the exporter's Free: 25.74 ms
+    late_ones = outcome("HD002", store)
+    assert late_ones.first.severity == "high"
+    assert late_ones.first.observation["late_ns"] == pytest.approx(17.3e6, abs=1e6)
+    assert late_ones.first.observation["operator"] == "aten::linear"
+    assert late_ones.first.observation["task_queue"] == "on"
+    compiling = outcome("HD005", store)
+    assert compiling.first.observation["calls"] == 19  # the vendor's limit is 20 calls
+    assert compiling.first.impact_ns == pytest.approx(2.7e6, abs=0.2e6)
+    assert outcome("HD010", store).first.impact_ns == pytest.approx(4.7e6, abs=0.5e6)
+    # The long synchronisation at the end of the step waits for a busy device: no finding.
+    assert outcome("HD004", store).state == "pass"
+    assert outcome("HD006", store).state == "pass"
+    assert outcome("HD008", store).state == "cannot_answer"
+
+
+def test_alexnet_operators_are_not_counted_twice(profiles: Path) -> None:
+    """operator_details.csv lists the same calls as the trace, where nesting is plain from the times."""
+    store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
+    calls = outermost_calls(store.get("operators"))
+    events = store.get("host_events")
+    events = events[(events["category"] == "cpu_op") & ~events["name"].astype(str).str.startswith("ProfilerStep")]
+    events = events.sort_values("start_ns", kind="stable")
+    expected = []
+    reach: dict[int, int] = {}
+    for row, (name, thread, start, length) in enumerate(
+        zip(events["name"].astype(str), events["thread"], events["start_ns"], events["duration_ns"], strict=True)
+    ):
+        if "#" in name or name.endswith(".forward"):
+            continue
+        if start >= reach.get(thread, 0):
+            expected.append((row, name))
+            reach[thread] = start + length
+    assert list(zip(calls["row"], calls["name"], strict=True)) == expected
+    found = outcome("HD003", store).first.observation
+    assert found["operators"] == 38 and found["operator"] == "aten::conv2d" and found["left_out"] == 0
+    assert found["idle_behind_ns"] <= 17.9e6
+
+
+def test_alexnet_level0(profiles: Path) -> None:
+    store = real_rank(profiles, "alexnet-ddp-text-level0", 0)
+    assert outcome("HD001", store).state == "fail"
+    assert outcome("HD002", store).first.severity == "high"
+    for rule in ("HD005", "HD009"):
+        assert outcome(rule, store).state == "cannot_answer"
+
+
+# --- robustness of formulas
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    scene, shuffled = synchronised(held=60), synchronised(held=60)
+    random.Random(1).shuffle(shuffled.rows["host_events"])
+    for rule in ("HD001", "HD002", "HD004", "HD006"):
+        first, second = outcome(rule, scene.store()), outcome(rule, shuffled.store())
+        assert first.state == second.state
+        pd.testing.assert_frame_equal(first.observed.frame, second.observed.frame)  # type: ignore[union-attr]
+
+
+def test_unavailable_says_what_to_collect() -> None:
+    store = late().store("host_events", "flows")
+    with pytest.raises(Unavailable) as reason:
+        store.view(("launches",), ())
+    assert reason.value.reason.en and reason.value.reason.zh
+
+
+def test_threads_of_the_scene_are_those_of_the_facts() -> None:
+    activity = late().store().get("host_activity")
+    assert activity.feeders == {MAIN} and ACL not in activity.launchers
