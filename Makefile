@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: demo test lint wheel diagnosis clean
+.PHONY: demo test lint docs picture wheel diagnosis benchmark clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -19,14 +19,34 @@ demo: $(VENV)/installed
 	$(BIN)/advisor sample $(DEMO)/profile
 	$(BIN)/advisor run $(DEMO)/profile -o $(DEMO)/report
 
+# The browser tests need Chromium: it is installed where that is possible, else they are skipped and say so.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -q -n auto
+	CHROMIUM="$$(.ci/chromium.sh)" $(BIN)/python -m pytest -q -n auto
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy docs/generate.py
 	$(BIN)/lint-imports
+	$(BIN)/python docs/generate.py --check
+
+# Writes docs/reference/ from the code. `make lint` fails where it is not what the code says.
+docs: $(VENV)/installed
+	$(BIN)/python docs/generate.py
+
+# Takes docs/images/report.png, the first screen of the report on the embedded sample.
+picture: $(VENV)/installed
+	$(BIN)/pip install --quiet pillow
+	CHROMIUM="$$(.ci/chromium.sh)" $(BIN)/python docs/picture.py
+
+# Simulates jobs with known causes, judges them, prints how well that went and writes docs/diagnosis.md.
+diagnosis: $(VENV)/installed
+	$(BIN)/python -m tests.diagnosis
+
+# Time and memory of `advisor run`, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has it.
+benchmark: $(VENV)/installed
+	$(BIN)/python -m pytest -q tests/benchmarks/bench_run.py
 
 # Builds the wheel and runs it in an environment that has nothing else, beside the example plugin's own wheel.
 wheel: $(VENV)/installed

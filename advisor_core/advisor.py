@@ -87,10 +87,13 @@ class Observations:
 
     ``frame`` has the declared ``about`` and ``columns``; NaN and ``None`` mean that the value is not known.
     ``evidence`` gives the references of one row; it is called only for rows that become findings.
+    ``ranks``, for job advisors: the ranks that lose the time of one row, the one that loses most first. A finding
+    claims time of the first, and is linked with findings of all of them.
     """
 
     frame: pd.DataFrame
     evidence: Callable[[int], Sequence[Reference]]
+    ranks: Callable[[int], Sequence[int]] | None = None
 
 
 Params = Mapping[str, Any]

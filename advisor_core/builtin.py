@@ -10,9 +10,11 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_loaders(registry: Registry[Loader]) -> None:
-    from advisor_core.loaders.ascend_text import AscendTextLoader
+    from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+    from advisor_core.loaders.msprof import MsprofLoader
 
-    registry.add(AscendTextLoader())
+    registry.add(AscendPytorchLoader())
+    registry.add(MsprofLoader())
 
 
 @hookimpl

@@ -27,14 +27,19 @@ def mean_ledger(steps: Sequence[LedgerStep]) -> dict[int, Balance]:
     return {rank: {path: ns // counts[rank] for path, ns in balance.items()} for rank, balance in totals.items()}
 
 
+Want = tuple[int, Sequence[str]]
+"""ns per step that a finding measured on a rank, and the ledger paths it may claim them from."""
+
+
 def claim_all(
     findings: Sequence[Finding],
-    claims: Sequence[Sequence[str]],
+    wants: Sequence[Mapping[int, Want]],
     explains: Mapping[str, Sequence[str]],
     ledger: Sequence[LedgerStep],
 ) -> list[Finding]:
-    """The findings with their impact set to what they could claim; ``claims``: the ledger paths of each.
-    ``explains``: rule id to the ids of its symptoms."""
+    """The findings with their impact set to what they could claim; ``wants``: rank to `Want` of each. ``explains``:
+    rule id to the ids of its symptoms. A symptom wants what it measured less what its causes took of the same rank's
+    entries under its paths."""
     balances = mean_ledger(ledger)
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
     depth = _depths(explains)
@@ -50,10 +55,18 @@ def claim_all(
     done: dict[int, Finding] = {}
     for number in order:
         finding = findings[number]
-        rank = finding.rank if finding.rank is not None else min(balances, default=0)
-        taken = _take(balances.get(rank, {}), claims[number], finding.impact.gross_ns_per_step)
-        total = sum(claim.ns for claim in taken)
-        share = total / walls[rank] if walls.get(rank) else 0.0
+        by_causes = [
+            claim
+            for cause in done.values()
+            if finding.rule in explains.get(cause.rule, ())
+            for claim in cause.impact.claims
+        ]
+        taken = []
+        for rank, (gross, paths) in sorted(wants[number].items()):
+            explained = sum(claim.ns for claim in by_causes if claim.rank == rank and _below(claim.path, paths))
+            taken += _take(balances.get(rank, {}), rank, paths, max(gross - explained, 0))
+        total = sum(claim.ns for claim in taken if claim.rank == finding.rank)
+        share = total / walls[finding.rank] if finding.rank is not None and walls.get(finding.rank) else 0.0
         impact = finding.impact.model_copy(
             update={"ns_per_step": total, "share_of_step": round(share, 6), "claims": taken}
         )
@@ -77,14 +90,18 @@ def _depths(explains: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return depths
 
 
-def _take(balance: Balance, paths: Sequence[str], wanted: int) -> list[Claim]:
+def _below(leaf: str, paths: Sequence[str]) -> bool:
+    return any(leaf == path or leaf.startswith(f"{path}/") for path in paths)
+
+
+def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> list[Claim]:
     """Take up to ``wanted`` ns from the leaves at or below ``paths``, largest first."""
-    leaves = [leaf for leaf in balance if any(leaf == path or leaf.startswith(f"{path}/") for path in paths)]
+    leaves = [leaf for leaf in balance if _below(leaf, paths)]
     taken = []
     for leaf in sorted(leaves, key=lambda leaf: (-balance[leaf], leaf)):
         amount = min(wanted, balance[leaf])
         if amount > 0:
-            taken.append(Claim(path=leaf, ns=amount))
+            taken.append(Claim(rank=rank, path=leaf, ns=amount))
             balance[leaf] -= amount
             wanted -= amount
     return taken
@@ -104,20 +121,41 @@ def rank_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def link(findings: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """The findings with causes and symptoms linked, where they share a rank; causes largest first."""
-    caused: dict[str, list[str]] = {finding.fingerprint: [] for finding in findings}
-    causes: dict[str, list[Finding]] = {finding.fingerprint: [] for finding in findings}
-    for cause in findings:
-        for symptom in findings:
-            if symptom.rule in explains.get(cause.rule, ()) and set(cause.ranks) & set(symptom.ranks):
-                caused[cause.fingerprint].append(symptom.fingerprint)
-                causes[symptom.fingerprint].append(cause)
+    """The findings with causes and symptoms linked, where they share a rank; causes largest first, each together with
+    its own causes."""
+    known: dict[str, list[Finding]] = {
+        symptom.fingerprint: [
+            cause
+            for cause in findings
+            if symptom.rule in explains.get(cause.rule, ()) and set(cause.ranks) & set(symptom.ranks)
+        ]
+        for symptom in findings
+    }
+    # What explains a cause of a symptom is linked with that cause, not with the symptom a second time.
+    causes = {
+        symptom: [cause for cause in found if not any(cause in known[other.fingerprint] for other in found)]
+        for symptom, found in known.items()
+    }
+    totals = {finding.fingerprint: _with_causes(finding, causes, ()) for finding in findings}
     return [
         finding.model_copy(
             update={
-                "explains": caused[finding.fingerprint],
-                "explained_by": [cause.fingerprint for cause in rank_findings(causes[finding.fingerprint])],
+                "explains": [symptom.fingerprint for symptom in findings if finding in causes[symptom.fingerprint]],
+                "explained_by": [
+                    cause.fingerprint
+                    for cause in sorted(
+                        rank_findings(causes[finding.fingerprint]), key=lambda cause: -totals[cause.fingerprint]
+                    )
+                ],
             }
         )
         for finding in findings
     ]
+
+
+def _with_causes(finding: Finding, causes: Mapping[str, Sequence[Finding]], path: tuple[str, ...]) -> int:
+    """ns per step claimed by a finding and by all that explains it; a circle of explanations counts once."""
+    if finding.fingerprint in path:
+        return 0
+    below = (*path, finding.fingerprint)
+    return finding.impact.ns_per_step + sum(_with_causes(cause, causes, below) for cause in causes[finding.fingerprint])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import io
+import os
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
 
@@ -15,6 +18,14 @@ if TYPE_CHECKING:
     from advisor_core.models.run import RunResult
 
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
+EXIT_CODES = {
+    0: "it ran",
+    EXIT_FINDINGS: "it ran: a finding at or above --fail-on, or (rules check) a mistake in a rule file",
+    EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
+    EXIT_INPUT: "the input cannot be used; the message names the file and says why",
+    EXIT_INTERNAL: "internal error",
+}
+"""What the exit code of every command means."""
 DEFAULT_OUTPUT = Path("advisor-report")
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -35,18 +46,34 @@ def _rule_options(command: _F) -> _F:
     return ruleset(command)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def _epilog() -> str:
+    # \b keeps click from filling the lines.
+    return "\b\nExit codes:\n" + "\n".join(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_epilog())
 @click.version_option(metadata.version("npu-advisor"), prog_name="advisor")
 def cli() -> None:
     """Works out where the time of an NPU step went and what to change, with the evidence."""
 
 
-@cli.command()
+@cli.command(epilog=_epilog())
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help=f"Folder for the report [{DEFAULT_OUTPUT}].")
-@click.option("--format", "formats", multiple=True, callback=_split, help="html,md,json [all].")
 @click.option(
-    "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Language of the report."
+    "--format",
+    "formats",
+    multiple=True,
+    callback=_split,
+    metavar="NAME,...",
+    help="What to write: html, md, json [all].",
+)
+@click.option(
+    "--lang",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Language of report and summary.",
 )
 @_rule_options
 @click.option(
@@ -57,10 +84,16 @@ def cli() -> None:
     help="Judge only these rules (ids, names or prefixes).",
 )
 @click.option("--ignore", multiple=True, callback=_split, metavar="ID,...", help="Leave these rules out.")
-@click.option("--set", "settings", multiple=True, metavar="ID.param=VALUE", help="Change a threshold.")
-@click.option("--rank", type=int, help="Only this rank.")
-@click.option("--step", type=int, help="Only this step.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes [as many as pay].")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="ID.param=VALUE",
+    help="Change a threshold, in the unit of the rule.",
+)
+@click.option("--rank", type=int, help="Read only this rank.")
+@click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @click.option(
     "--fail-on",
     type=click.Choice(["high", "medium", "low"]),
@@ -82,9 +115,9 @@ def run(
 ) -> None:
     """Analyse the profile at PATH and write a report.
 
-    PATH is a *_ascend_pt directory, its ASCEND_PROFILER_OUTPUT, a directory above several of them (a job with several
-    ranks), or a single file of a known kind. The report goes to ./advisor-report unless -o says otherwise; the input
-    is never written to.
+    PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
+    directory above several of them (a job with several ranks), or a single file of a known kind. The report goes to
+    ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.engine import StepError
     from advisor_core.engine import run as run_engine
@@ -103,16 +136,18 @@ def run(
     )
     try:
         renderers = _renderers(formats)
-        result = run_engine(paths, options, rank=rank, jobs=jobs, progress=lambda line: click.echo(line, err=True))
+        result = run_engine(paths, options, rank=rank, jobs=jobs, progress=_tell)
     except InputError as error:
         _stop(EXIT_INPUT, str(error))
     except (RuleFileError, StepError) as error:
         _stop(EXIT_USAGE, str(error))
-    written = _write(result, renderers, target, lang)
+    written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:
         if diagnostic.severity != "info":
-            click.echo(f"{diagnostic.severity}: {diagnostic.source}: {diagnostic.message.of(lang)}", err=True)
+            _tell(f"{diagnostic.severity}: {diagnostic.source}: {diagnostic.message.of(lang)}")
     click.echo(_summary(result, lang, written))
+    if failed:
+        _stop(EXIT_INTERNAL, "\n".join(failed))
     if fail_on is not None and _reaches(result, fail_on):
         sys.exit(EXIT_FINDINGS)
 
@@ -128,17 +163,33 @@ def _renderers(formats: tuple[str, ...]) -> list[Any]:
     return [known[name] for name in chosen]
 
 
-def _write(result: RunResult, renderers: list[Any], target: Path, lang: str) -> list[Path]:
-    written = []
+def _write(result: RunResult, renderers: list[Any], target: Path, lang: str) -> tuple[list[Path], list[str]]:
+    """The files that were written, and what went wrong with those that a renderer could not give."""
+    written, failed = [], []
     try:
         target.mkdir(parents=True, exist_ok=True)
         for renderer in renderers:
+            try:
+                text = str(renderer.render(result, lang)).encode("utf-8")
+            except Exception as error:
+                failed.append(f"the format {renderer.name} could not be written: {type(error).__name__}: {error}")
+                continue
             path = target / renderer.filename
-            path.write_text(renderer.render(result, lang), encoding="utf-8", newline="\n")
+            _replace(path, text)
             written.append(path)
     except OSError as error:
         _stop(EXIT_USAGE, f"cannot write the report to {target}: {error.strerror or error}")
-    return written
+    return written, failed
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and never through a link into what it points at."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _summary(result: RunResult, lang: str, written: list[Path]) -> str:
@@ -161,11 +212,12 @@ def _reaches(result: RunResult, severity: str) -> bool:
 
 def _refuse_inside(target: Path, paths: tuple[Path, ...]) -> None:
     """The report never goes into the input."""
-    resolved = target.resolve()
+    resolved = os.path.realpath(target)
     for path in paths:
-        if path.is_dir() and resolved.is_relative_to(path.resolve()) and path.resolve() != Path.cwd().resolve():
+        if Path(resolved).is_relative_to(os.path.realpath(path)):
             _stop(
-                EXIT_USAGE, f"the report would be written into the input: {target} is inside {path}; choose another -o"
+                EXIT_USAGE,
+                f"the report would be written into the input: {target} is inside {path}; choose another place with -o",
             )
 
 
@@ -183,16 +235,45 @@ def _override(setting: str) -> tuple[str, Scalar]:
     return name.strip(), text
 
 
+def _tell(text: str) -> None:
+    """A line on stderr."""
+    click.echo(_printable(text), err=True)
+
+
+def _printable(text: str) -> str:
+    """``text``, which quotes names of files and of kernels, without what steers a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def _stop(code: int, message: str) -> NoReturn:
-    click.echo(f"advisor: {message}", err=True)
+    _tell(f"advisor: {message}")
     sys.exit(code)
 
 
 @cli.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--scenario", default="transformer-training", show_default=True, help="What to write; see --list.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--format", "format_", type=click.Choice(["text", "db"]), default="text", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed gives other durations.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "db"]),
+    default="text",
+    show_default=True,
+    help="Kind of export.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["level_none", "level0", "level1", "level2"]),
+    default="level1",
+    show_default=True,
+    help="Profiler level: what the profile records.",
+)
+@click.option(
+    "--headers",
+    type=click.Choice(["2024", "2025"]),
+    help="Generation of the export: names of lanes and columns [that of the scenario].",
+)
 @click.option(
     "--list",
     "list_",
@@ -202,14 +283,21 @@ def _stop(code: int, message: str) -> NoReturn:
     callback=lambda c, p, v: _scenarios(c, v),
     help="Name the scenarios and stop.",
 )
-def sample(directory: Path, scenario: str, seed: int, format_: str) -> None:
+def sample(
+    directory: Path,
+    scenario: str,
+    seed: int,
+    format_: str,
+    level: Literal["level_none", "level0", "level1", "level2"],
+    headers: Literal["2024", "2025"] | None,
+) -> None:
     """Write a realistic profile with known problems into DIRECTORY."""
     from advisor_core.sample import write_sample
 
     if directory.exists() and any(directory.iterdir()):
         _stop(EXIT_USAGE, f"{directory} is not empty")
     try:
-        written = write_sample(directory, scenario=scenario, seed=seed, format=format_)
+        written = write_sample(directory, scenario=scenario, seed=seed, format=format_, level=level, headers=headers)
     except ValueError as error:
         _stop(EXIT_USAGE, str(error))
     for path in written:
@@ -234,10 +322,10 @@ def rules() -> None:
 @rules.command("list")
 @_rule_options
 def list_rules(rulesets: tuple[Path, ...]) -> None:
-    """One line per rule: id, name, advisor, what it finds."""
+    """One line per rule: id, name, advisor, and what it says of a profile that is in order."""
     for compiled in _book(rulesets):
         rule = compiled.rule
-        click.echo(f"{rule.id:7} {rule.name:44} {rule.advisor:36} {rule.text.good.en}")
+        click.echo(f"{rule.id:7} {rule.name:44} {rule.advisor:36} {compiled.good_text({}).en}")
 
 
 @rules.command()
@@ -315,30 +403,65 @@ def plugins(as_json: bool) -> None:
 @cli.command()
 @click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="RESULT.json")
 @click.argument("what", metavar="FINDING_OR_RULE")
-@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True)
+@click.option(
+    "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Language of the answer."
+)
 def explain(result: Path, what: str, lang: str) -> None:
     """Show how a finding, a rule's state or a ledger entry came about.
 
-    FINDING_OR_RULE is a fingerprint, a rule id or name, or a ledger path such as idle/host/compile.
+    RESULT.json is the report.json of a run. FINDING_OR_RULE is a fingerprint, a rule id or name, or a ledger path such
+    as idle/host/compile.
     """
-    from pydantic import ValidationError
-
     from advisor_core.explain import explain as explain_result
-    from advisor_core.models.run import RunResult
 
+    loaded = _loaded(result)
     try:
-        loaded = RunResult.model_validate_json(result.read_bytes())
-    except ValidationError as error:
-        _stop(EXIT_INPUT, f"{result} is not a report.json of this version: {error.errors()[0]['msg']}")
-    try:
-        click.echo(explain_result(loaded, what, lang))
+        click.echo(_printable(explain_result(loaded, what, lang)))
     except LookupError as error:
         _stop(EXIT_USAGE, str(error.args[0]))
 
 
-@cli.command(hidden=True, name="result-schema")
+@cli.command()
+@click.argument(
+    "result", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[RESULT.json]"
+)
+@click.option(
+    "--for",
+    "tool",
+    type=click.Choice(["torch_npu", "verl", "vllm", "mindie", "msprof"]),
+    default="torch_npu",
+    show_default=True,
+    help="What takes the profile.",
+)
+@click.option(
+    "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Language of the comments."
+)
+def collect(result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "mindie", "msprof"], lang: str) -> None:
+    """Print the profiler configuration that answers what could not be answered.
+
+    RESULT.json is the report.json of a run; without it the recommended configuration is printed. Every option comes
+    with what it records, the rules that need it and what it costs, as comments: the output can be saved as it is.
+    """
+    from advisor_core.collecting.plan import plan
+    from advisor_core.collecting.render import render
+
+    click.echo(_printable(render(plan(tool, _loaded(result) if result is not None else None), lang)))
+
+
+def _loaded(path: Path) -> RunResult:
+    from pydantic import ValidationError
+
+    from advisor_core.models.run import RunResult
+
+    try:
+        return RunResult.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        _stop(EXIT_INPUT, f"{path} is not a report.json of this version: {error.errors()[0]['msg']}")
+
+
+@cli.command(name="result-schema")
 def result_schema() -> None:
-    """Print the JSON schema of report.json."""
+    """Print the JSON schema of report.json, for programs that read it."""
     import json
 
     from advisor_core.models.run import RunResult
@@ -348,14 +471,19 @@ def result_schema() -> None:
 
 def main() -> None:
     """Entry point: whatever is not a message of ours is an internal error, with exit code 4."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a bar that the encoding of a terminal lacks is no reason to fail
+    # Modules, rules and models are many small objects that live as long as the process: at its default thresholds the
+    # collector walks over them for a tenth of a run, and finds nothing.
+    gc.set_threshold(50_000, 20, 50)
     try:
         cli(standalone_mode=True)
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        click.echo(f"advisor: internal error: {type(error).__name__}: {error}", err=True)
-        sys.exit(EXIT_INTERNAL)
+        _stop(EXIT_INTERNAL, f"internal error: {type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

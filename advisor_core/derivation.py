@@ -49,14 +49,27 @@ class Derivations:
         chosen = pieces.join(lengths)[pieces["path"].isin(worth)].sort_values("ns", ascending=False, kind="stable")
         largest = chosen.groupby("path", observed=True).head(PIECES)
         told: dict[str, list[dict[str, Scalar]]] = {}
-        for piece in largest.itertuples():
-            told.setdefault(str(piece.path), []).append(self._tell(piece))
+        for piece, busy in zip(largest.itertuples(), self._busy_with(largest), strict=True):
+            told.setdefault(str(piece.path), []).append(self._tell(piece, busy))
         return told
 
-    def _tell(self, piece: Any) -> dict[str, Scalar]:
+    def _busy_with(self, pieces: pd.DataFrame) -> list[int]:
+        """For each piece the row of the host event in its middle, on the first thread that was in one; -1 for none."""
+        if self._launched is None or self._host is None or "host_events" not in self._tables:
+            return [-1] * len(pieces)
+        threads = np.array([-1, *sorted(self._host.launchers | self._host.feeders)], dtype=np.int64)
+        middles = (pieces["start_ns"] + pieces["ns"] // 2 + self._launched.skew_ns).to_numpy()
+        events = self._tables["host_events"].frame
+        found = enclosing_of(events, np.tile(threads, len(pieces)), np.repeat(middles, len(threads)))
+        found = found.reshape(len(pieces), len(threads))
+        found[:, 0] = -1  # a thread that there is not: what is picked where no other was busy
+        first = (found >= 0).argmax(axis=1)
+        return [int(row) for row in found[np.arange(len(pieces)), first]]
+
+    def _tell(self, piece: Any, busy: int) -> dict[str, Scalar]:
         row: dict[str, Scalar] = {"start_ns": int(piece.start_ns), "ns": int(piece.ns)}
         if piece.gap >= 0:
-            self._gap(row, piece)
+            self._gap(row, piece, busy)
         elif piece.collective >= 0 and not str(piece.path).startswith("compute"):
             row |= self._work("collective", int(piece.collective))
             if piece.wait >= 0:
@@ -67,40 +80,32 @@ class Derivations:
             row |= self._work("kernel", max(running, 0))
         return row
 
-    def _gap(self, row: dict[str, Scalar], piece: Any) -> None:
-        gap = self._gaps.iloc[int(piece.gap)]
-        row |= {"gap_start_ns": int(gap["start_ns"]), "gap_end_ns": int(gap["end_ns"])}
-        following = int(gap["next"])
+    def _gap(self, row: dict[str, Scalar], piece: Any, busy: int) -> None:
+        gap = int(piece.gap)
+        start, end, following = (int(self._gaps[name].to_numpy()[gap]) for name in ("start_ns", "end_ns", "next"))
+        row |= {"gap_start_ns": start, "gap_end_ns": end}
         if following < 0:
             return
         row |= self._work("ended_by", following)
         if self._launched is None:
             return
-        link = self._launched.frame.iloc[following]
-        for name in ("cann_row", "op_row"):
-            if link[name] >= 0:
-                row |= self._position(
-                    {"cann_row": "launch", "op_row": "operator"}[name], "host_events", int(link[name])
-                )
-        if self._host is None or "host_events" not in self._tables:
-            return
-        events = self._tables["host_events"].frame
-        threads = np.array(sorted(self._host.launchers | self._host.feeders), dtype=np.int64)
-        middle = np.full(len(threads), int(piece.start_ns) + int(piece.ns) // 2 + self._launched.skew_ns)
-        busy = [int(found) for found in enclosing_of(events, threads, middle) if found >= 0]
-        if busy:
-            row |= self._position("host", "host_events", busy[0])
+        for word, name in (("launch", "cann_row"), ("operator", "op_row")):
+            link = int(self._launched.frame[name].to_numpy()[following])
+            if link >= 0:
+                row |= self._position(word, "host_events", link)
+        if busy >= 0:
+            row |= self._position("host", "host_events", busy)
 
     def _work(self, word: str, number: int) -> dict[str, Scalar]:
-        item = self._device.iloc[number]
-        table = (
-            "kernels"
-            if "kernels" in self._tables
-            else ("communication_tasks" if item["communication"] else "device_tasks")
-        )
-        return self._position(word, table, int(item["row"]))
+        table = "kernels"
+        if table not in self._tables:
+            table = "communication_tasks" if self._device["communication"].to_numpy()[number] else "device_tasks"
+        return self._position(word, table, int(self._device["row"].to_numpy()[number]))
 
     def _position(self, word: str, table: str, row: int) -> dict[str, Scalar]:
-        source = self._tables[table]
-        place = int(source.positions(np.array([row], dtype=np.int64))[0])
-        return {word: str(source.frame["name"].iloc[row]), f"{word}_{source.source.position}": place}
+        read = self._tables[table]
+        rows = np.array([row], dtype=np.int64)
+        told: dict[str, Scalar] = {word: str(read.frame["name"].iloc[row]), f"{word}_file": read.source.file}
+        if read.source.position == "rowid":
+            told[f"{word}_table"] = read.tables(rows)[0]
+        return told | {f"{word}_{read.source.position}": int(read.positions(rows)[0])}

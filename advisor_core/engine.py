@@ -11,12 +11,15 @@ from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 
+import pandas as pd
+
 from advisor_core.advisor import Scope
+from advisor_core.arrivals import rebooked, settle
 from advisor_core.claims import claim_all, link, rank_findings
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
-from advisor_core.loaders.discover import discover, reject_duplicates
+from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, RankInput
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
@@ -60,8 +63,7 @@ def run(
 
 def _sources(host: Host, paths: Sequence[Path], rank: int | None) -> list[RankInput]:
     loaders = list(host.loaders.values())
-    found = [source for path in paths for source in discover(loaders, path)]
-    reject_duplicates(found)
+    found = discover(loaders, *paths)
     by_rank = {source.rank: source for source in found}
     if rank is not None and rank not in by_rank:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(by_rank)))}")
@@ -140,6 +142,7 @@ def combine(
     failures: Sequence[tuple[RankInput, InputError]] = (),
 ) -> RunResult:
     """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
+    outcomes = _compared(outcomes)
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     job = run_rules(host, book, Scope.JOB, JobFacts(outcomes), None, context, env)
@@ -147,7 +150,7 @@ def combine(
     runs = [outcome.rules for outcome in outcomes] + [job]
     drafts = _merge([draft for run in runs for draft in run.drafts])
     explains = {rule.id: rule.explains for rule in book}
-    claimed = claim_all([draft.finding for draft in drafts], [draft.claims for draft in drafts], explains, ledger)
+    claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     return RunResult(
         tool=_tool(host),
@@ -164,9 +167,21 @@ def combine(
         findings=findings,
         rules=_rule_outcomes(book, runs, findings, context),
         views=[view for outcome in _drawn(outcomes, findings) for view in outcome.views],
-        diagnostics=_diagnostics(host, outcomes, failures),
+        diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
     )
+
+
+def _compared(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
+    """The outcomes with what only the comparison of ranks tells: who arrived last in each collective."""
+    settled = settle({outcome.rank: outcome.shared for outcome in outcomes})
+    compared = []
+    for outcome in outcomes:
+        shared = settled[outcome.rank]
+        ledger = shared.get("ledger")
+        booked = rebooked(outcome.ledger, ledger) if isinstance(ledger, pd.DataFrame) else outcome.ledger
+        compared.append(replace(outcome, shared=shared, ledger=booked))
+    return compared
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:
@@ -198,7 +213,8 @@ def _merge(drafts: Sequence[Draft]) -> list[Draft]:
         ranks = sorted({rank for draft in group for rank in draft.finding.ranks})
         severity = min((draft.finding.severity for draft in group), key=SEVERITIES.index)
         finding = leader.finding.model_copy(update={"ranks": ranks, "severity": severity})
-        merged.append(replace(leader, finding=finding))
+        wants = {rank: want for draft in group for rank, want in draft.wants.items()}
+        merged.append(replace(leader, finding=finding, wants=wants))
     return merged
 
 
@@ -242,11 +258,12 @@ def _rule_outcomes(
                 state=state.state,
                 reason=state.reason,
                 collect=state.collect,
+                options=sorted({option for s in states if s.state == state.state for option in s.options}),
                 severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
                 findings=len(own),
                 condition=compiled.when.source,
                 params=dict(compiled.params),
-                set_by=dict(compiled.set_by),
+                set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
             )
         )
     return sorted(outcomes, key=lambda outcome: outcome.rule)
@@ -264,7 +281,10 @@ def _drawn(outcomes: Sequence[RankOutcome], findings: Sequence[Finding]) -> list
 
 
 def _diagnostics(
-    host: Host, outcomes: Sequence[RankOutcome], failures: Sequence[tuple[RankInput, InputError]]
+    host: Host,
+    book: RuleBook,
+    outcomes: Sequence[RankOutcome],
+    failures: Sequence[tuple[RankInput, InputError]],
 ) -> list[Diagnostic]:
     found = [
         Diagnostic(
@@ -275,8 +295,14 @@ def _diagnostics(
         for plugin in host.plugins
         if plugin.problem
     ]
+    for problem in book.problems:
+        name = Path(problem.file).name
+        text = message("engine.rule_left_out", line=problem.line, problem=problem.message)
+        found.append(Diagnostic(severity="error", source=name, message=text))
     for source, error in failures:
-        text = message("engine.rank_unreadable", rank=source.rank, error=error)
+        # a report leaves the machine: without the directories of this one
+        said = str(error).replace(str(source.directory), source.directory.name)
+        text = message("engine.rank_unreadable", rank=source.rank, error=said)
         found.append(Diagnostic(severity="error", source=source.directory.name, message=text))
     for outcome in outcomes:
         for diagnostic in outcome.diagnostics:

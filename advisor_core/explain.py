@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import Finding
@@ -58,7 +58,7 @@ def _finding(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: st
         f"{format_quantity(impact.ns_per_step, 'ns', lang)} claimed:"
     )
     for claim in impact.claims:
-        yield f"    {claim.path}: {format_quantity(claim.ns, 'ns', lang)}"
+        yield f"    rank {claim.rank} {claim.path}: {format_quantity(claim.ns, 'ns', lang)}"
     yield "  evidence:"
     for item in finding.evidence:
         place = ""
@@ -106,8 +106,21 @@ def _ledger(result: RunResult, path: str, lang: str) -> Iterator[str]:
         for entry in inside:
             yield f"  {entry.path} {entry.ns} ns"
             for piece in entry.pieces:
-                details = ", ".join(f"{name} {value}" for name, value in piece.items())
-                yield f"    {details}"
+                yield from (f"    {line}" for line in _piece(piece, lang))
+
+
+def _piece(piece: Mapping[str, Scalar], lang: str) -> Iterator[str]:
+    """A stretch of time, the gap it lies in, and each thing it is about with the place where that was read."""
+    start, ns = piece.get("start_ns"), piece.get("ns")
+    yield f"{format_quantity(ns, 'ns', lang)} ({ns} ns) from {start} ns"
+    if "gap_start_ns" in piece:
+        yield f"  gap from {piece['gap_start_ns']} ns to {piece['gap_end_ns']} ns"
+    for word, file in ((name.removesuffix("_file"), value) for name, value in piece.items() if name.endswith("_file")):
+        table = f" {piece[f'{word}_table']}" if f"{word}_table" in piece else ""
+        place = next(
+            f"{kind} {piece[f'{word}_{kind}']}" for kind in ("line", "offset", "rowid") if f"{word}_{kind}" in piece
+        )
+        yield f"  {word.replace('_', ' ')} {piece[word]}: {file}{table} {place}"
 
 
 def _is_number(value: Scalar) -> bool:

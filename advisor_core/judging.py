@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy as np
 import pandas as pd
 
 from advisor_core.advisor import Advisor, Observations, Scope
-from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
+from advisor_core.claims import Want
+from advisor_core.facts.spec import Facts, Failed, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.loaders.profile import Profile
 from advisor_core.locale import message
@@ -33,20 +33,21 @@ class FactSource(Protocol):
 
 @dataclass(frozen=True)
 class RuleState:
-    """How one rule ended for one rank, or for the job."""
+    """How one rule ended for one rank, or for the job. ``options``: as of `Unavailable`."""
 
     state: State
     reason: Text | None = None
     collect: Text | None = None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A finding before the job is settled: with the ledger paths that it claims, and the caveat that it puts on
-    others."""
+    """A finding before the job is settled: with what it wants of the ledger of each rank, and the caveat that it puts
+    on others."""
 
     finding: Finding
-    claims: tuple[str, ...]
+    wants: Mapping[int, Want]
     caveat: Text | None
 
 
@@ -92,18 +93,11 @@ def run_rules(
         judgement = Context(env=variables, profile=context, fired=result.fired())
         try:
             verdict = judge(compiled, observed.frame, judgement)
-            drafts = [
-                Draft(
-                    _finding(compiled, judged, observed, profile),
-                    claimed_paths(compiled, judged.observation),
-                    judged.caveat,
-                )
-                for judged in verdict.rows
-            ]
+            drafts = [_draft(compiled, judged, observed, profile) for judged in verdict.rows]
         except Exception as error:
             result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
             continue
-        result.states[compiled.rule.id] = RuleState(verdict.state, _reason(verdict))
+        result.states[compiled.rule.id] = _settled(verdict, advisor, facts)
         result.drafts += drafts
     return result
 
@@ -111,13 +105,36 @@ def run_rules(
 def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
     try:
         observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
-        return Observations(_checked(observed.frame, advisor), observed.evidence)
+        return replace(observed, frame=_checked(observed.frame, advisor))
     except NotApplicable as state:
         return RuleState("not_applicable", state.reason)
+    except Failed as state:
+        return RuleState("error", state.reason)
     except Unavailable as state:
-        return RuleState("cannot_answer", state.reason, state.collect)
+        return RuleState("cannot_answer", state.reason, state.collect, state.options)
     except Exception as error:
         return _raised(host, advisor, advisor.name, error)
+
+
+def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState:
+    """The state after judging. What is not known of the rows is mostly what a fact that was wanted would have told:
+    then its absence says what to collect."""
+    if verdict.state != "cannot_answer":
+        return RuleState(verdict.state, _reason(verdict))
+    absent = [state for name in advisor.wants if (state := _absence(facts, name)) is not None]
+    collect = next((state.collect for state in absent if state.collect is not None), None)
+    options = tuple(dict.fromkeys(option for state in absent for option in state.options))
+    return RuleState("cannot_answer", _reason(verdict), collect, options)
+
+
+def _absence(facts: FactSource, name: str) -> Unavailable | None:
+    try:
+        facts.view((name,), ())
+    except Unavailable as state:
+        return state
+    except NotApplicable:
+        pass
+    return None
 
 
 def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
@@ -131,7 +148,10 @@ def _checked(frame: pd.DataFrame, advisor: Advisor) -> pd.DataFrame:
     missing = [name for name in advisor.declared() if name not in frame]
     if missing:
         raise TypeError(f"{advisor.name} does not give its declared columns {', '.join(missing)}")
-    return frame[list(advisor.declared())].reset_index(drop=True)
+    declared = frame[list(advisor.declared())]
+    declared.index = pd.RangeIndex(len(frame))
+    declared.columns = pd.Index(list(advisor.declared()), dtype=object)  # conditions look columns up again and again
+    return declared
 
 
 def _reason(verdict: Verdict) -> Text | None:
@@ -141,10 +161,18 @@ def _reason(verdict: Verdict) -> Text | None:
     return verdict.reason
 
 
+def _draft(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Draft:
+    finding = _finding(compiled, judged, observed, profile)
+    paths = claimed_paths(compiled, judged.observation)
+    wants = {finding.rank: (finding.impact.gross_ns_per_step, paths)} if finding.rank is not None else {}
+    return Draft(finding, wants, judged.caveat)
+
+
 def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Finding:
     rule, advisor = compiled.rule, compiled.advisor
     tables = profile.tables if profile is not None else {}
-    rank = profile.rank if profile is not None else _rank_of(judged.observation)
+    ranks = [profile.rank] if profile is not None else _ranks(observed, judged.row)
+    rank = ranks[0] if ranks else None
     subject = {column.name: judged.observation[column.name] for column in advisor.about}
     impact = Impact(
         ns_per_step=0, gross_ns_per_step=max(0, judged.impact_ns), share_of_step=0.0, basis=rule.impact.basis
@@ -160,7 +188,7 @@ def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, pro
         severity=judged.severity,
         confidence=judged.confidence,
         rank=rank,
-        ranks=[rank] if rank is not None else [],
+        ranks=sorted(ranks),
         step=_step_of(judged.observation),
         subject=subject,
         impact=impact,
@@ -189,9 +217,8 @@ def claimed_paths(compiled: CompiledRule, observation: Mapping[str, Scalar]) -> 
     return tuple(paths)
 
 
-def _rank_of(observation: Mapping[str, Scalar]) -> int | None:
-    value = observation.get("rank")
-    return int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+def _ranks(observed: Observations, row: int) -> list[int]:
+    return [int(rank) for rank in observed.ranks(row)] if observed.ranks is not None else []
 
 
 def _step_of(observation: Mapping[str, Scalar]) -> int | None:

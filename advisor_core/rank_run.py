@@ -15,17 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from advisor_core.advisor import Scope
 from advisor_core.derivation import Derivations
-from advisor_core.facts.spec import NotApplicable, Unavailable
+from advisor_core.facts.spec import Failed, NotApplicable, Unavailable
 from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
-from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StepInfo, View
 from advisor_core.resolving import scalar
+from advisor_core.rules.problems import RuleFileError
 from advisor_core.rules.ruleset import RuleBook, load_rules
 from advisor_core.views import operator_bars, step_strip
 
@@ -72,7 +74,11 @@ def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. Raises `RuleFileError`."""
     sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
-    book = load_rules(sources, host.advisors, dict(options.overrides))
+    book = load_rules(sources, host.advisors, dict(options.overrides), strict=False)
+    if book.problems:  # of the user: an error; of a plugin: said in the report, which is made without that rule
+        installed = load_rules([ruleset.root for ruleset in host.rulesets.values()], host.advisors, strict=False)
+        if own := set(book.problems) - set(installed.problems):
+            raise RuleFileError(own)
     if options.select:
         book = book.select(options.select)
     return book.ignore(options.ignore) if options.ignore else book
@@ -127,8 +133,6 @@ def _shared(store: FactStore, name: str) -> Any:
         return store.get(name)
     except (Unavailable, NotApplicable) as reason:
         return reason
-    except Exception as error:
-        return Unavailable(message("engine.raised", what=name, error=f"{type(error).__name__}: {error}"))
 
 
 def _context(store: FactStore) -> dict[str, Scalar]:
@@ -148,13 +152,16 @@ def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[Le
     ledger, steps = _shared(store, "ledger"), _shared(store, "steps")
     for found in (steps, ledger):
         if isinstance(found, Unavailable | NotApplicable):
-            source = f"rank {rank}"
-            store.diagnostics.append(Diagnostic(severity="error", source=source, message=found.reason))
+            if not isinstance(found, Failed):  # which has been said
+                source = f"rank {rank}"
+                store.diagnostics.append(Diagnostic(severity="error", source=source, message=found.reason))
             return [], []
     walls = (steps["end_ns"] - steps["start_ns"]).to_numpy()
     slowest = int(walls.argmax())
     told = _derivations(store, profile).of_step(slowest, int(walls[slowest]))
     infos, booked = [], []
+    leaves = [*ledger.itertuples()]
+    edges = np.searchsorted(ledger["step"].to_numpy(), np.arange(len(steps) + 1))  # its rows are in order of steps
     for number, window in enumerate(steps.itertuples()):
         step = int(window.step) if window.step >= 0 else None
         entries = [
@@ -164,7 +171,7 @@ def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[Le
                 detail={"overlapped_communication_ns": int(row.overlapped_ns)} if row.overlapped_ns else {},
                 pieces=told.get(row.path, []) if number == slowest else [],
             )
-            for row in ledger[ledger["step"] == number].itertuples()
+            for row in leaves[edges[number] : edges[number + 1]]
         ]
         infos.append(StepInfo(rank=rank, step=step, start_ns=int(window.start_ns), end_ns=int(window.end_ns)))
         wall = int(window.end_ns - window.start_ns)

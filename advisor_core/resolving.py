@@ -55,19 +55,29 @@ def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:
     numbers = np.asarray(reference.rows, dtype=np.int64)[:SHOWN_ROWS]
     positions = table.positions(numbers)
     kind = table.source.position
-    shown = table.frame.iloc[numbers]
-    rows: list[dict[str, Scalar]] = []
-    for place, (_, values) in zip(positions, shown.iterrows(), strict=True):
-        rows.append({kind: int(place)} | {name: scalar(values[name]) for name in reference.columns})
+    places = table.tables(numbers)
+    frame = table.frame
+    columns = [[scalar(value) for value in frame[name].iloc[numbers].tolist()] for name in reference.columns]
+    rows: list[dict[str, Scalar]] = [
+        {kind: int(place)} | dict(zip(reference.columns, values, strict=True))
+        for place, *values in zip(positions, *columns, strict=True)
+    ]
+    if len(set(places)) > 1:
+        rows = [{"table": place, **row} for place, row in zip(places, rows, strict=True)]
     units = table.schema.units()
     first = int(positions[0]) if len(positions) else None
-    times = shown["start_ns"] if "start_ns" in shown and len(shown) else None
-    ends = times + shown["duration_ns"] if times is not None and "duration_ns" in shown else None
+    times = frame["start_ns"].to_numpy()[numbers] if "start_ns" in frame and len(numbers) else None
+    ends = times + frame["duration_ns"].to_numpy()[numbers] if times is not None and "duration_ns" in frame else None
     return Evidence(
         kind="rows",
         title=reference.title,
         rank=rank,
-        source=Source(file=table.source.file, table=table.schema.name, sha256=table.source.sha256, **{kind: first}),
+        source=Source(
+            file=table.source.file,
+            table=places[0] if places else table.schema.name,
+            sha256=table.source.sha256,
+            **{kind: first},
+        ),
         units={name: units[name] for name in reference.columns if units[name]},
         rows=rows,
         total_rows=len(reference.rows),

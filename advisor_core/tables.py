@@ -3,12 +3,13 @@
 Times are int64 ns (points in time: ns since the epoch), sizes int64 bytes. Repeated strings are categoricals.
 ``float`` columns may hold NaN, integer columns use -1, text uses '' where the export has no value. Every table has
 ``source_row``: where a row was read, as its `RowSource` understands it (the 1-based line of a CSV, the ordinal of a
-trace event, the rowid of a database); `RowSource.positions` turns it into what a reader can look up.
+trace event, the number of a row among those read of a database); `RowSource.positions` turns it into what a reader can
+look up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -37,6 +38,10 @@ class RowSource(Protocol):
 
     def positions(self, source_rows: Int64Array) -> Int64Array:
         """1-based lines, 0-based byte offsets or rowids of the given source rows."""
+        ...
+
+    def tables(self, source_rows: Int64Array) -> Sequence[str]:
+        """Which table of a database each of the given source rows is in; empty for a file that has no tables."""
         ...
 
 
@@ -71,7 +76,11 @@ class TableSchema:
                 columns[field.name] = _typed(frame[field.name], field)
             else:
                 columns[field.name] = _absent(field, len(frame))
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
+        typed = pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
+        # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
+        # to turn back to find a column.
+        typed.columns = pd.Index(list(columns), dtype=object)
+        return typed
 
 
 SOURCE_ROW = Field("source_row", "int", "", "where the row was read")
@@ -88,6 +97,10 @@ class Table:
     def positions(self, rows: Int64Array) -> Int64Array:
         """Positions in the file of the rows at ``rows`` (0-based row numbers of the frame)."""
         return self.source.positions(self.frame["source_row"].to_numpy()[rows])
+
+    def tables(self, rows: Int64Array) -> Sequence[str]:
+        """Tables of the database that the rows at ``rows`` are in; empty where the source is no database."""
+        return self.source.tables(self.frame["source_row"].to_numpy()[rows])
 
 
 def _typed(column: pd.Series, field: Field) -> pd.Series:

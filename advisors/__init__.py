@@ -10,8 +10,9 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import fusion, products, step_kernels
+    from advisors import capture_job, fusion, products, step_kernels
 
+    registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
@@ -21,6 +22,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
 def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     from advisors import (
         capture,
+        capture_job,
         communication,
         communication_job,
         fusion,
@@ -31,6 +33,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     )
 
     registry.add(*capture.ADVISORS)
+    registry.add(*capture_job.ADVISORS)
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)
     registry.add(*communication_job.ADVISORS)

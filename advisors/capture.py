@@ -5,9 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
-from advisor_core.api import Column, Facts, Observations, Params, Profile, Reference, Rows, Setting, advisor
-from advisors.measuring import row
+from advisor_core.api import (
+    Column,
+    Facts,
+    Interval,
+    Launches,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Profile,
+    Reference,
+    Rows,
+    Scalar,
+    Setting,
+    Unavailable,
+    advisor,
+)
+from advisors.measuring import DEVICE_LANE, row, share
 from advisors.messages import message
 
 _INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
@@ -37,8 +54,6 @@ def settings(facts: Facts, params: Params) -> Observations:
     known = computing is not None and len(computing) > 0
     untimed = computing["aic_ns"].isna() & computing["aiv_ns"].isna() if computing is not None else None
     options = [name for name in _INFLATING if profile.profiler.get(name) is True]
-    schedule = [profile.profiler.get(f"schedule.{name}") for name in _FIRST]
-    before = [count for count in schedule if isinstance(count, int)]
     frame = row(
         level=profile.level,
         kernels=len(kernels) if kernels is not None else 0,
@@ -47,7 +62,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         inflating=len(options),
         inflating_options=", ".join(options),
         steps=len(facts["steps"]) if "steps" in facts else 0,
-        warm_up_steps=float(sum(before)) if before else np.nan,
+        warm_up_steps=_steps_before(profile),
     )
 
     def evidence(number: int) -> Sequence[Reference]:
@@ -67,4 +82,264 @@ def settings(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-ADVISORS = (settings,)
+def _steps_before(profile: Profile) -> float:
+    """Steps that ran before the first profiled one by the recorded schedule; NaN if none is recorded."""
+    schedule = [profile.profiler.get(f"schedule.{name}") for name in _FIRST]
+    before = [count for count in schedule if isinstance(count, int)]
+    return float(sum(before)) if before else np.nan
+
+
+def _schedule(profile: Profile) -> list[Reference]:
+    file = profile.setting_files.get("profiler", "")
+    names = [f"schedule.{name}" for name in (*_FIRST, "active")]
+    recorded = profile.profiler
+    return [Setting(message("capture.setting"), name, recorded[name], file) for name in names if name in recorded]
+
+
+@advisor(
+    "capture.activities",
+    needs=("profile",),
+    wants=("host_events", "work"),
+    columns=(
+        Column("framework_recorded", "bool", "", "calls of the framework were recorded"),
+        Column("device_recorded", "bool", "", "tasks of the device were recorded"),
+        Column("framework_calls", "int", "count", "recorded calls of operators of the framework"),
+        Column("device_tasks", "int", "count", "recorded kernels and collectives"),
+    ),
+)
+def activities(facts: Facts, params: Params) -> Observations:
+    """Which of host and device was recorded."""
+    profile: Profile = facts["profile"]
+    chosen = profile.profiler.get("activities")
+    events, device = facts.get("host_events"), facts.get("work")
+    calls = int((events["category"] == "cpu_op").sum()) if events is not None else 0
+    tasks = len(device) if device is not None else 0
+    framework, npu = _asked(chosen, "CPU"), _asked(chosen, "NPU")
+    if framework is None and events is not None:
+        framework = calls > 0
+    frame = row(
+        framework_recorded=True if calls else framework,
+        device_recorded=True if tasks else npu,
+        framework_calls=calls,
+        device_tasks=tasks,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        found: list[Scalar] = [calls, tasks]
+        rows = [dict(zip(("framework_calls", "device_tasks"), found, strict=True))]
+        units = {"framework_calls": "count", "device_tasks": "count"}
+        setting = Setting(message("capture.setting"), "activities", chosen, profile.setting_files.get("profiler", ""))
+        return [*([setting] if chosen is not None else []), Metric(message("capture.recorded"), rows, units)]
+
+    return Observations(frame, evidence)
+
+
+def _asked(activities: Scalar, name: str) -> bool | None:
+    """Whether the profiler was told to record an activity; ``None`` if that is not recorded."""
+    if not isinstance(activities, str) or not activities:
+        return None
+    return name in [activity.strip().rpartition(".")[2] for activity in activities.split(",")]
+
+
+@advisor(
+    "capture.steps",
+    needs=("steps", "work"),
+    columns=(
+        Column("steps", "int", "count", "profiled steps"),
+        Column("first_over_rest", "float", "ratio", "wall time of the first step over the median of the others"),
+        Column(
+            "last_task_share", "float", "ratio", "tasks of the last step over those of the step with fewest before it"
+        ),
+    ),
+)
+def steps(facts: Facts, params: Params) -> Observations:
+    """How the first and the last profiled step compare with the others."""
+    windows: pd.DataFrame = facts["steps"]
+    if len(windows) < _COMPARED:
+        raise Unavailable(
+            message("capture.few_steps", count=len(windows)), message("capture.few_steps.collect"), ("steps",)
+        )
+    walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
+    began = facts["work"]["start_ns"].to_numpy()
+    owner = np.searchsorted(windows["start_ns"].to_numpy(), began, side="right") - 1
+    inside = (owner >= 0) & (began < int(windows["end_ns"].iloc[-1]))
+    tasks = np.bincount(owner[inside], minlength=len(windows))
+    frame = row(
+        steps=len(windows),
+        first_over_rest=share(float(walls[0]), float(np.median(walls[1:]))),
+        last_task_share=share(float(tasks[-1]), float(tasks[:-1].min())),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        rows: list[dict[str, Scalar]] = [
+            {"step": int(step), "wall": int(wall), "tasks": int(count)}
+            for step, wall, count in zip(windows["step"].to_numpy(), walls, tasks, strict=True)
+        ]
+        return [Metric(message("capture.per_step"), rows[: _LISTED - 1] + rows[_LISTED - 1 :][-1:], {"wall": "ns"})]
+
+    return Observations(frame, evidence)
+
+
+_COMPARED = 3
+"""Two steps cannot tell which of them is the odd one."""
+_LISTED = 10
+
+
+@advisor(
+    "capture.shapes",
+    needs=("profile", "steps", "kernels"),
+    columns=(
+        Column("varying_share", "float", "ratio", "of the kernels: their type with these shapes is not in every step"),
+        Column("warm_up_steps", "float", "count", "steps before the first profiled one, unknown if not recorded"),
+    ),
+)
+def shapes(facts: Facts, params: Params) -> Observations:
+    """Whether shapes differ from step to step, and how many steps ran before."""
+    windows, kernels = facts["steps"], facts["kernels"]
+    if len(windows) < 2:
+        raise Unavailable(message("capture.one_step"), message("capture.few_steps.collect"), ("steps",))
+    computing = kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(windows["step"])]
+    if not (computing["input_shapes"] != "").any():
+        raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
+    seen_in = computing.groupby([computing[name].cat.codes for name in ("type", "input_shapes")])["step"]
+    varying = (seen_in.transform("nunique") < len(windows)).to_numpy()
+    frame = row(varying_share=float(varying.mean()), warm_up_steps=_steps_before(facts["profile"]))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        rows = computing.index.to_numpy()[varying]
+        columns = ("step", "type", "input_shapes", "duration_ns")
+        return [*_schedule(facts["profile"]), Rows(message("capture.varying"), "kernels", rows, columns)]
+
+    return Observations(frame, evidence)
+
+
+@advisor(
+    "capture.completeness",
+    needs=("work", "launches", "host_events"),
+    columns=(
+        Column("launches", "int", "count", "recorded launches"),
+        Column("never_run", "int", "count", "of these: no task on the device belongs to them"),
+        Column("never_run_share", "float", "ratio", "never_run over launches"),
+    ),
+    wants=("flows",),
+)
+def completeness(facts: Facts, params: Params) -> Observations:
+    """Whether what was launched was also recorded on the device."""
+    events, device, launched = facts["host_events"], facts["work"], facts["launches"]
+    calls = events[(events["category"] == "cann") & events["name"].astype(str).str.startswith(_LAUNCH)]
+    flows = facts.get("flows")
+    arrows = flows[flows["kind"] == "host_to_device"] if flows is not None else None
+    heads, tails = (arrows.loc[arrows["end"] == end, "flow"] if arrows is not None else pd.Series() for end in "sf")
+    last = int(device["end_ns"].max())
+    late = calls[calls["start_ns"] - launched.skew_ns > last]
+    total = max(len(calls), len(heads))
+    if not total:
+        raise Unavailable(message("capture.no_launches"), message("capture.no_launches.collect"), ("host", "level1"))
+    never = max(len(late), int((~heads.isin(tails)).sum()))
+    frame = row(launches=total, never_run=never, never_run_share=share(never, total))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        ending = Interval(message("capture.last_task"), int(device["start_ns"].iloc[-1]), last, DEVICE_LANE)
+        columns = ("name", "item", "thread", "start_ns", "duration_ns")
+        rows = late.index.to_numpy()
+        return [ending, *([Rows(message("capture.late_launches"), "host_events", rows, columns)] if len(rows) else [])]
+
+    return Observations(frame, evidence)
+
+
+_LAUNCH = "Node@launch"
+
+
+@advisor(
+    "capture.clocks",
+    needs=("launches", "work"),
+    columns=(
+        Column("skew_ns", "int", "ns", "tasks seem to start this long before their launch at most"),
+        Column("early_share", "float", "ratio", "of the tasks with a known launch: seem to start before it"),
+        Column("linked", "int", "count", "tasks with a known launch"),
+    ),
+)
+def clocks(facts: Facts, params: Params) -> Observations:
+    """How far the clocks of host and device are apart at least."""
+    launched: Launches = facts["launches"]
+    known = launched.known()
+    if not known.any():
+        raise Unavailable(message("capture.no_launches"), message("capture.no_launches.collect"), ("host", "device"))
+    # the launch is in device time already: the skew is taken off every host time
+    early = launched.frame.loc[known, "lead_ns"] < launched.skew_ns
+    frame = row(skew_ns=launched.skew_ns, early_share=float(early.mean()), linked=int(known.sum()))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        first = int(launched.frame.loc[known, "lead_ns"].idxmin())
+        start = int(facts["work"]["start_ns"].iloc[first])
+        return [
+            Interval(message("capture.earliest"), start, start + launched.skew_ns, DEVICE_LANE),
+            Metric(
+                message("capture.clock"),
+                [{"skew": launched.skew_ns, "tasks": int(early.sum()), "linked": int(known.sum())}],
+                {"skew": "ns", "tasks": "count", "linked": "count"},
+            ),
+        ]
+
+    return Observations(frame, evidence)
+
+
+@advisor(
+    "capture.damage",
+    needs=("profile",),
+    columns=(
+        Column("errors", "int", "count", "files or tables that could not be read"),
+        Column("warnings", "int", "count", "kinds of rows or values that were left out or repaired"),
+        Column("files", "text", "", "the files"),
+    ),
+)
+def damage(facts: Facts, params: Params) -> Observations:
+    """What was wrong with the files of the profile."""
+    profile: Profile = facts["profile"]
+    if not profile.files and not profile.diagnostics:
+        raise NotApplicable(message("capture.no_files"))
+    said = [diagnostic for diagnostic in profile.diagnostics if diagnostic.severity != "info"]
+    frame = row(
+        errors=sum(diagnostic.severity == "error" for diagnostic in said),
+        warnings=sum(diagnostic.severity == "warning" for diagnostic in said),
+        files=", ".join(dict.fromkeys(diagnostic.source for diagnostic in said)),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        return [
+            Metric(diagnostic.message, [{"file": diagnostic.source, "severity": diagnostic.severity}], {})
+            for diagnostic in said[:_LISTED]
+        ]
+
+    return Observations(frame, evidence)
+
+
+@advisor(
+    "capture.size",
+    needs=("profile", "steps"),
+    columns=(
+        Column("bytes", "int", "B", "the files that were read"),
+        Column("recorded_ns", "int", "ns", "from the first to the last task of the profiled steps"),
+        Column("steps", "int", "count", "profiled steps"),
+    ),
+)
+def size(facts: Facts, params: Params) -> Observations:
+    """How much was recorded."""
+    profile, windows = facts["profile"], facts["steps"]
+    recorded = int(windows["end_ns"].max() - windows["start_ns"].min())
+    total = sum(file.bytes for file in profile.files)
+    frame = row(bytes=total, recorded_ns=recorded, steps=len(windows))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = sorted(profile.files, key=lambda file: (-file.bytes, file.name))[:_LISTED]
+        files: list[dict[str, Scalar]] = [{"file": file.name, "bytes": file.bytes} for file in largest]
+        start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+        return [
+            Interval(message("capture.span"), start, end, DEVICE_LANE),
+            *([Metric(message("capture.files"), files, {"bytes": "B"})] if files else []),
+        ]
+
+    return Observations(frame, evidence)
+
+
+ADVISORS = (settings, activities, steps, shapes, completeness, clocks, damage, size)

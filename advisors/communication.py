@@ -213,6 +213,7 @@ def _part(name: str, meaning: str, leaf: str, column: str) -> Advisor:
         open_ns = float(totals["uncovered_ns"].sum()) / steps
         time = under(per_leaf, leaf)
         moving = calls["moving_ns"].where(calls["moving_ns"] >= 0).sum() / steps
+        bare = under(per_leaf, "communication/transmit")
         message_bytes = _message_bytes(calls)
         frame = row(
             step_ns=wall,
@@ -221,6 +222,7 @@ def _part(name: str, meaning: str, leaf: str, column: str) -> Advisor:
             share_of_uncovered=share(time, open_ns),
             overlap_ratio=share(covered, covered + open_ns),
             moving_overlap_ratio=share(moving - under(per_leaf, "communication/transmit"), moving),
+            timely_overlap_ratio=share(moving - max(0.0, bare - _covered_waiting(calls) / steps), moving),
             calls=len(calls) / steps,
             largest_bytes=float(message_bytes.max()) if message_bytes.notna().any() else np.nan,
         )
@@ -243,11 +245,25 @@ def _part(name: str, meaning: str, leaf: str, column: str) -> Advisor:
             Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
             Column("overlap_ratio", "float", "ratio", "covered communication over all communication"),
             Column("moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved"),
+            Column(
+                "timely_overlap_ratio",
+                "float",
+                "ratio",
+                "the same had nobody waited: what moved too late would have moved during the waiting that is covered",
+            ),
             Column("calls", "float", "count", "operations per step"),
             Column("largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links"),
         ),
     )
     return declare(measure)
+
+
+def _covered_waiting(calls: pd.DataFrame) -> float:
+    """Time in collectives in which no data moved and the device computed, ns: with ranks that come together data would
+    have moved then."""
+    traced = calls[calls["moving_ns"] >= 0]
+    still = traced["elapse_ns"] - traced["moving_ns"] - (traced["uncovered_ns"] - traced["transmit_ns"])
+    return float(still.clip(lower=0).sum())
 
 
 def _message_bytes(calls: pd.DataFrame) -> pd.Series:
@@ -304,7 +320,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
     """Operations that take far longer than others of the same kind, group and size."""
     calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
     if not (calls["bytes"] >= 0).any():
-        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"))
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
     traced = bool((calls["moving_ns"] >= 0).all())
     calls["active_ns"] = (calls["moving_ns"] if traced else calls["elapse_ns"]).astype(float)
     kinds = calls.groupby(["operation", "group", "bytes"])
@@ -379,7 +395,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
     known = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
     if known.empty:
-        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"))
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
     rates = known["bytes"] / known["moving_ns"] * 1e9
     wide = _over_rdma(facts["collective_bandwidth"], known["name"])
     small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()

@@ -23,11 +23,13 @@ from advisor_core.api import (
     Reference,
     Scalar,
     Scope,
+    Unavailable,
     advisor,
 )
 from advisors.measuring import records, share
 from advisors.messages import message
 
+_UNKNOWN = "communication/unknown"
 _WAIT = r"^communication/wait/rank (\d+)$"
 
 
@@ -35,12 +37,13 @@ _WAIT = r"^communication/wait/rank (\d+)$"
     "communication_job.late_rank",
     scope=Scope.JOB,
     needs=("ledger", "steps", "collective_calls", "rank_summary"),
-    wants=("context",),
     about=(Column("late", "int", "", "the rank that others wait for"),),
     columns=(
         Column("step_ns", "float", "ns", "mean wall time of a step of the waiting ranks"),
         Column("wait_ns", "float", "ns", "mean uncovered waiting of the other profiled ranks for it, per step"),
-        Column("wait_share", "float", "ratio", "wait_ns over wall time"),
+        Column("leaf", "text", "", "where the ledgers of the others book the waiting for it"),
+        Column("longest_wait_ns", "float", "ns", "the same of the rank that waits longest"),
+        Column("wait_share", "float", "ratio", "longest_wait_ns over the wall time of that rank"),
         Column("witnesses", "int", "count", "profiled ranks that wait longest for it"),
         Column("ranks", "int", "count", "profiled ranks other than it"),
         Column("witness_ranks", "text", "", "which ranks these are"),
@@ -51,6 +54,8 @@ _WAIT = r"^communication/wait/rank (\d+)$"
             "",
             "it arrives last in the shared collectives, unknown if not all ranks of them are profiled",
         ),
+        Column("arrival_known", "bool", "", "all ranks of shared collectives are profiled: who arrives last is known"),
+        Column("arrival_ns", "float", "ns", "of wait_ns: as much as it arrives after the others, 0 unknown, per step"),
         Column("cause", "text", "", "what takes the late rank longer than the others, as a leaf of the ledger"),
         Column("cause_ns", "float", "ns", "by how much, per step"),
         Column("computing_excess_ns", "float", "ns", "its computing less the median of the others, per step"),
@@ -65,33 +70,45 @@ def late_rank(facts: Facts, params: Params) -> Observations:
     per_leaf = _per_step(ledgers, facts["steps"])
     ranks = sorted(ledgers)
     walls = {rank: sum(per_leaf[rank].to_list()) for rank in ranks}
-    named = _named_waits(per_leaf)
-    arrival, order = _arrivals(facts["collective_calls"], facts.get("context"), facts["steps"])
-    # A rank whose planes say whom it waits for is believed; the order of arrival speaks for the others.
-    silent = [rank for rank in ranks if not named[rank].any()]
-    waits = named.add(arrival.reindex(columns=silent), fill_value=0.0).reindex(columns=ranks).fillna(0.0)
+    waits = _waits(per_leaf).reindex(columns=ranks, fill_value=0.0)
+    arrival, order = _arrivals(facts["collective_calls"], facts["steps"])
     waits = waits[(waits > 0).any(axis=1)]
     if waits.empty:
+        if _UNKNOWN in per_leaf.index:
+            raise Unavailable(
+                message("communication_job.unknown"),
+                message("communication_job.unknown.collect"),
+                ("level1", "all_ranks"),
+            )
         raise NotApplicable(message("communication_job.nobody_late"))
     favourite = waits.idxmax()
+    held_up: dict[int, dict[int, float]] = {
+        int(late): dict(zip(ranks, row, strict=True))
+        for late, row in zip(waits.index.tolist(), waits.to_numpy().tolist(), strict=True)
+    }
     rows = []
-    for late in (int(rank) for rank in waits.index):
+    for late, waiting in held_up.items():
         others = [rank for rank in ranks if rank != late]
-        wait = float(waits.loc[late, others].to_numpy().mean())
+        wait = sum(waiting[rank] for rank in others) / len(others)
         believers = [rank for rank in others if waits[rank].max() > 0 and favourite[rank] == late]
         excess = _excess(per_leaf, late, others)
         wall = sum(walls[rank] for rank in others) / len(others)
+        longest = max(others, key=waiting.__getitem__)
         rows.append(
             {
                 "late": late,
                 "step_ns": wall,
                 "wait_ns": wait,
-                "wait_share": share(wait, wall),
+                "leaf": f"communication/wait/rank {late}",
+                "longest_wait_ns": waiting[longest],
+                "wait_share": share(waiting[longest], walls[longest]),
                 "witnesses": len(believers),
                 "ranks": len(others),
                 "witness_ranks": ", ".join(map(str, believers)),
                 "profiled": late in ranks,
                 "confirmed_by_arrival": None if arrival.empty else bool(arrival.sum(axis=1).idxmax() == late),
+                "arrival_known": not arrival.empty,
+                "arrival_ns": float(arrival.reindex(index=[late], columns=others).fillna(0.0).to_numpy().mean()),
                 "cause": excess.index[0] if len(excess) else None,
                 "cause_ns": float(excess.iloc[0]) if len(excess) else np.nan,
                 "computing_excess_ns": _excess_of(per_leaf, late, others, "compute/"),
@@ -123,7 +140,12 @@ def late_rank(facts: Facts, params: Params) -> Observations:
             found.append(Metric(title, why, {"this_rank": "ns", "median_of_others": "ns"}))
         return found
 
-    return Observations(frame, evidence)
+    def losers(number: int) -> Sequence[int]:
+        late = int(frame["late"].iloc[number])
+        own = held_up[late]
+        return sorted((rank for rank in own if rank != late and own[rank] > 0), key=lambda rank: -own[rank])
+
+    return Observations(frame, evidence, losers)
 
 
 _ABOUT, _COLUMNS = late_rank.about, late_rank.columns
@@ -135,7 +157,7 @@ def _per_step(ledgers: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFr
     return pd.DataFrame(columns).fillna(0.0).sort_index(axis=1)
 
 
-def _named_waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
+def _waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
     """ns per step: a row per rank that is waited for, a column per rank that waits."""
     peers = per_leaf.index.str.extract(_WAIT, expand=False)
     known = pd.notna(peers)
@@ -145,37 +167,19 @@ def _named_waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
 
 
 def _arrivals(
-    calls: Mapping[int, pd.DataFrame],
-    context: Mapping[int, Mapping[str, Scalar]] | None,
-    steps: Mapping[int, pd.DataFrame],
+    calls: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What each rank waits for the last to arrive, as in `_named_waits`, and the order of arrival of each collective;
-    only collectives of which every rank was profiled."""
-    parts = [
-        frame.assign(rank=rank, occurrence=frame.groupby(["group", "index", "name"]).cumcount())
-        for rank, frame in calls.items()
-    ]
-    every = pd.concat(parts, ignore_index=True)
-    every = every[(every["step"] >= 0) & ~every["operation"].str.contains("send|receive", case=False)]
-    key = ["group", "index", "name", "occurrence"]
-    groups = every.groupby(key)
-    sizes = [known["world_size"] for known in (context or {}).values()]
-    world = max((size for size in sizes if isinstance(size, int)), default=0)
-    members = groups["members"].transform("max")
-    complete = groups["rank"].transform("nunique") >= np.maximum(members.where(members > 0, world), 2)
-    every = every[complete & ((members > 0) | (world > 0))]
+    """What each rank waits for the last to arrive, ns per step as in `_waits`, and the collectives with the last of
+    each; only those of which every rank was profiled."""
+    every = pd.concat([frame.assign(rank=rank) for rank, frame in calls.items()], ignore_index=True)
+    every = every[every["last_rank"] >= 0]
     if every.empty:
-        return pd.DataFrame(columns=list(calls)), pd.DataFrame()
-    shortest = every.groupby(key)["elapse_ns"].transform("min")
-    every = every.assign(waited=np.minimum(every["elapse_ns"] - shortest, every["uncovered_ns"]))
-    ordered = every.sort_values([*key, "elapse_ns", "rank"]).groupby(key)
-    order = ordered.agg(last=("rank", "first"), shortest=("elapse_ns", "min"), longest=("elapse_ns", "max"))
-    order = order.reset_index()
-    order["skew"] = order["longest"] - order["shortest"]
-    every = every.merge(order[[*key, "last"]], on=key)
-    waits = every.groupby(["last", "rank"])["waited"].sum().unstack(fill_value=0).astype(float)
+        return pd.DataFrame(), pd.DataFrame()
+    waits = every.groupby(["last_rank", "rank"])["waited_ns"].sum().unstack(fill_value=0).astype(float)
     waits = waits / pd.Series({rank: len(steps[rank]) for rank in calls})[waits.columns]
-    waits.index.name = "late"
+    named = every.groupby(["group", "index", "name", "last_rank"])["elapse_ns"]
+    order = named.agg(shortest="min", longest="max").reset_index().rename(columns={"last_rank": "last"})
+    order["skew"] = order["longest"] - order["shortest"]
     return waits, order
 
 

@@ -44,6 +44,9 @@ Ints = npt.NDArray[np.int64]
 TRANSPARENT = re.compile(r"MemSet.*|Fill", re.I)
 """Kernels that only prepare an output for the next one; a chain reads over them."""
 
+CREATING = re.compile(r"ZerosLike|OnesLike|Fill", re.I)
+"""Kernels that read nothing: what the export lists as input only gives the shape."""
+
 _BORDER = "\n"
 _FIRST_CHARACTER = 0x4E00
 """Characters that have no meaning in regular expressions, more of them than there are operator types."""
@@ -122,20 +125,29 @@ class Tensors:
 
 def tensors_of(kernel: Mapping[Any, object]) -> Tensors:
     """The tensors of a row of ``kernels``."""
-    return Tensors(
-        *(_side(str(kernel[f"{side}_shapes"]), str(kernel[f"{side}_dtypes"])) for side in ("input", "output"))
+    read, written = (
+        _side(str(kernel[f"{side}_shapes"]), str(kernel[f"{side}_dtypes"])) for side in ("input", "output")
     )
+    return Tensors(() if CREATING.fullmatch(str(kernel["type"])) else read, written)
 
 
 def _side(shapes: str, dtypes: str) -> tuple[tuple[Shape, int], ...]:
     parts, types = shapes_of(shapes), dtypes.split(";")
     sizes = [DTYPE_BYTES.get(name, -1) for name in types] if len(types) == len(parts) else [-1] * len(parts)
-    return tuple((shape, elements(shape) * size if size > 0 else -1) for shape, size in zip(parts, sizes, strict=True))
+    return tuple((shape, _bytes(shape, size)) for shape, size in zip(parts, sizes, strict=True))
+
+
+def _bytes(shape: Shape, size: int) -> int:
+    if size > 0:
+        return elements(shape) * size
+    # A scalar, or an optional input that was not given (recorded as an empty shape of undefined type).
+    return 0 if elements(shape) == 1 else -1
 
 
 def connected(earlier: Sequence[Tensors], kernel: Tensors) -> bool:
     """Whether the kernel reads what one of the earlier kernels wrote or read. Tensors are the same if they have equally
-    many elements (what was read: the same shape); a kernel without recorded shapes is not known to be apart."""
+    many elements (what was read: the same shape); a kernel without recorded inputs, such as one that draws random
+    numbers, is not known to be apart."""
     if not kernel.inputs or not any(known.inputs or known.outputs for known in earlier):
         return True
     written = {elements(shape) for known in earlier for shape, _ in known.outputs}
@@ -167,9 +179,8 @@ def traffic(chain: Sequence[Tensors], passes: int) -> int:
 @dataclass(frozen=True)
 class Chains:
     """``frame``: one row per chain: ``pattern``, ``backward``, ``kernels`` (how many), ``chain_ns``, ``kept_ns``,
-    ``fused_bytes`` (-1 unknown), ``best_bandwidth`` (B/s that its best kernel reaches), ``main_elements`` (of its
-    largest tensor), ``types``, ``shape``. ``members``: rows of the frame of `StepKernels`; ``chain_of``: the chain of
-    each."""
+    ``fused_bytes`` (-1 unknown), ``best_bandwidth`` (B/s that its best kernel reaches), ``types``, ``shape`` (of its
+    largest tensor). ``members``: rows of the frame of `StepKernels`; ``chain_of``: the chain of each."""
 
     frame: pd.DataFrame
     members: Ints
@@ -187,8 +198,10 @@ def fusion_chains(facts: Facts) -> Chains:
 
 
 def find_chains(own: StepKernels) -> Chains:
-    """All chains of all patterns; a kernel belongs to one chain at most."""
+    """All chains of all patterns; a kernel belongs to one chain at most. None where no shapes are recorded."""
     frame = own.frame
+    if not own.shaped:
+        return _summary(frame, np.zeros(0, dtype=np.int64), [])
     categories = [str(name) for name in frame["type"].cat.categories]
     passed_over = np.array([bool(TRANSPARENT.fullmatch(name)) for name in categories], dtype=np.bool_)
     codes = frame["type"].cat.codes.to_numpy()
@@ -246,7 +259,7 @@ class _Walker:
     def __init__(self, frame: pd.DataFrame, visible: Ints) -> None:
         self.signatures = frame["signature"].to_numpy()[visible]
         firsts = frame.drop_duplicates("signature").set_index("signature")
-        self._rows = firsts[["input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]]
+        self._rows = firsts[["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]]
         self._tensors: dict[int, Tensors] = {}
         self._settled: dict[tuple[re.Pattern[str], bytes], tuple[int, int] | None] = {}
 
@@ -290,7 +303,7 @@ def _summary(frame: pd.DataFrame, visible: Ints, found: Sequence[tuple[Pattern, 
     signatures = part["signature"].to_numpy()
     walker = _Walker(frame, visible)
     types = part["type"].astype(str).to_numpy()
-    known: dict[tuple[Pattern, bytes], tuple[int, int, str, str]] = {}
+    known: dict[tuple[Pattern, bytes], tuple[int, str, str]] = {}
     told = []
     for pattern, first, last in zip(matched, starts, ends, strict=True):
         key = (pattern, signatures[first:last].tobytes())
@@ -315,25 +328,17 @@ def _summary(frame: pd.DataFrame, visible: Ints, found: Sequence[tuple[Pattern, 
             "kept_ns": grouped["kept_ns"].to_numpy(),
             "best_bandwidth": grouped["best_bandwidth"].to_numpy(dtype=np.float64),
             "fused_bytes": pd.Series([one[0] for one in told], dtype="int64"),
-            "main_elements": pd.Series([one[1] for one in told], dtype="int64"),
-            "types": pd.Series([one[2] for one in told], dtype="str"),
-            "shape": pd.Series([one[3] for one in told], dtype="str"),
+            "types": pd.Series([one[1] for one in told], dtype="str"),
+            "shape": pd.Series([one[2] for one in told], dtype="str"),
         }
     )
     return Chains(summary, members.astype(np.int64), number)
 
 
-def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, int, str, str]:
+def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, str, str]:
     everything = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
     main = max(everything, key=elements, default=())
-    return traffic(chain, pattern.passes), elements(main), " + ".join(types), ",".join(map(str, main))
-
-
-def fused_elements(frame: pd.DataFrame, pattern: Pattern) -> set[int]:
-    """How many elements the fused kernels of a pattern that run already work on."""
-    chosen = [name for name in frame["type"].cat.categories if matches(str(name), pattern.fused)]
-    shapes = frame.loc[frame["type"].isin(chosen), "input_shapes"].astype(str).unique()
-    return {max((elements(shape) for shape in shapes_of(text)), default=0) for text in shapes}
+    return traffic(chain, pattern.passes), " + ".join(types), ",".join(map(str, main))
 
 
 @advisor(
@@ -351,13 +356,21 @@ def fused_elements(frame: pd.DataFrame, pattern: Pattern) -> set[int]:
         Column("chain_ns", "float", "ns", "time of the chains per step"),
         Column("backward_ns", "float", "ns", "part of chain_ns in the chains that autograd runs for them"),
         Column(
-            "fused_ns", "float", "ns", "time of the fused kernels per step: bytes moved once at the bandwidth reached"
+            "fused_ns",
+            "float",
+            "ns",
+            "time of the fused kernels per step: bytes moved once at the bandwidth reached; of a chain whose bytes are "
+            "not known, the chain itself",
         ),
+        Column("kept_ns", "float", "ns", "part of fused_ns in kernels whose work stays: the products of attention"),
         Column("saving_ns", "float", "ns", "chain_ns less fused_ns"),
-        Column("bandwidth", "float", "B/s", "what large elementwise kernels of this profile reach"),
         Column(
-            "fused_elsewhere", "float", "count", "chains of the profile for whose shape the fused kernel runs already"
+            "bandwidth",
+            "float",
+            "B/s",
+            "what large elementwise kernels of this profile reach; without such kernels, the best kernel of each chain",
         ),
+        Column("fused_kernels", "float", "count", "fused kernels of this kind that run already, per step"),
         Column("share_of_step", "float", "ratio", "saving_ns over the step"),
         Column("share_of_computing", "float", "ratio", "saving_ns over the kernel time of the step"),
     ),
@@ -365,26 +378,28 @@ def fused_elements(frame: pd.DataFrame, pattern: Pattern) -> set[int]:
 def fusion(facts: Facts, params: Params) -> Observations:
     """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
     own: StepKernels = facts["step_kernels"]
+    own.require_shapes()
     chains: Chains = facts["fusion_chains"]
     found = chains.frame
     speed = np.full(len(found), own.bandwidth)
     speed = np.where(np.isfinite(speed), speed, found["best_bandwidth"])
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / speed * 1e9
     fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved), found["chain_ns"])
-    present = np.zeros(len(found), dtype=np.bool_)
-    for pattern in patterns():
-        sizes = fused_elements(own.frame, pattern)
-        present |= (found["pattern"] == pattern.name).to_numpy() & found["main_elements"].isin(sizes).to_numpy()
-    found = found.assign(fused_ns=fused, present=present)
+    found = found.assign(fused_ns=fused, moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved))
+    # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
+    # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
+    forwards = found.loc[~found["backward"], "pattern"]
+    found = found[found["pattern"].isin(forwards)]
     forward = [pattern for pattern in patterns() if not pattern.backward]
     frame = pd.DataFrame([_row(pattern, found[found["pattern"] == pattern.name], own) for pattern in forward])
     frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
     frame = frame.assign(**own.shares(frame["saving_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        mine = found[(found["pattern"] == frame["pattern"][row]) & ~found["present"]]
+        mine = found[found["pattern"] == frame["pattern"][row]]
         part = own.frame.iloc[chains.of(mine.index.to_numpy())]
-        best = own.frame.iloc[chains.of(np.array([mine["chain_ns"].idxmax()]))]
+        # The chain that the text names; what autograd runs for it is in the table of shapes.
+        best = own.frame.iloc[chains.of(np.array([mine.loc[~mine["backward"], "chain_ns"].idxmax()]))]
         by_shape = mine.groupby(["types", "shape"], sort=False).agg(
             chains=("kernels", "size"), chain_ns=("chain_ns", "sum"), fused_ns=("fused_ns", "sum")
         )
@@ -401,24 +416,30 @@ def fusion(facts: Facts, params: Params) -> Observations:
 
 
 def _row(pattern: Pattern, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
-    new = mine[~mine["present"]]
-    top = new[~new["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
+    top = mine[~mine["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
     largest: Any = top.idxmax() if len(top) else (None, None)
-    back = new[new["backward"]]
+    back = mine[mine["backward"]]
+    unknown, moving = mine["fused_ns"].isna(), mine["moved_ns"] > 0
+    fused = mine["fused_ns"].where(~unknown, mine["chain_ns"]).sum() if not len(mine) or not unknown.all() else np.nan
+    types = own.frame["type"]
+    running = types.isin([name for name in types.cat.categories if matches(str(name), pattern.fused)])
     return {
         "pattern": pattern.name,
         "api": pattern.api,
         "chain": largest[0],
         "shape": largest[1],
-        "chains": float(len(new) - len(back)) / own.steps,
-        "kernels": float(new["kernels"].sum()) / own.steps,
-        "saved_launches": float(new["kernels"].sum() - len(new)) / own.steps,
-        "chain_ns": float(new["chain_ns"].sum()) / own.steps,
+        "chains": float(len(mine) - len(back)) / own.steps,
+        "kernels": float(mine["kernels"].sum()) / own.steps,
+        "saved_launches": float(mine["kernels"].sum() - len(mine)) / own.steps,
+        "chain_ns": float(mine["chain_ns"].sum()) / own.steps,
         "backward_ns": float(back["chain_ns"].sum()) / own.steps,
-        "fused_ns": float(new["fused_ns"].sum(skipna=False)) / own.steps,
-        "saving_ns": float((new["chain_ns"] - new["fused_ns"]).sum(skipna=False)) / own.steps,
-        "bandwidth": own.bandwidth,
-        "fused_elsewhere": float(mine["present"].sum()),
+        "fused_ns": float(fused) / own.steps,
+        "kept_ns": float(mine["kept_ns"].sum()) / own.steps,
+        "saving_ns": float(mine["chain_ns"].sum() - fused) / own.steps,
+        "bandwidth": float(mine.loc[moving, "fused_bytes"].sum() / mine.loc[moving, "moved_ns"].sum() * 1e9)
+        if moving.any()
+        else own.bandwidth,
+        "fused_kernels": float(running.sum()) / own.steps,
     }
 
 

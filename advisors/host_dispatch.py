@@ -54,6 +54,7 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
+from advisors.without_waiting import Replay
 
 LATE = ("idle/host/python", "idle/host/framework", "idle/host/runtime")
 """Leaves in which the host was simply too slow; compiling, loading data, collecting garbage and allocating have
@@ -196,10 +197,10 @@ def late_launches(facts: Facts, params: Params) -> Observations:
 def _names(events: pd.DataFrame, rows: pd.Series) -> np.ndarray:
     """Names of host events; '(unknown)' for row -1."""
     numbers = rows.to_numpy()
-    names = events["name"].astype(str).to_numpy()
-    if not len(names):
+    if not len(events):
         return np.full(len(numbers), "(unknown)", dtype=object)
-    return np.where(numbers >= 0, names[np.maximum(numbers, 0)], "(unknown)").astype(object)
+    names = events["name"].iloc[np.maximum(numbers, 0)].astype(str).to_numpy()
+    return np.where(numbers >= 0, names, "(unknown)").astype(object)
 
 
 def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
@@ -307,7 +308,7 @@ def outermost_calls(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "row": rows,
-            "name": table["name"].astype(str).to_numpy()[rows],
+            "name": table["name"].iloc[rows].astype(str).to_numpy(),
             "host_total_ns": total[rows],
             "device_total_ns": table["device_total_ns"].to_numpy()[rows],
             "waits": waiting[ends[rows]] > waiting[rows],
@@ -342,7 +343,8 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
 
 @advisor(
     "host_dispatch.sync_calls",
-    needs=("steps", "sync_calls", "host_events", "ledger"),
+    needs=("steps", "sync_calls", "host_events", "ledger", "work", "launches", "bookings"),
+    wants=("collective_state",),
     about=(
         Column("operator", "text", "", "operator that synchronises, as the model's code called it"),
         Column("place", "text", "", "frame of the model's code, '' without call stacks"),
@@ -354,6 +356,8 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
         Column("calls", "float", "count", "calls per step"),
         Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step"),
         Column("longest_ns", "float", "ns", "most idle time behind one call"),
+        Column("saved_ns", "float", "ns", "how much sooner the device would be done without these calls, per step"),
+        Column("saved_share", "float", "ratio", "saved_ns over wall time"),
     ),
 )
 def sync_calls(facts: Facts, params: Params) -> Observations:
@@ -373,6 +377,10 @@ def sync_calls(facts: Facts, params: Params) -> Observations:
     frame["longest_ns"] = frame["longest_ns"].astype(float)
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
+    replay = Replay(facts["work"], facts["launches"], facts["bookings"], events, facts.get("collective_state"))
+    waits = _whole_waits(events, calls, facts["launches"].skew_ns)
+    frame["saved_ns"] = [replay.saved_ns(waits.iloc[rows]) / steps for rows in groups.indices.values()]
+    frame["saved_share"] = frame["saved_ns"] / wall
 
     def evidence(number: int) -> Sequence[Reference]:
         subject = frame.iloc[number]
@@ -388,6 +396,22 @@ def sync_calls(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence)
+
+
+def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int) -> pd.DataFrame:
+    """From when to when each call held the host: with the operator around it where that does nothing but read a value,
+    as its copy and its bookkeeping go when it goes."""
+    outer = calls["outer_row"].to_numpy()
+    reads = (outer >= 0) & matching(events["name"], SYNC_OPERATORS)[np.maximum(outer, 0)]
+    around = events.iloc[np.maximum(outer, 0)]
+    start = around["start_ns"].to_numpy() - skew_ns
+    end = start + around["duration_ns"].to_numpy()
+    return pd.DataFrame(
+        {
+            "start_ns": np.where(reads, start, calls["start_ns"].to_numpy()),
+            "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
+        }
+    )
 
 
 def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
@@ -432,7 +456,7 @@ def _activity(name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Call
         def evidence(number: int) -> Sequence[Reference]:
             order = np.argsort(-length, kind="stable")
             found = host_rows("host_dispatch.activity_calls", rows[order])
-            names = events["name"].astype(str).to_numpy()[rows]
+            names = events["name"].iloc[rows].astype(str).to_numpy()
             table = pd.DataFrame({"name": names, "ns": length}).groupby("name")["ns"].agg(["size", "sum", "max"])
             table = table.sort_values("sum", ascending=False, kind="stable").head(10)
             metric = records(table.reset_index(), call="name", count="size", total="sum", longest="max")
@@ -440,8 +464,8 @@ def _activity(name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Call
                 units = {"count": "count", "total": "ns", "longest": "ns"}
                 found.append(Metric(message("host_dispatch.activity"), metric, units))
             found += gap_intervals(booked, sums)
-            stacked = next((int(place) for place in rows[order] if events["call_stack"].iloc[place]), -1)
-            return [*found, *stack_of(events, stacked)]
+            stacked = rows[order][(events["call_stack"].iloc[rows[order]] != "").to_numpy()]
+            return [*found, *stack_of(events, int(stacked[0]) if len(stacked) else -1)]
 
         return Observations(frame, evidence)
 
@@ -478,7 +502,9 @@ def _cann(what: str) -> Chosen:
 
 def _require_cann(facts: Facts) -> None:
     if not (facts["host_events"]["category"] == "cann").any():
-        raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"))
+        raise Unavailable(
+            message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host", "level1")
+        )
 
 
 def _require_loader(facts: Facts) -> None:
@@ -489,7 +515,7 @@ def _require_loader(facts: Facts) -> None:
 def _require_gc(facts: Facts) -> None:
     recorded = facts["profile"].profiler.get("gc_detect_threshold")
     if recorded is None and not (facts["host_events"]["category"] == "gc").any():
-        raise Unavailable(message("host_dispatch.no_gc"), message("host_dispatch.no_gc.collect"))
+        raise Unavailable(message("host_dispatch.no_gc"), message("host_dispatch.no_gc.collect"), ("gc",))
 
 
 compilation = _activity(

@@ -15,12 +15,14 @@ from advisor_core.api import (
     Observations,
     Params,
     Reference,
+    Unavailable,
     advisor,
     elements,
     matching,
     per_text,
     shapes_of,
 )
+from advisors.fusion import Chains
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records
 
@@ -29,7 +31,9 @@ CUBE_WORK = (*PRODUCTS, "convolution")
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
 
 _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
-_SOFTMAX = re.compile(r"softmax", re.I)
+_SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
+_QUANTISES = re.compile(r"quant", re.I)
+_INSIDE = re.compile(r"^aclnn")
 _NORM = re.compile(r"^(Add)?(RmsNorm|LayerNorm)(V\d)?$", re.I)
 _CAST = re.compile(r"^Cast$", re.I)
 _NARROW = ("FLOAT16", "BF16")
@@ -65,13 +69,13 @@ def first_tail(text: str) -> int:
 
 @advisor(
     "network_structure.hot_share",
-    needs=("step_kernels", "context"),
+    needs=("step_kernels", "context", "fusion_chains"),
     columns=(
-        Column("phase", "text", "", "training, prefill or decode"),
+        Column("phase", "text", "", "training, prefill, decode or unknown"),
         Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time"),
         Column("expected_share", "float", "ratio", "what the phase should show"),
         Column("hot_ns", "float", "ns", "attention and matrix products per step"),
-        Column("kernel_ns", "float", "ns", "all kernels per step"),
+        Column("kernel_ns", "float", "ns", "all kernels per step but those of the optimizer"),
         Column("excess_ns", "float", "ns", "kernel time beyond what the expected share implies"),
         Column("largest_other", "text", "", "the class that takes most of the rest"),
         Column("largest_other_share", "float", "ratio", "its part of all kernel time"),
@@ -80,34 +84,41 @@ def first_tail(text: str) -> int:
     params=("full_share", "decode_share"),
 )
 def hot_share(facts: Facts, params: Params) -> Observations:
-    """How much of the kernel time of a language model is attention and matrix products."""
+    """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
+    time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
     own: StepKernels = facts["step_kernels"]
-    frame, phase = own.frame, str(facts["context"]["phase"])
+    chains: Chains = facts["fusion_chains"]
+    updates = chains.frame["pattern"].str.startswith("optimizer").to_numpy()
+    outside = np.isin(np.arange(len(own.frame)), chains.of(np.flatnonzero(updates)))
+    outside |= (own.frame["operator_class"] == "optimizer").to_numpy()
+    frame, phase = own.frame[~outside], str(facts["context"]["phase"])
+    kernel_ns = float(frame["duration_ns"].sum()) / own.steps
     by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / own.steps
     hot = float(by_class.reindex(PRODUCTS).fillna(0).sum())
     products = float(by_class.get("matmul", 0.0))
     attends = bool(by_class.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
     if not attends or not products or products < float(by_class.get("convolution", 0.0)):
         raise NotApplicable(message("network_structure.no_attention"))
-    expected = params["decode_share"] if phase == "decode" else params["full_share"]
-    rest = by_class.drop(list(PRODUCTS), errors="ignore").sort_values(ascending=False, kind="stable")
-    excess = max(own.kernel_ns - hot / expected, 0.0)
+    # Where the phase is not known, the lower share cannot be wrong.
+    expected = params["full_share"] if phase in ("training", "prefill") else params["decode_share"]
+    rest = by_class.drop([*PRODUCTS, "optimizer"], errors="ignore").sort_values(ascending=False, kind="stable")
+    excess = max(kernel_ns - hot / expected, 0.0)
     row = {
         "phase": phase,
-        "hot_share": hot / own.kernel_ns,
+        "hot_share": hot / kernel_ns,
         "expected_share": expected,
         "hot_ns": hot,
-        "kernel_ns": own.kernel_ns,
+        "kernel_ns": kernel_ns,
         "excess_ns": excess,
         "largest_other": str(rest.index[0]) if len(rest) else None,
-        "largest_other_share": float(rest.iloc[0]) / own.kernel_ns if len(rest) else None,
+        "largest_other_share": float(rest.iloc[0]) / kernel_ns if len(rest) else None,
         "share_of_step": excess / own.wall_ns,
     }
 
     def evidence(_: int) -> list[Reference]:
         table = by_class.sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
         table["operator_class"] = table["operator_class"].astype(str)
-        table["share"] = table["per_step_ns"] / own.kernel_ns
+        table["share"] = table["per_step_ns"] / kernel_ns
         rest_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
         return [
             Metric(message("network_structure.by_class"), records(table), {"per_step_ns": "ns", "share": "ratio"}),
@@ -119,7 +130,7 @@ def hot_share(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.slices",
-    needs=("step_kernels",),
+    needs=("step_kernels", "fusion_chains"),
     wants=("launches", "host_events"),
     about=(
         Column("input_shape", "text", "", "the tensor that is sliced"),
@@ -131,13 +142,18 @@ def hot_share(facts: Facts, params: Params) -> Observations:
         Column("tensors", "float", "count", "tensors that are sliced like this, per step"),
         Column("product", "text", "", "operator type that writes the tensor"),
         Column("slice_ns", "float", "ns", "time of the slices per step"),
+        Column("in_chain_ns", "float", "ns", "part of slice_ns in chains that a fused kernel replaces"),
+        Column("loose_ns", "float", "ns", "the rest of slice_ns"),
         Column("product_ns", "float", "ns", "time of the matrix products that write the tensors, per step"),
-        *_SHARES,
+        Column("loose_share", "float", "ratio", "loose_ns over the step"),
+        Column("share_of_step", "float", "ratio", "slice_ns over the step"),
+        Column("share_of_computing", "float", "ratio", "slice_ns over the kernel time of the step"),
     ),
 )
 def slices(facts: Facts, params: Params) -> Observations:
     """Matrix products whose result is cut by several slices."""
     own: StepKernels = facts["step_kernels"]
+    own.require_shapes()
     frame = own.frame
     position = np.arange(len(frame))
     is_product = (frame["operator_class"] == "matmul").to_numpy()
@@ -158,9 +174,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         input_shape=frame["input_shapes"][cuts].astype(str).str.split(";").str[0],
         dtype=frame["input_dtypes"][cuts].astype(str).str.split(";").str[0],
         part=frame["output_shapes"][cuts].astype(str),
+        in_chain_ns=np.where(np.isin(position, facts["fusion_chains"].members), frame["duration_ns"], 0)[cuts],
     )
-    if chosen.empty:
-        raise NotApplicable(message("network_structure.no_slices"))
     cut = chosen.groupby("origin", sort=True).agg(
         input_shape=("input_shape", "first"),
         dtype=("dtype", "first"),
@@ -169,9 +184,12 @@ def slices(facts: Facts, params: Params) -> Observations:
         written=("out_size", "sum"),
         size=("in_size", "first"),
         slice_ns=("duration_ns", "sum"),
+        in_chain_ns=("in_chain_ns", "sum"),
     )
-    # Slices that do not overlap are parts of one split.
-    cut = cut[cut["written"] <= cut["size"]]
+    # Several slices that do not overlap are parts of one split.
+    cut = cut[(cut["slices"] > 1) & (cut["written"] <= cut["size"])]
+    if cut.empty:
+        raise NotApplicable(message("network_structure.no_slices"))
     cut["product_ns"] = frame["duration_ns"].to_numpy()[cut.index]
     cut["product"] = frame["type"].astype(str).to_numpy()[cut.index]
     grouped = cut.groupby(["input_shape", "dtype"], sort=False).agg(
@@ -180,11 +198,14 @@ def slices(facts: Facts, params: Params) -> Observations:
         tensors=("slice_ns", "size"),
         product=("product", "first"),
         slice_ns=("slice_ns", "sum"),
+        in_chain_ns=("in_chain_ns", "sum"),
         product_ns=("product_ns", "sum"),
     )
     result = grouped.sort_values("slice_ns", ascending=False, kind="stable").reset_index()
-    for name in ("tensors", "slice_ns", "product_ns"):
+    for name in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
         result[name] = result[name] / own.steps
+    result["loose_ns"] = result["slice_ns"] - result["in_chain_ns"]
+    result["loose_share"] = result["loose_ns"] / own.wall_ns
     result = result.assign(**own.shares(result["slice_ns"]))
 
     def evidence(row: int) -> list[Reference]:
@@ -217,6 +238,7 @@ def slices(facts: Facts, params: Params) -> Observations:
         Column("back_and_forth_ns", "float", "ns", "part of total_ns in conversions that a later one undoes"),
         Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces"),
         Column("loose_ns", "float", "ns", "the rest of total_ns"),
+        Column("inside_ns", "float", "ns", "part of total_ns in kernels that an aclnn operator runs inside itself"),
         Column("share_of_step", "float", "ratio", "loose_ns over the step"),
         Column("share_of_computing", "float", "ratio", "loose_ns over the kernel time of the step"),
     ),
@@ -230,7 +252,8 @@ def conversions(facts: Facts, params: Params) -> Observations:
     starts_chain, ends_chain = own.breaks, np.append(own.breaks[1:], True)
     before = np.where(starts_chain, "", np.roll(types, 1))
     after = np.where(ends_chain, "", np.roll(types, -1))
-    mine = frame["operator_class"].isin(CONVERSIONS).to_numpy()
+    # Quantising has a class with the casts, but it computes scales and is there on purpose.
+    mine = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
     part = frame[mine].assign(
         conversion=frame["operator_class"][mine].astype(str),
         before=before[mine],
@@ -243,6 +266,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     totals = part.groupby("conversion").agg(kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
     chained = part[part.index.isin(facts["fusion_chains"].members)]
     totals["in_chain_ns"] = chained.groupby("conversion")["duration_ns"].sum()
+    totals["inside_ns"] = part[matching(part["name"], _INSIDE)].groupby("conversion")["duration_ns"].sum()
     totals["back_and_forth_ns"] = part[part["undone"]].groupby("conversion")["duration_ns"].sum()
     shapes = ["conversion", "type", "reads", "writes"]
     by_shape = part.assign(type=types[mine]).groupby(shapes, sort=False)["duration_ns"].sum()
@@ -257,11 +281,11 @@ def conversions(facts: Facts, params: Params) -> Observations:
         }
     ).set_index("conversion")
     result = empty.join(totals).join(ranked).join(neighbours[0]).join(neighbours[1]).reset_index()
-    numbers = ["kernels", "total_ns", "largest_ns", "back_and_forth_ns", "in_chain_ns"]
+    numbers = ["kernels", "total_ns", "largest_ns", "back_and_forth_ns", "in_chain_ns", "inside_ns"]
     result[numbers] = result[numbers].fillna(0.0) / own.steps
     result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
     texts = ["largest_type", "largest_input", "largest_output", "before", "after"]
-    result = result.astype(dict.fromkeys(texts, object)).replace(dict.fromkeys(texts, np.nan), None)
+    result[texts] = result[texts].astype(object).where(result[texts].notna() & (result[texts] != ""), None)
     result = result.assign(**own.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:
@@ -337,6 +361,7 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     norm = matching(frame["type"], _NORM)
     if not norm.any():
         raise NotApplicable(message("network_structure.no_norm"))
+    own.require_shapes()
     written = per_text(frame["output_dtypes"], first_dtype).to_numpy()
     read = per_text(frame["input_dtypes"], first_dtype).to_numpy()
     size = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
@@ -345,32 +370,40 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     first = norm & np.isin(written, _NARROW)
     casts = matching(frame["type"], _CAST) & (written == "FLOAT") & ~own.breaks
     middle = casts & np.roll(first, 1) & (in_size == np.roll(size, 1))
-    last = product & (read == "FLOAT") & ~own.breaks & np.roll(middle, 1) & (in_size == np.roll(size, 1))
-    places = np.flatnonzero(last)
+    wide = product & (read == "FLOAT") & ~own.breaks
+    # The weight may be cast between the cast of the norm and the product.
+    between = np.roll(casts & ~middle, 1)
+    near = wide & np.roll(middle, 1) & (in_size == np.roll(size, 1))
+    far = wide & between & np.roll(middle, 2) & (in_size == np.roll(size, 2)) & ~near
+    places = np.flatnonzero(near | far)
+    cast = places - np.where(far[places], 2, 1)
     duration = frame["duration_ns"].to_numpy()
     table = pd.DataFrame(
         {
-            "norm": frame["type"].astype(str).to_numpy()[places - 2],
-            "dtype": written[places - 2],
-            "cast_ns": duration[places - 1],
+            "norm": frame["type"].astype(str).to_numpy()[cast - 1],
+            "dtype": written[cast - 1],
+            "cast_ns": duration[cast],
             "product_ns": duration[places],
         }
     )
     grouped = table.groupby("norm", sort=True).agg(
         chains=("dtype", "size"), dtype=("dtype", "first"), cast_ns=("cast_ns", "sum"), product_ns=("product_ns", "sum")
     )
-    result = grouped.reset_index()
-    for name in ("chains", "cast_ns", "product_ns"):
-        result[name] = result[name] / own.steps
+    # A normalisation without such a chain is in order, which is an answer.
+    norms = pd.Index(sorted(frame["type"][norm].astype(str).unique()), name="norm")
+    result = grouped.reindex(norms).reset_index()
+    numbers = ["chains", "cast_ns", "product_ns"]
+    result[numbers] = result[numbers].fillna(0.0) / own.steps
+    result["dtype"] = result["dtype"].astype(object).where(result["dtype"].notna(), None)
     result["total_ns"] = result["cast_ns"] + result["product_ns"]
     result = result.assign(**own.shares(result["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        mine = places[(table["norm"] == result["norm"][row]).to_numpy()]
-        chain = frame.iloc[np.concatenate([mine - 2, mine - 1, mine])]
+        mine = (table["norm"] == result["norm"][row]).to_numpy()
+        chain = frame.iloc[np.concatenate([cast[mine] - 1, cast[mine], places[mine]])]
         return [
             kernel_rows(message("network_structure.norm_chain"), chain),
-            *call_stack(facts, frame.iloc[mine - 1]),
+            *call_stack(facts, frame.iloc[cast[mine]]),
         ]
 
     return Observations(result, evidence)
@@ -397,6 +430,8 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
     """Operators that run on the AI CPU instead of the AI Core."""
     own: StepKernels = facts["step_kernels"]
     mine = own.frame[own.frame["core"] == "AI_CPU"]
+    if mine.empty:
+        raise NotApplicable(message("network_structure.no_ai_cpu"))
     mine = mine.assign(
         operator=mine["type"].astype(str),
         dtypes=mine["input_dtypes"].astype(str),
@@ -440,6 +475,8 @@ def precision(facts: Facts, params: Params) -> Observations:
     own: StepKernels = facts["step_kernels"]
     frame = own.frame
     cube = frame["operator_class"].isin(CUBE_WORK)
+    if cube.any() and not (frame.loc[cube, "input_dtypes"] != "").any():
+        raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
     cube &= frame["input_dtypes"] != ""
     total = float(frame.loc[cube, "duration_ns"].sum()) / own.steps
     if not total:

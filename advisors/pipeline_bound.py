@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import (
@@ -23,6 +24,7 @@ from advisor_core.api import (
 )
 from advisors.fusion import Chains, matches, patterns
 from advisors.messages import message
+from advisors.products import tiles
 from advisors.step_kernels import PIPE_COLUMNS, STREAMING, StepKernels, call_stack, kernel_rows, records
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
@@ -37,7 +39,8 @@ _SOURCES = {
 }
 _PASSES = re.compile(r"^Foreach", re.I)
 _VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
-_CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector"}
+_CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
+"""The cores that the blocks of a kernel are divided among; a MIX kernel counts those that lead."""
 
 _SHARES = (
     Column("share_of_step", "float", "ratio", "total_ns over the step"),
@@ -65,8 +68,10 @@ _ABOUT = (
         Column("bound", "text", "", "the busiest pipe: mac, vec, mte1, mte2, mte3, fixpipe or scalar"),
         Column("bound_ratio", "float", "ratio", "how much of the duration that pipe is busy"),
         *(Column(pipe, "float", "ratio", f"how much of the duration {pipe} is busy") for pipe in PIPES),
+        Column("data_ratio", "float", "ratio", "how busy the busiest pipe is that computes or moves data: not scalar"),
         Column("memory_ratio", "float", "ratio", "the busier of the two pipes between a vector core and memory"),
         Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration"),
+        Column("bandwidth_share", "float", "ratio", "of what the long elementwise kernels and copies reach together"),
         Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation"),
         Column("in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces"),
         Column("blocks", "float", "count", "logical blocks"),
@@ -97,8 +102,10 @@ def kernels(facts: Facts, params: Params) -> Observations:
     known = table.fillna(-1.0).to_numpy()
     table["bound"] = np.array(PIPES, dtype=object)[known.argmax(axis=1)]
     table["bound_ratio"] = known.max(axis=1)
+    table["data_ratio"] = table[[pipe for pipe in PIPES if pipe != "scalar"]].max(axis=1)
     table["memory_ratio"] = table[["mte2", "mte3"]].max(axis=1)
     table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
+    table["bandwidth_share"] = table["bandwidth"] / own.bandwidth
     table["in_chain_share"] = sums["chained"] / sums["duration"]
     table["kernels"] = grouped.size() / own.steps
     table["mean_ns"] = grouped["duration"].mean()
@@ -157,6 +164,10 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
     return {core: float(getattr(chip, f"{kind}_cores")) for core, kind in _CORES.items()}
 
 
+BLOCK_N = 128
+"""The narrower of the two blocks of a product: that which gives work to more cores."""
+
+
 @advisor(
     "pipeline_bound.products",
     needs=("step_kernels", "matrix_products", "chip", "pipes"),
@@ -177,6 +188,7 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
         Column("tflops", "float", "TFLOP/s", "2 x M x N x K over the duration"),
         Column("peak_tflops", "float", "TFLOP/s", "of the chip at the clock that was measured; unknown for FP32"),
         Column("efficiency", "float", "ratio", "of the peak"),
+        Column("reuse", "float", "count", "multiply-adds per element of both operands and the result"),
         Column("mte2", "float", "ratio", "how much of the duration the cube cores load"),
         Column("core", "text", "", "the kind of core that it runs on"),
         Column("fp32", "bool", "", "the operands are FP32"),
@@ -201,8 +213,9 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     table["peak_tflops"] = table["element_bytes"].map(peaks)
     table["efficiency"] = table["tflops"] / table["peak_tflops"]
     table["fp32"] = table["dtype"] == "FLOAT"
-    blocks = np.ceil(table["m"] / 128) * np.ceil(table["n"] / 128) * table["batch"]
-    table["peak_share"] = np.minimum(blocks / chip.cube_cores, 1.0)
+    m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))
+    table["reuse"] = m * n * k / (m * k + k * n + m * n)
+    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / chip.cube_cores, 1.0)
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
     table = table.assign(**own.shares(table["total_ns"]))
 
@@ -224,8 +237,7 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "pipeline_bound.clock",
-    needs=("step_kernels", "chip"),
-    wants=("frequency",),
+    needs=("step_kernels", "frequency"),
     columns=(
         Column("highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches"),
         Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth"),
@@ -237,16 +249,16 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     params=("drop",),
 )
 def clock(facts: Facts, params: Params) -> Observations:
-    """The clock of the AI cores while kernels ran."""
+    """The clock of the AI cores when kernels began, as it was recorded.
+
+    The cycle counters cannot replace the record: the exporter computes the time of a core from its cycles and one
+    fixed clock, so cycles over time is that clock whatever the chip did.
+    """
     own: StepKernels = facts["step_kernels"]
-    frame = own.frame
-    mhz, mine = _recorded_clock(own, facts.get("frequency"))
-    if mhz is None:
-        cubes = (frame["core"] == "AI_CORE") & (frame["aic_ns"] > 20_000) & (frame["block_dim"] > 0)
-        mine = frame[cubes]
-        mhz = (mine["aic_cycles"] / (mine["aic_ns"] / 1e3 * mine["block_dim"])).to_numpy()
+    mine = own.frame[own.frame["core"].isin(["AI_CORE", "MIX_AIC"])]
+    mhz = _clock_at(facts["frequency"], mine["start_ns"].to_numpy())
     if not np.isfinite(mhz).any():
-        raise Unavailable(message("pipeline_bound.no_clock"), message("kernels.untyped.collect"))
+        raise Unavailable(message("pipeline_bound.no_clock"))
     highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))
     duration = mine["duration_ns"].to_numpy(dtype=np.float64)
     behind = np.nan_to_num(np.clip(1 - mhz / highest, 0.0, 1.0))
@@ -262,7 +274,7 @@ def clock(facts: Facts, params: Params) -> Observations:
     }
 
     def evidence(_: int) -> list[Reference]:
-        columns = ("type", "start_ns", "duration_ns", "block_dim", "aic_ns", "aic_cycles")
+        columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aic_ns")
         grouped = pd.DataFrame({"mhz": np.round(mhz), "total_ns": duration}).groupby("mhz")["total_ns"]
         table = pd.DataFrame({"kernels": grouped.size(), "ns": grouped.sum()})
         top = table.sort_values("ns", ascending=False, kind="stable").head(8).reset_index()
@@ -274,16 +286,11 @@ def clock(facts: Facts, params: Params) -> Observations:
     return Observations(pd.DataFrame([row]), evidence)
 
 
-def _recorded_clock(own: StepKernels, frequency: pd.DataFrame | None) -> tuple[np.ndarray | None, pd.DataFrame]:
-    """The recorded clock at the start of each kernel on cube cores; ``None`` where no clock was recorded."""
-    frame = own.frame
-    mine = frame[frame["core"].isin(["AI_CORE", "MIX_AIC"])]
-    if frequency is None or frequency.empty:
-        return None, mine
-    order = np.argsort(frequency["time_ns"].to_numpy(), kind="stable")
-    place = np.searchsorted(frequency["time_ns"].to_numpy()[order], mine["start_ns"].to_numpy(), side="right") - 1
-    mhz = np.where(place >= 0, frequency["mhz"].to_numpy()[order][np.maximum(place, 0)], np.nan)
-    return mhz, mine
+def _clock_at(frequency: pd.DataFrame, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The clock in MHz at each moment: that of the last change before it; NaN before the first."""
+    changes = frequency.sort_values("time_ns", kind="stable")
+    clocks = np.concatenate([[np.nan], changes["mhz"].to_numpy(dtype=np.float64)])
+    return np.asarray(clocks[np.searchsorted(changes["time_ns"].to_numpy(), moments, side="right")], dtype=np.float64)
 
 
 ADVISORS = (kernels, product_efficiency, clock)

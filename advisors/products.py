@@ -15,6 +15,9 @@ import pandas as pd
 from advisor_core.api import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
 from advisors.step_kernels import StepKernels
 
+_NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
+"""Products whose shapes do not tell M, N and K, and products that wait for other ranks inside."""
+
 BASE_M = 128
 BASE_N = (256, 128)
 """How the cube cores usually divide a product: blocks of 128 x 256, or 128 x 128 (seed 000)."""
@@ -88,9 +91,9 @@ def tiles(m: npt.ArrayLike, n: npt.ArrayLike, base_n: int, batch: npt.ArrayLike 
     return np.asarray(blocks, dtype=np.float64)
 
 
-def balance(blocks: npt.ArrayLike, cores: int) -> npt.NDArray[np.float64]:
+def balance(blocks: npt.ArrayLike, cores: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Which part of the cores' time is used when blocks of equal cost go round: blocks over rounds x cores."""
-    blocks = np.asarray(blocks, dtype=np.float64)
+    blocks, cores = np.asarray(blocks, dtype=np.float64), np.asarray(cores, dtype=np.float64)
     return np.asarray(blocks / np.maximum(np.ceil(blocks / cores) * cores, 1), dtype=np.float64)
 
 
@@ -102,7 +105,10 @@ def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores
 @fact("matrix_products", needs=("step_kernels",))
 def matrix_products(facts: Facts) -> pd.DataFrame:
     """The distinct matrix products of the steps, with M, N, K and what they take (see `products`)."""
-    return products(facts["step_kernels"])
+    own: StepKernels = facts["step_kernels"]
+    if (own.frame["operator_class"] == "matmul").any():
+        own.require_shapes()
+    return products(own)
 
 
 def products(own: StepKernels) -> pd.DataFrame:
@@ -110,7 +116,8 @@ def products(own: StepKernels) -> pd.DataFrame:
     ``k``, ``batch``, ``flops``, ``element_bytes`` (of the left operand), tails, axes and formats of both operands,
     ``kernels`` and ``total_ns`` per step, ``mean_ns``, ``core``, ``block_dim``."""
     frame = own.frame
-    mine = frame[(frame["operator_class"] == "matmul") & ~frame["type"].astype(str).str.contains("Grouped", case=False)]
+    others = frame["type"].astype(str).str.contains(_NOT_PLAIN, case=False)
+    mine = frame[(frame["operator_class"] == "matmul") & ~others]
     mine = mine.assign(core=mine["core"].astype(str))
     totals = mine.groupby("signature", sort=True).agg(
         kernels=("duration_ns", "size"),

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import (
+    Chip,
     Column,
     Facts,
     Metric,
@@ -31,9 +32,12 @@ LINE = 512
 STRIDE = 16 * 1024
 """Bytes that a tail axis should not be a multiple of (seed 000, 4.1)."""
 
-_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant|AscendQuant|GroupNorm", re.I)
+_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
+"""Operators that reduce along the last axis and so give whole rows to a core (seed 000, 4.2). Not quantisation with
+fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
 _DECODE_ATTENTION = re.compile(r"IncreFlashAttention|PagedAttention|FusedInferAttentionScore", re.I)
 _TRANSDATA = re.compile(r"TransData", re.I)
+_VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,7 +62,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 @advisor(
     "shape_affinity.tails",
     needs=("step_kernels", "matrix_products"),
-    wants=("launches", "host_events"),
+    wants=("pipes", "launches", "host_events"),
     about=(
         Column("axis", "int", "count", "length of the last axis of the operands"),
         Column("dtype", "text", "", "their dtype"),
@@ -67,6 +71,7 @@ def good_tail(length: int, element_bytes: int) -> int:
         Column("tail_bytes", "int", "B", "bytes of that axis"),
         Column("unaligned", "bool", "", "not a multiple of 512 B"),
         Column("strided", "bool", "", "a multiple of 16 KB"),
+        Column("multiple", "int", "count", "elements in 512 B"),
         Column("good", "int", "count", "nearest length that is a multiple of 512 B and not of 16 KB"),
         Column("added_share", "float", "ratio", "how much longer that is"),
         Column("operator", "text", "", "operator type"),
@@ -81,7 +86,13 @@ def good_tail(length: int, element_bytes: int) -> int:
             "peer_tflops", "float", "TFLOP/s", "what products of similar size with good tails reach in this profile"
         ),
         Column("measured", "bool", "", "there are such products to compare with"),
-        Column("gain_ns", "float", "ns", "time saved at the speed of the others, or by the assumed gain, per step"),
+        Column(
+            "gain_ns",
+            "float",
+            "ns",
+            "time saved per step with the good length: at the speed of the others or by the assumed gain, less the "
+            "longer axis, and no more than the cube does not compute; and the TransData",
+        ),
         *_SHARES,
     ),
     params=("operand_share", "similar", "assumed_gain"),
@@ -97,17 +108,13 @@ def tails(facts: Facts, params: Params) -> Observations:
     good = ~table["signature"].isin(sides.loc[sides["bad"], "signature"])
     speed = table["flops"] / table["mean_ns"]
     peer = _peer_speed(table, good.to_numpy(), speed.to_numpy(dtype=np.float64), params["similar"])
-    measured = np.isfinite(peer)
-    at_peer = np.where(measured, table["flops"] / np.where(measured, peer, 1.0), table["mean_ns"])
-    saved = np.where(
-        measured,
-        np.maximum(table["mean_ns"] - at_peer, 0.0) * table["kernels"],
-        table["total_ns"] * params["assumed_gain"],
-    )
-    table = table.assign(peer=peer, saved=saved, flops_total=table["flops"] * table["kernels"])
+    table = table.assign(peer=peer, computing=_computing(facts, table), flops_total=table["flops"] * table["kernels"])
     bad = sides[sides["bad"]].merge(table, on="signature")
     # A product whose two operands are bad counts once, under the axis of the larger one.
     bad = bad.sort_values("bytes", ascending=False, kind="stable").drop_duplicates("signature")
+    pairs = zip(bad["tail"], bad["element_bytes"], strict=True)
+    bad["good"] = np.array([good_tail(int(tail), int(size)) for tail, size in pairs], dtype=np.int64)
+    bad["saved"] = _saved(bad, params["assumed_gain"])
     frame = _by_axis(bad, _conversions(own)) if len(bad) else pd.DataFrame([_good_row()])
     frame = frame.assign(**own.shares(frame["gain_ns"]))
 
@@ -139,14 +146,13 @@ def _by_axis(bad: pd.DataFrame, conversions: pd.Series) -> pd.DataFrame:
         peer_work=(ranked["peer"] * ranked["total_ns"]).fillna(0.0),
     )
     grouped = ranked.groupby(["axis", "dtype"], sort=True)
-    table = grouped[["operator", "example", "element_bytes"]].first()
+    table = grouped[["operator", "example", "element_bytes", "good"]].first()
     amounts = ["kernels", "total_ns", "summed_ns", "mixed_ns", "known_ns", "peer_work", "flops_total", "saved"]
     table = table.join(grouped[amounts].sum()).reset_index()
     table["tail_bytes"] = table["axis"] * table["element_bytes"]
     table["unaligned"] = table["tail_bytes"] % LINE != 0
     table["strided"] = table["tail_bytes"] % STRIDE == 0
-    pairs = zip(table["axis"], table["element_bytes"], strict=True)
-    table["good"] = [good_tail(int(axis), int(size)) for axis, size in pairs]
+    table["multiple"] = LINE // table["element_bytes"]
     table["added_share"] = table["good"] / table["axis"] - 1
     keys = pd.MultiIndex.from_frame(table[["axis", "dtype"]])
     table["conversion_ns"] = conversions.reindex(keys).fillna(0.0).to_numpy()
@@ -159,11 +165,34 @@ def _by_axis(bad: pd.DataFrame, conversions: pd.Series) -> pd.DataFrame:
 
 def _good_row() -> dict[str, object]:
     """What is observed where every tail is good: one row, so that the rules pass."""
-    numbers = dict.fromkeys(("axis", "tail_bytes", "good"), 0)
+    numbers = dict.fromkeys(("axis", "tail_bytes", "multiple", "good"), 0)
     amounts = dict.fromkeys(("added_share", "kernels", "total_ns", "summed_ns", "mixed_ns", "conversion_ns"), 0.0)
     flags = dict.fromkeys(("unaligned", "strided", "measured"), False)
     unknown = {"tflops": np.nan, "peer_tflops": np.nan, "gain_ns": 0.0, "dtype": "", "operator": None, "example": None}
     return {**numbers, **amounts, **flags, **unknown}
+
+
+def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
+    """How much of the duration of each product the cube computes; 0 where that was not recorded."""
+    ratios = facts.get("pipes")
+    if ratios is None:
+        return np.zeros(len(table))
+    own: StepKernels = facts["step_kernels"]
+    busy = ratios["aic_mac"].to_numpy()[own.frame["row"].to_numpy()]
+    means = pd.Series(busy).groupby(own.frame["signature"].to_numpy()).mean()
+    return table["signature"].map(means).fillna(0.0).to_numpy(dtype=np.float64)
+
+
+def _saved(bad: pd.DataFrame, assumed_gain: float) -> Floats:
+    """ns per step that each product takes less with the good length of its axis, which it then has to compute whole.
+
+    Its speed is then that of its peers or, without peers, higher by the assumed gain; but never more than computing
+    leaves: what keeps the cube busy today is not lost in loading."""
+    mean, longer = bad["mean_ns"].to_numpy(dtype=np.float64), (bad["good"] / bad["tail"]).to_numpy(dtype=np.float64)
+    at_peer = (bad["flops"] / bad["peer"]).to_numpy(dtype=np.float64) * longer
+    after = np.where(np.isfinite(at_peer), at_peer, mean * (1 - assumed_gain) * longer)
+    after = np.maximum(after, mean * bad["computing"].to_numpy(dtype=np.float64) * longer)
+    return np.asarray(np.maximum(mean - after, 0.0) * bad["kernels"], dtype=np.float64)
 
 
 def _side(table: pd.DataFrame, side: str, least: float) -> pd.DataFrame:
@@ -231,6 +260,7 @@ def _size(text: str) -> int:
         Column("efficiency", "float", "ratio", "part of the cores' time that is used: rows over rounds x cores"),
         Column("fewer", "int", "count", "the next smaller number of rows that fills all rounds; 0 if there is none"),
         Column("more", "int", "count", "the next larger one"),
+        Column("blocks", "float", "count", "blocks that the kernel says it used; more than rows: it divides them too"),
         Column("kernels", "float", "count", "kernels per step"),
         Column("mean_ns", "float", "ns", "mean duration"),
         Column("total_ns", "float", "ns", "time per step"),
@@ -246,10 +276,12 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     mine = frame[matching(frame["type"], _BY_ROWS)]
     if mine.empty:
         raise NotApplicable(message("shape_affinity.no_norms"))
+    own.require_shapes()
     counts = per_text(mine["input_shapes"], _row_count).astype("int64")
     mine = mine.assign(operator=mine["type"].astype(str), rows=counts)
-    grouped = mine[mine["rows"] > 0].groupby(["operator", "rows"], sort=True)["duration_ns"]
-    table = grouped.agg(kernels="size", mean_ns="mean", total_ns="sum").reset_index()
+    grouped = mine[mine["rows"] > 0].groupby(["operator", "rows"], sort=True)
+    table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
+    table = table.join(grouped["block_dim"].median().rename("blocks")).reset_index()
     table["cores"] = cores
     table["rounds"] = -(-table["rows"] // cores)
     table["efficiency"] = balance(table["rows"], cores)
@@ -488,9 +520,9 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
     columns=(
         Column("query_shape", "text", "", "shape of the query"),
         Column("sequences", "int", "count", "sequences in a batch; unknown where the shapes do not tell"),
-        Column("kv_heads", "int", "count", "heads of key and value; unknown where the shapes do not tell"),
+        Column("kv_heads", "float", "count", "heads of key and value; unknown where the shapes do not tell"),
         Column("parallel", "float", "count", "sequences x heads of key and value: what can run at once"),
-        Column("cores", "int", "count", "cube cores of the chip"),
+        Column("cores", "int", "count", "cores of the kind that it runs on"),
         Column("efficiency", "float", "ratio", "part of the cores' time that is used"),
         Column("good_sequences", "float", "count", "sequences with which all cores have work"),
         Column("blocks", "float", "count", "logical blocks that the kernel used"),
@@ -504,26 +536,31 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
 def attention(facts: Facts, params: Params) -> Observations:
     """Attention over a cache, one token at a time: sequences times heads against cores."""
     own: StepKernels = facts["step_kernels"]
-    cores = facts["chip"].cube_cores
+    chip: Chip = facts["chip"]
     frame = own.frame
     mine = frame[matching(frame["type"], _DECODE_ATTENTION)]
+    if len(mine):
+        own.require_shapes()
     told = per_text(mine["input_shapes"], _decode_shape)
-    mine = mine.assign(operator=mine["type"].astype(str), texts=mine["input_shapes"].astype(str), told=told)
+    cores = np.where(mine["core"].isin(_VECTOR), chip.vector_cores, chip.cube_cores)
+    texts = mine["input_shapes"].astype(str)
+    mine = mine.assign(operator=mine["type"].astype(str), texts=texts, told=told, cores=cores)
     mine = mine[mine["told"].notna()]
     if mine.empty:
         raise NotApplicable(message("shape_affinity.no_decode"))
     grouped = mine.groupby(["operator", "texts"], sort=True)
     table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
-    table = table.join(grouped.agg(blocks=("block_dim", "median"), told=("told", "first"))).reset_index()
+    rest = grouped.agg(blocks=("block_dim", "median"), told=("told", "first"), cores=("cores", "first"))
+    table = table.join(rest).reset_index()
     table = table.rename(columns={"texts": "input_shapes"})
     table["query_shape"] = table["input_shapes"].str.split(";").str[0]
     table["sequences"] = [told[0] for told in table["told"]]
     heads = np.array([told[1] if told[1] else np.nan for told in table["told"]], dtype=np.float64)
     table["kv_heads"] = heads
     table["parallel"] = table["sequences"] * heads
-    table["cores"] = cores
-    table["efficiency"] = np.where(table["parallel"].notna(), balance(table["parallel"].fillna(1), cores), np.nan)
-    table["good_sequences"] = np.ceil(cores / heads)
+    used = balance(table["parallel"].fillna(1), table["cores"])
+    table["efficiency"] = np.where(table["parallel"].notna(), used, np.nan)
+    table["good_sequences"] = np.ceil(table["cores"] / heads)
     for name in ("kernels", "total_ns"):
         table[name] = table[name] / own.steps
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])

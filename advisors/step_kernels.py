@@ -53,6 +53,16 @@ class StepKernels:
         return float(self.frame["duration_ns"].sum()) / self.steps
 
     @cached_property
+    def shaped(self) -> bool:
+        """Whether any shape is recorded; kernels of a captured graph have a type and no shapes."""
+        return bool((self.frame["input_shapes"] != "").any() or (self.frame["output_shapes"] != "").any())
+
+    def require_shapes(self) -> None:
+        """Raises `Unavailable` where no shapes are recorded."""
+        if not self.shaped:
+            raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
+
+    @cached_property
     def bandwidth(self) -> float:
         """B/s that large streaming kernels of this profile reach; NaN if it has none."""
         frame = self.frame
@@ -77,7 +87,7 @@ def step_kernels(facts: Facts) -> StepKernels:
     for name in ("type", "core"):
         frame[name] = frame[name].cat.remove_unused_categories()
     if not (frame["type"] != "").any():
-        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"))
+        raise Unavailable(message("kernels.untyped"), message("kernels.untyped.collect"), ("level1",))
     frame["row"], frame["work"] = rows, own.index.to_numpy()
     frame["operator_class"] = own["operator_class"].to_numpy()
     frame["end_ns"] = own["end_ns"].to_numpy()

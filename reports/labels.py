@@ -48,10 +48,25 @@ def prettify(part: str) -> str:
     return part.replace("_", " ").replace("-", " ").strip() or "?"
 
 
+_COLUMNS = Path(__file__).parent / "columns.yaml"
+
+
+@cache
+def columns() -> Mapping[str, str]:
+    """Chinese headings by column name."""
+    loaded: dict[str, str] = _load(_COLUMNS)
+    return loaded
+
+
+def _load(path: Path) -> Any:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+
+
 @cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Every label: key to language to text."""
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(_LOCALE.read_text(encoding="utf-8"))
+    loaded: dict[str, dict[str, str]] = _load(_LOCALE)
     return loaded
 
 
@@ -89,6 +104,10 @@ class Labels:
 
     def join(self, items: list[str]) -> str:
         return self("word.comma").join(items)
+
+    def name(self, name: str) -> str:
+        """What a column is called: its name made readable, in Chinese for the columns of the built-in advisors."""
+        return (columns().get(name) if self.lang == "zh" else None) or prettify(one_line(name))
 
     # --- ledger paths
 

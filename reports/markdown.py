@@ -146,8 +146,8 @@ class _Writer:
             self._link(item.number),
             title,
             t(f"severity.{item.severity}"),
-            f"{t.time(stake.ns)} ({t(f'basis.{stake.basis}')})",
-            t.share(stake.share),
+            t(item.no_time) if item.no_time else f"{t.time(stake.ns)} ({t(f'basis.{stake.basis}')})",
+            "" if item.no_time else t.share(stake.share),
             " ".join([*self._chips(item.advice), text]),
         ]
 
@@ -246,9 +246,15 @@ class _Writer:
         )
         facts = [
             t(f"severity.{item.severity}"),
-            f"**{t.time(stake.ns)}** {t('finding.per_step')}",
-            t("first.of_step", share=t.share(stake.share)),
-            t(f"basis.{stake.basis}"),
+            *(
+                [t(item.no_time)]
+                if item.no_time
+                else [
+                    f"**{t.time(stake.ns)}** {t('finding.per_step')}",
+                    t("first.of_step", share=t.share(stake.share)),
+                    t(f"basis.{stake.basis}"),
+                ]
+            ),
             own,
             where,
             t("word.step", step=f.step) if f.step is not None else t("word.mean_steps"),
@@ -330,6 +336,7 @@ class _Writer:
         rows += [
             [f"{t('finding.claims')}{t('word.colon')}{_cell(claim.path)}", t.time(claim.ns)]
             for claim in f.impact.claims
+            if claim.rank == f.rank
         ]
         rows.append([t("finding.fingerprint"), _cell(f.fingerprint)])
         yield from table([t("finding.judged"), ""], rows)
@@ -493,6 +500,9 @@ class _Writer:
             if outcomes := self.outline.rules[state]:
                 yield f"### {t(f'state.{state}')} ({len(outcomes)})"
                 yield ""
+                if state == "cannot_answer":
+                    yield t("rules.collect_command")
+                    yield ""
                 yield from self._outcomes(state, outcomes)
 
     def _outcomes(self, state: State, outcomes: Sequence[RuleOutcome]) -> Iterator[str]:

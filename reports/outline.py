@@ -171,7 +171,7 @@ def ledger_rows(columns: Sequence[Ledger], order: Ledger, siblings: int = 12) ->
 
 @dataclass(frozen=True)
 class Stake:
-    """Time at stake of a finding together with its causes, on the rank where it is largest."""
+    """Time at stake of a finding together with its causes, on one rank; ``share`` is of its step."""
 
     ns: int
     share: float
@@ -182,12 +182,14 @@ class Stake:
 class Item:
     """A finding in its place: ``number`` as printed (``F1``, its causes ``F1a`` ...), ``anchor`` to link to.
 
-    ``causes`` stand below it; ``also_causes`` and ``symptoms`` are the anchors and numbers of what stands elsewhere.
+    ``walls``: rank to its step, ns. ``causes`` stand below it; ``also_causes`` and ``symptoms`` are the anchors and
+    numbers of what stands elsewhere.
     """
 
     number: str
     anchor: str
     finding: Finding
+    walls: Mapping[int, int]
     causes: tuple[Item, ...]
     symptoms: tuple[tuple[str, str], ...] = ()
     also_causes: tuple[tuple[str, str], ...] = ()
@@ -199,20 +201,30 @@ class Item:
 
     @cached_property
     def stake(self) -> Stake:
-        """Claims never overlap, so those of a symptom and of its causes on one rank add up."""
-        ns: dict[int | None, int] = defaultdict(int)
-        share: dict[int | None, float] = defaultdict(float)
+        """Claims never overlap, so those of a symptom and of its causes on one rank add up: on the rank the finding is
+        shown for, or where that has none, where they are most."""
         findings = [item.finding for item in self.walk()]
-        for finding in findings:
-            ns[finding.rank] += finding.impact.ns_per_step
-            share[finding.rank] += finding.impact.share_of_step
-        everywhere = (ns.pop(None, 0), share.pop(None, 0.0))
-        rank = max(ns, key=lambda key: (ns[key], -(key or 0)), default=None)
-        own = (ns[rank], share[rank]) if rank is not None else (0, 0.0)
+        ns: dict[int, int] = defaultdict(int)
+        for claim in (claim for finding in findings for claim in finding.impact.claims):
+            ns[claim.rank] += claim.ns
+        rank = self.finding.rank
+        if rank is None or not ns[rank]:
+            rank = max(ns, key=lambda key: (ns[key], -key), default=None)
         bases = {finding.impact.basis for finding in findings if finding.impact.ns_per_step > 0}
         bases = bases or {self.finding.impact.basis}
         weakest: Basis = "upper_bound" if "upper_bound" in bases else "estimate" if "estimate" in bases else "exact"
-        return Stake(own[0] + everywhere[0], own[1] + everywhere[1], weakest)
+        if rank is None:
+            return Stake(0, 0.0, weakest)
+        wall = self.walls.get(rank, 0)
+        return Stake(ns[rank], ns[rank] / wall if wall else 0.0, weakest)
+
+    @property
+    def no_time(self) -> str:
+        """Where there is no time at stake, the name of the text that says why."""
+        if self.stake.ns:
+            return ""
+        measured = max(item.finding.impact.gross_ns_per_step for item in self.walk())
+        return "first.counted_elsewhere" if measured else "first.no_time"
 
     @cached_property
     def severity(self) -> Severity:
@@ -221,8 +233,10 @@ class Item:
 
     @property
     def actor(self) -> Item:
-        """Whose advice to follow first: the largest cause of the cause, or the finding itself."""
-        return self.causes[0].actor if self.causes else self
+        """Whose advice to follow first: the largest cause of the cause, or the finding itself where it holds more than
+        each of its causes."""
+        largest = max(self.causes, key=lambda cause: cause.stake.ns, default=None)
+        return largest.actor if largest and largest.stake.ns >= self.finding.impact.ns_per_step else self
 
     @property
     def advice(self) -> Advice:
@@ -230,8 +244,8 @@ class Item:
         return self.actor.finding.advice[0]
 
 
-def arrange(findings: Sequence[Finding]) -> list[Item]:
-    """Findings as trees, causes under their symptom, in the order of the result.
+def arrange(findings: Sequence[Finding], walls: Mapping[int, int]) -> list[Item]:
+    """Findings as trees, causes under their symptom, in the order of the result. ``walls``: rank to its step, ns.
 
     A cause of several symptoms stands under the first of them and is linked from the others. Links to findings that
     are not in the result are left out; a circle of explanations is cut at its first member.
@@ -294,6 +308,7 @@ def arrange(findings: Sequence[Finding]) -> list[Item]:
             number=names[number],
             anchor=anchors[number],
             finding=findings[number],
+            walls=walls,
             causes=tuple(item(cause) for cause in own),
             symptoms=link(symptoms[number]),
             also_causes=link(set(causes[number]) - set(own)),
@@ -345,10 +360,9 @@ def unclaimed(by_rank: Sequence[Ledger], findings: Sequence[Finding]) -> dict[in
     """
     left = {ledger.rank: dict(ledger.entries) for ledger in by_rank if ledger.rank is not None}
     for finding in findings:
-        ranks = {*finding.ranks} if finding.rank is None else {finding.rank, *finding.ranks}
-        for rank in sorted(ranks & left.keys()):
-            for claim in finding.impact.claims:
-                _take(left[rank], claim.path, claim.ns)
+        for claim in finding.impact.claims:
+            if claim.rank in left:
+                _take(left[claim.rank], claim.path, claim.ns)
     return left
 
 
@@ -397,7 +411,8 @@ class Outline:
 
     @cached_property
     def items(self) -> list[Item]:
-        return arrange(self.result.findings)
+        walls = {ledger.rank: ledger.wall_ns for ledger in self.by_rank if ledger.rank is not None}
+        return arrange(self.result.findings, walls)
 
     @cached_property
     def anchors(self) -> dict[str, str]:

@@ -17,7 +17,8 @@ from markupsafe import Markup
 from reports.labels import one_line, visible
 
 _MD_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$#])")
-_MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|[-=](?=[-=]*\s*$)|\d+[.)](?=\s|$))", re.MULTILINE)
+_MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)](?=\s|$))", re.MULTILINE)
+"""What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
 
 
 def trusted(markup: str) -> Markup:

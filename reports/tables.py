@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import PurePosixPath
 
 from advisor_core.models.base import Scalar
 from advisor_core.models.evidence import Evidence, Source
 from advisor_core.models.finding import Finding
 from advisor_core.models.run import RunResult
-from reports.labels import Labels, is_number, one_line, prettify, shorten
+from reports.labels import Labels, is_number, one_line, shorten
 from reports.outline import Ledger
 
 SHOWN_ROWS = 10
@@ -119,7 +120,7 @@ def heading(name: str, unit: str | None, labels: Labels) -> str:
     if f"evidence.{name}" in labels:
         return labels(f"evidence.{name}")
     repeats = unit in ("ns", "us", "ms", "bytes") and name.endswith(f"_{unit}")
-    return prettify(one_line(name.removesuffix(f"_{unit}") if repeats else name))
+    return labels.name(name.removesuffix(f"_{unit}") if repeats else name)
 
 
 def cell(value: Scalar, unit: str | None, labels: Labels) -> str:
@@ -189,18 +190,20 @@ def stretches(ledger: Ledger, result: RunResult, labels: Labels) -> Table:
 
 
 def _pointer(piece: Mapping[str, Scalar], labels: Labels) -> str:
-    """What a stretch points at: ``kernel Conv2D1 (line 4), host aten::linear (byte 191027)``."""
+    """What a stretch points at: ``kernel Conv2D1 (kernel_details.csv line 4)``."""
     parts = []
     for name, value in piece.items():
-        if name.endswith(("_line", "_offset", "_rowid", "ns")) or value is None:
+        if name.endswith(("_line", "_offset", "_rowid", "_file", "_table", "ns")) or value is None:
             continue
+        file = PurePosixPath(one_line(str(piece.get(f"{name}_file") or ""))).name
         places = (
             labels(f"evidence.at_{place}", n=piece[f"{name}_{place}"])
             for place in _PLACES
             if piece.get(f"{name}_{place}") is not None
         )
-        at = next(places, "")
-        parts.append(f"{prettify(one_line(name))} {one_line(str(value))}" + (f" ({at})" if at else ""))
+        table = one_line(str(piece.get(f"{name}_table") or ""))
+        at = " ".join(part for part in (file, table, next(places, "")) if part)
+        parts.append(f"{labels.name(name)} {one_line(str(value))}" + (f" ({at})" if at else ""))
     return labels("word.clause").join(parts)
 
 
@@ -218,5 +221,5 @@ def pairs(values: Mapping[str, Scalar], labels: Labels) -> list[tuple[str, str]]
     for name, value in values.items():
         ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "") if is_number(value) else ""
         label = name if ending in ("_share", "_ratio") else name.removesuffix(ending)
-        found.append((prettify(one_line(label)), cell(value, _ENDINGS.get(ending), labels)))
+        found.append((labels.name(label), cell(value, _ENDINGS.get(ending), labels)))
     return found

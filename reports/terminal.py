@@ -75,5 +75,9 @@ def _finding(item: Item, labels: Labels) -> list[str]:
         change = textwrap.shorten(plain(labels.of(advice.text)), 110, placeholder=" …")
         change = change if len(change) > 2 else shorten(plain(labels.of(advice.text)), 110)
     share = labels("first.of_step", share=labels.share(stake.share))
-    cost = f"{labels.time(stake.ns)}, {share}, {labels(f'basis.{stake.basis}')}"
-    return [head, f"   {cost}  ->  {change}"]
+    cost = labels(item.no_time) if item.no_time else f"{labels.time(stake.ns)}, {share}"
+    cost += "" if item.no_time else f", {labels(f'basis.{stake.basis}')}"
+    if item.actor is not item:
+        cause = shorten(plain(labels.of(item.actor.finding.title)), 80)
+        cost += f" · {labels('first.because')}{labels('word.colon')}{cause}"
+    return [head, f"   {cost}", f"   -> {change}"]

@@ -16,6 +16,9 @@ MACS_PER_CYCLE = 16 * 16 * 16
 _ENOUGH_CYCLES_NS = 20_000
 """Shorter kernels say little about the clock: their cycle counters include start and end."""
 
+_ONE_ROUND = 0.75
+"""Blocks that go two rounds seem to run at half the clock: half way between that and the clock."""
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -37,26 +40,46 @@ class Chip:
 def chip(facts: Facts) -> Chip:
     """Cores and clock, from the recorded device info or else from the cycle counters of cube kernels.
 
-    clock [MHz] = aic_cycles / (aic time [us] x blocks), on kernels that run on cube cores only;
+    clock [MHz] = aic_cycles / (aic time [us] x blocks), on kernels that run on cube cores only, where there are no
+    more blocks than cores: the exporter multiplies the time by the rounds that the cores go, so that more blocks seem
+    to run at a fraction of the clock (256 vector blocks on 48 cores of a real export: 300 of 1800 MHz). The upper end
+    of what the kernels say is therefore the clock.
     cores = aic_cycles / (clock x duration x cube_utilization). Both checked on real exports: 24 x 1800 and 20 x 1650.
+    A DB export has no cube_utilization: there the largest launches tell the cores, if they can.
     """
     kernels, recorded = facts["kernels"], facts["profile"].chip
     cubes = kernels[
         (kernels["core"] == "AI_CORE") & (kernels["aic_ns"] > _ENOUGH_CYCLES_NS) & (kernels["block_dim"] > 0)
     ]
-    mhz = float((cubes["aic_cycles"] / (cubes["aic_ns"] / 1e3 * cubes["block_dim"])).median())
+    clocks = (cubes["aic_cycles"] / (cubes["aic_ns"] / 1e3 * cubes["block_dim"])).dropna()
+    mhz = float(np.quantile(clocks, 0.9, method="higher")) if len(clocks) else float("nan")
     if {"ai_core_num", "aiv_num"} <= set(recorded):
         clock = mhz if np.isfinite(mhz) else float(recorded.get("aic_frequency") or "nan")
         return Chip(int(recorded["ai_core_num"]), int(recorded["aiv_num"]), clock, "info.json")
     occupied = cubes[cubes["cube_utilization"] > 0.1]
     shares = occupied["aic_cycles"] / (mhz * occupied["duration_ns"] / 1e3 * occupied["cube_utilization"])
     cores = float(shares.median())
+    basis = "cycle counters"
     if not np.isfinite(cores) or cores < 0.5:
-        raise Unavailable(message("chip.unknown"), message("pipes.collect"))
+        cores, basis = _largest_launch(kernels, mhz), "largest launches"
+    if not cores:
+        raise Unavailable(message("chip.unknown"), message("pipes.collect"), ("level1", "pipes"))
     count = round(cores)
-    return Chip(count, count * _vector_cores_per_cube(kernels), mhz, "cycle counters")
+    return Chip(count, count * _vector_cores_per_cube(kernels), mhz, basis)
+
+
+def _largest_launch(kernels: pd.DataFrame, mhz: float) -> float:
+    """Cube cores where no occupancy is recorded (DB exports): the most blocks that went in one round, at the full
+    clock. 0 unless the cube and the vector side, counted apart, agree: a few small kernels do not fill the chip."""
+    most = {}
+    for core, side in (("AI_CORE", "aic"), ("AI_VECTOR_CORE", "aiv")):
+        own = kernels[(kernels["core"] == core) & (kernels[f"{side}_ns"] > _ENOUGH_CYCLES_NS)]
+        clocks = own[f"{side}_cycles"] / (own[f"{side}_ns"] / 1e3 * own["block_dim"])
+        most[side] = own.loc[clocks > _ONE_ROUND * mhz, "block_dim"].max()
+    agree = most["aiv"] == most["aic"] * _vector_cores_per_cube(kernels)
+    return float(most["aic"]) if agree else 0.0
 
 
 def _vector_cores_per_cube(kernels: pd.DataFrame) -> int:
-    """2 where vector cores are separate from cube cores (A2, A3, 950), 1 where they share a core (910A, 310P)."""
+    """2 where vector cores are separate from cube cores (A2, A3, 950), 1 where one core has both (910A)."""
     return 2 if (kernels["core"].isin(["AI_VECTOR_CORE", "MIX_AIV", "MIX_AIC"])).any() else 1

@@ -32,7 +32,8 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
     ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
     covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
-    name; -1 unknown).
+    name; -1 unknown), ``last_rank`` and ``waited_ns`` (-1 and 0: filled in when the ranks of a job are compared, see
+    `advisor_core.arrivals`).
     """
     device, booked = facts["work"], facts["bookings"].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
@@ -66,6 +67,7 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
         traced = state.covered.measure(ends) > state.covered.measure(starts)
         calls["moving_ns"] = np.where(traced, moving, -1)
     calls = _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+    calls["last_rank"], calls["waited_ns"] = -1, 0
     calls["members"] = _members(calls, facts.get("profile"), facts.get("communication_tasks"))
     return calls
 

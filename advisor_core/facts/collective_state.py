@@ -41,7 +41,7 @@ def collective_state(facts: Facts) -> CollectiveState:
     tasks, profile = facts["communication_tasks"], facts["profile"]
     planes = tasks["plane"].to_numpy() >= 0
     if not planes.any():
-        raise Unavailable(message("planes.none"), message("planes.none.collect"))
+        raise Unavailable(message("planes.none"), message("planes.none.collect"), ("level1",))
     starts = tasks["start_ns"].to_numpy()
     ends = starts + tasks["duration_ns"].to_numpy()
     waits = planes & _named(tasks["name"], _WAIT)

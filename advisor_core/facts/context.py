@@ -28,7 +28,11 @@ GRAPH_SHARE = 0.5
 
 @fact("context", needs=("profile", "work", "steps"), wants=("kernels", "host_events", "launches"), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
-    """``kind``, ``phase``, ``level``, ``framework``, ``steps``, ``graph_mode``, ``with_stack``, ``world_size``."""
+    """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
+
+    ``kind``, ``phase``, ``level``, ``framework``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
+    ``world_size``.
+    """
     profile, device = facts["profile"], facts["work"]
     kind = _kind(device, facts.get("host_events"))
     return {

@@ -35,6 +35,7 @@ ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$"
 """Marks around Python code that the profiler records like operators: ``Optimizer.step#SGD.step``,
 ``DistributedDataParallel.forward``, ``enumerate(DataLoader)#...``. What runs inside them between two operators is
 Python."""
+_CATEGORIES = ("cann", "cpu_op", "dequeue", "enqueue", "gc", "user_annotation")
 SYNC_OPERATORS = re.compile(r"aten::(item|_local_scalar_dense|nonzero|is_nonzero|_to_cpu|unique|masked_select)$")
 """Operators that wait for the device; used where the trace has no CANN calls (Level0)."""
 
@@ -55,7 +56,7 @@ class HostActivity:
 
 def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     """Which rows of a categorical have a name in which the pattern occurs; each distinct name is tried once."""
-    hits = np.array([bool(pattern.search(str(name))) for name in names.cat.categories], dtype=bool)
+    hits = np.array([bool(pattern.search(str(name))) for name in names.cat.categories.tolist()], dtype=bool)
     return hits[names.cat.codes.to_numpy()] if len(hits) else np.zeros(len(names), dtype=bool)
 
 
@@ -65,14 +66,14 @@ def host_activity(facts: Facts) -> HostActivity:
     events, launched = facts["host_events"], facts["launches"]
     launchers, feeders = _threads(events, launched)
     if not launchers | feeders:
-        raise Unavailable(message("host.none"), message("host.none.collect"))
+        raise Unavailable(message("host.none"), message("host.none.collect"), ("host", "level1"))
     skew = launched.skew_ns
-    category = events["category"].astype(str).to_numpy()
+    category = {name: (events["category"] == name).to_numpy() for name in _CATEGORIES}
     thread = events["thread"].to_numpy()
     fed, launched_by = np.isin(thread, list(feeders)), np.isin(thread, list(launchers))
     active = fed | launched_by
-    cann = category == "cann"
-    operators = (category == "cpu_op") & fed & ~matching(events["name"], ANNOTATION)
+    cann = category["cann"]
+    operators = category["cpu_op"] & fed & ~matching(events["name"], ANNOTATION)
 
     def layer(rows: np.ndarray) -> Layer:
         starts = events["start_ns"].to_numpy()[rows] - skew
@@ -82,17 +83,17 @@ def host_activity(facts: Facts) -> HostActivity:
     if not calls["sync"].any() and not cann.any():
         calls["sync"] = operators & matching(events["name"], SYNC_OPERATORS)
     loading = fed & matching(events["name"], LOADER)
-    annotated = np.isin(category, ["user_annotation", "cpu_op"]) & matching(events["name"], _STEP)
+    annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], _STEP)
     window = annotated if annotated.any() else active
     labels = {
-        "gc": layer(category == "gc"),
+        "gc": layer(category["gc"]),
         "compile": layer(calls["compile"]),
         "dataloader": layer(loading),
         "memory": layer(calls["memory"]),
         "sync": layer(calls["sync"]),
         "copy": layer(calls["copy"]),
-        "runtime": layer(((category == "dequeue") & launched_by) | (cann & active)),
-        "framework": layer(operators | ((category == "enqueue") & fed)),
+        "runtime": layer((category["dequeue"] & launched_by) | (cann & active)),
+        "framework": layer(operators | (category["enqueue"] & fed)),
         "python": _span(layer(window)) if not annotated.any() else layer(annotated),
     }
     syncs = np.flatnonzero(calls["sync"] & fed)

@@ -55,7 +55,7 @@ def launches(facts: Facts) -> Launches:
     heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
     tails = arrows[arrows["end"] == "f"]
     if heads.empty or tails.empty:
-        raise Unavailable(message("launches.none"), message("launches.none.collect"))
+        raise Unavailable(message("launches.none"), message("launches.none.collect"), ("host", "device"))
     linked = tails[["flow", "time_ns", "thread"]].merge(
         heads[["flow", "time_ns", "thread"]], on="flow", suffixes=("", "_host")
     )
@@ -122,6 +122,8 @@ def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> 
     """Fill in the rows of the host events. The launch lies within a CANN call, that within a Dequeue on the thread
     that empties the task queue; its correlation id leads to the Enqueue, which lies within an operator. Without a
     task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
+    if events.empty:
+        return
     by_category = {name: events[events["category"] == name] for name in ("cann", "dequeue", "enqueue", "cpu_op")}
     threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
     frame.loc[rows, "cann_row"] = enclosing_of(by_category["cann"], threads, times)

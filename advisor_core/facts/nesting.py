@@ -14,40 +14,54 @@ def enclosing(
     """For each asked (thread, time) the row of the innermost (or outermost) event [start, end] that holds it, -1
     where none does.
 
-    Events of a thread nest. All borders and questions are sorted once by thread and time; the number of open events
-    at a question is its depth, and the event asked for is the last one before it that was opened at that depth. The
-    only loop is over depths (tens), not over events.
+    The innermost is the one that started last, of those the shortest. The outermost is reached from it by going to
+    the event around it for as long as there is one. Events of a thread nest, but for marks of the framework that are
+    opened inside one Python call and closed inside another; those cross without harm.
     """
+    none = np.full(len(ask_times), -1, dtype=np.int64)
+    if not len(starts) or not len(ask_times):
+        return none
+    # What lies before or after all questions holds none: sorting it would be most of the work for a few of them.
+    rows = np.flatnonzero((ends >= ask_times.min()) & (starts <= ask_times.max()))
+    if not len(rows):
+        return none
+    rows = rows[np.lexsort((starts[rows] - ends[rows], starts[rows], threads[rows]))]
+    threads, starts, ends = threads[rows], starts[rows], ends[rows]
+    around = _around(threads, ends)
+    found = _last_started(threads, starts, ask_threads, ask_times)
+    # Whatever started between an event and the one around it ended before it: if it is over by the time asked for,
+    # so are they.
+    while (over := (found >= 0) & (ends[found] < ask_times)).any():
+        found[over] = around[found[over]]
+    while outermost and (inner := (found >= 0) & (around[found] >= 0)).any():
+        found[inner] = around[found[inner]]
+    return np.where(found >= 0, rows[found], -1)
+
+
+def _around(threads: Ints, ends: Ints) -> Ints:
+    """For each event, sorted by thread and start, the last one before it that ends no earlier; -1 for none.
+
+    Every event begins with the one just before it. One that ends too early is passed over together with all that it
+    passed over itself, so that a row of n siblings takes about log2(n) rounds.
+    """
+    around = np.arange(-1, len(ends) - 1)
+    around[np.flatnonzero(np.diff(threads)) + 1] = -1
+    rows = np.flatnonzero(around >= 0)
+    while len(rows := rows[ends[around[rows]] < ends[rows]]):
+        around[rows] = around[around[rows]]
+        rows = rows[around[rows] >= 0]
+    return around
+
+
+def _last_started(threads: Ints, starts: Ints, ask_threads: Ints, ask_times: Ints) -> Ints:
+    """For each question the last event of its thread that started by then; -1 for none. Events are sorted."""
     events, asks = len(starts), len(ask_times)
-    if not events or not asks:
-        return np.full(asks, -1, dtype=np.int64)
-    # At equal times an event that starts is opened first and one that ends is closed last, so that an event holds
-    # both its borders; the longer of two that start together is the outer one.
-    order = np.lexsort(
-        (
-            np.concatenate([-(ends - starts), np.zeros(asks, dtype=np.int64), ends - starts]),
-            np.repeat([0, 1, 2], [events, asks, events]),
-            np.concatenate([starts, ask_times, ends]),
-            np.concatenate([threads, ask_threads, threads]),
-        )
-    )
-    kind = np.repeat(np.array([1, 0, -1]), [events, asks, events])[order]
-    depth = np.cumsum(kind)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    opened, asked = place[:events], place[events : events + asks]
-    opened_depth, asked_depth = depth[opened], depth[asked]
-    if outermost:
-        asked_depth = np.minimum(asked_depth, 1)
-    result = np.full(asks, -1, dtype=np.int64)
-    for level in np.unique(asked_depth[asked_depth > 0]):
-        rows = np.flatnonzero(opened_depth == level)
-        rows = rows[np.argsort(opened[rows])]
-        questions = np.flatnonzero(asked_depth == level)
-        before = np.searchsorted(opened[rows], asked[questions]) - 1
-        found = before >= 0
-        result[questions[found]] = rows[before[found]]
-    return result
+    is_ask = np.repeat([False, True], [events, asks])
+    order = np.lexsort((is_ask, np.concatenate([starts, ask_times]), np.concatenate([threads, ask_threads])))
+    asked = is_ask[order]
+    last = np.empty(asks, dtype=np.int64)
+    last[order[asked] - events] = np.cumsum(~asked)[asked] - 1
+    return np.where((last >= 0) & (threads[last] == ask_threads), last, -1)
 
 
 def enclosing_of(events: pd.DataFrame, ask_threads: Ints, ask_times: Ints, *, outermost: bool = False) -> Ints:

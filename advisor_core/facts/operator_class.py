@@ -17,9 +17,10 @@ AI_CPU = "aicpu"
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     source = resources.files(__package__).joinpath("operator_classes.yaml").read_text(encoding="utf-8")
+    loaded = yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return tuple(
         (name, re.compile("|".join("".join(".*" if c == "*" else re.escape(c) for c in p) for p in globs), re.I))
-        for name, globs in yaml.safe_load(source).items()
+        for name, globs in loaded.items()
     )
 
 

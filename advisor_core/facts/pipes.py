@@ -26,16 +26,16 @@ PIPES = (
 def pipes(facts: Facts) -> pd.DataFrame:
     """Share of each kernel's duration that each pipe was busy; one row per row of ``kernels``.
 
-    Columns: the `PIPES` (NaN where not recorded), ``bound`` (the busiest pipe, '' if none), ``bound_ratio`` and
-    ``core_ns``. The ratios that the exporter writes divide by the time of the core (error 0.1 % against 7-12 % when
-    dividing by the duration, measured on two real exports); here the duration is the base, so that start and end of
-    a kernel count as not used, which is what its user waits for.
+    Columns: the `PIPES` (NaN where not recorded), ``bound`` (the busiest pipe, '' if none) and ``bound_ratio``. The
+    ratios that the exporter writes divide by the time of the core (error 0.1 % against 7-12 % when dividing by the
+    duration, measured on two real exports); here the duration is the base, so that start and end of a kernel count
+    as not used, which is what its user waits for.
     """
     kernels = facts["kernels"]
     times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():
-        raise Unavailable(message("pipes.none"), message("pipes.collect"))
+        raise Unavailable(message("pipes.none"), message("pipes.collect"), ("level1", "pipes"))
     duration = kernels["duration_ns"].to_numpy(dtype=np.float64)
     ratios = np.full_like(times, np.nan)
     usable = measured & (duration > 0)
@@ -45,5 +45,4 @@ def pipes(facts: Facts) -> pd.DataFrame:
     names = pd.Index([*PIPES, ""])
     frame["bound"] = pd.Categorical.from_codes(np.where(best >= 0, best, len(PIPES)), categories=names)
     frame["bound_ratio"] = np.where(usable, np.nanmax(np.where(usable[:, None], ratios, -1.0), axis=1), np.nan)
-    frame["core_ns"] = np.fmax(kernels["aic_ns"].to_numpy(), kernels["aiv_ns"].to_numpy())
     return frame

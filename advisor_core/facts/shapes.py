@@ -18,6 +18,9 @@ DTYPE_BYTES = {
 }  # fmt: skip
 """Bytes per element; types that are not listed (INT4, UNDEFINED) have no known size."""
 
+MOST_ELEMENTS = 1 << 40
+"""No device holds a tensor of more elements: what claims to be one is damage, and would overflow what is derived."""
+
 _T = TypeVar("_T")
 
 
@@ -35,9 +38,10 @@ def shapes_of(text: str) -> tuple[Shape, ...]:
 
 def _shape(part: str) -> Shape:
     try:
-        return tuple(int(axis) for axis in part.split(",") if axis.strip())
+        shape = tuple(int(axis) for axis in part.split(",") if axis.strip())
     except ValueError:
         return ()
+    return shape if min(shape, default=0) >= 0 and elements(shape) <= MOST_ELEMENTS else ()
 
 
 def elements(shape: Shape) -> int:
@@ -50,12 +54,30 @@ def elements(shape: Shape) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def tensor_bytes(shapes: str, dtypes: str) -> int:
-    """Bytes of all tensors; -1 where a type's size is not known or the two lists do not fit."""
-    sizes = [DTYPE_BYTES.get(dtype) for dtype in dtypes.split(";")] if dtypes else []
-    parts = shapes_of(shapes)
-    if len(sizes) != len(parts) or None in sizes:
+    """Bytes of all tensors; -1 where a size is not known: the type, an unreadable shape, two lists that do not fit.
+
+    One scalar is written as an empty text with a type. An optional input that is not given is an empty shape of type
+    UNDEFINED and takes no bytes.
+
+    >>> tensor_bytes("32,3;64", "FLOAT;BF16"), tensor_bytes("", "FLOAT"), tensor_bytes("8,4;", "BF16;UNDEFINED")
+    (512, 4, 64)
+    >>> tensor_bytes("8,4", "INT4"), tensor_bytes("8;8", "BF16"), tensor_bytes("", "")
+    (-1, -1, 0)
+    """
+    types = dtypes.split(";") if dtypes else []
+    texts = shapes.split(";") if shapes or types else []
+    if len(types) != len(texts):
         return -1
-    return sum(elements(shape) * (size or 0) for shape, size in zip(parts, sizes, strict=True))
+    sizes = [_bytes(text.strip(), dtype) for text, dtype in zip(texts, types, strict=True)]
+    return sum(sizes) if min(sizes, default=0) >= 0 else -1
+
+
+def _bytes(text: str, dtype: str) -> int:
+    shape = _shape(text)
+    if text and not shape:
+        return -1
+    unknown = 0 if dtype == "UNDEFINED" and not text else -1
+    return elements(shape) * DTYPE_BYTES[dtype] if dtype in DTYPE_BYTES else unknown
 
 
 def per_text(column: pd.Series, function: Callable[[str], _T]) -> pd.Series:

@@ -16,20 +16,32 @@ from advisor_core.models.run import Diagnostic
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not a mistake
-    """Something could not be computed or answered from this profile."""
+    """Something could not be computed or answered from this profile. ``options``: what a new profile has to record
+    to answer it, as ids of ``collecting/options.yaml``; empty where no option of the profiler would help."""
 
-    def __init__(self, reason: Text, collect: Text | None = None) -> None:
-        super().__init__(reason.en)
+    def __init__(self, reason: Text, collect: Text | None = None, options: tuple[str, ...] = ()) -> None:
+        super().__init__(reason, collect, options)  # what it is made of: it travels between processes
         self.reason = reason
         self.collect = collect
+        self.options = options
+
+    def __str__(self) -> str:
+        return self.reason.en
+
+
+class Failed(Unavailable):
+    """The function of a fact raised by mistake; the reason names the fact and the plugin that it belongs to."""
 
 
 class NotApplicable(Exception):  # noqa: N818 - a state, not a mistake
     """The question does not arise for this profile (no collectives on a single rank)."""
 
     def __init__(self, reason: Text) -> None:
-        super().__init__(reason.en)
+        super().__init__(reason)
         self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason.en
 
 
 class Facts(Mapping[str, Any]):

@@ -22,7 +22,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     device: pd.DataFrame = facts["work"]
     stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
     if stepped.empty:
-        raise Unavailable(message("work.none"), message("work.none.collect"))
+        raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
     spans = stepped.groupby("step", sort=True).agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
     spans = spans.sort_values("start_ns").reset_index()
     starts = spans["start_ns"].to_numpy()

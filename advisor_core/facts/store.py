@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from advisor_core.facts.spec import Fact, Facts, NotApplicable, Unavailable
+from advisor_core.facts.spec import Fact, Facts, Failed, NotApplicable, Unavailable
 from advisor_core.locale import message
 from advisor_core.models.run import Diagnostic
+from advisor_core.registry import Registry
 
 
 class FactStore:
@@ -22,8 +23,8 @@ class FactStore:
         self.diagnostics: list[Diagnostic] = []
 
     def get(self, name: str) -> Any:
-        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`, and whatever the fact's
-        function raises by mistake."""
+        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`; `Failed` where a function raised by
+        mistake, which a diagnostic says as well: a fact that is only wanted fails in silence otherwise."""
         if name in self._values:
             return self._values[name]
         if name in self._failed:
@@ -39,10 +40,19 @@ class FactStore:
         except (Unavailable, NotApplicable) as reason:
             self._failed[name] = reason
             raise
+        except Exception as error:
+            self._failed[name] = failure = self._failure(name, error)
+            self.diagnostics.append(Diagnostic(severity="error", source=name, message=failure.reason))
+            raise failure from error
         finally:
             self._computing.pop()
         self._values[name] = value
         return value
+
+    def _failure(self, name: str, error: Exception) -> Failed:
+        plugin = self._facts.owner(name) if isinstance(self._facts, Registry) else ""
+        detail = f"{type(error).__name__}: {error}"
+        return Failed(message("engine.plugin_raised", what=name, plugin=plugin, error=detail))
 
     def view(self, needs: Iterable[str], wants: Iterable[str]) -> Facts:
         """The declared facts. Raises `Unavailable` for the first needed one that is not to be had."""

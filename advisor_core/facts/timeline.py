@@ -84,7 +84,8 @@ def _compare(facts: Facts, ours: Timeline, windows: pd.DataFrame, reported: pd.D
     totals = ours.totals().assign(step=windows["step"].to_numpy())
     both = totals.merge(reported, on="step", suffixes=("", "_reported"))
     if not len(both) and len(totals) == len(reported) == 1:
-        both = totals.join(reported.drop(columns="step"), rsuffix="_reported")
+        theirs_only = reported.drop(columns="step")
+        both = totals.merge(theirs_only, left_index=True, right_index=True, suffixes=("", "_reported"))
     # The exporter leaves the wait for the next step out of the window of the last kernels in some versions and books
     # it in others; the sums of what the device did are comparable in all of them.
     pairs = [

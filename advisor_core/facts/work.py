@@ -48,7 +48,7 @@ def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None) ->
         whole = collectives[collectives["plane"] < 0]
         parts.append(_lane(whole, communication=True).assign(core="COMMUNICATION", stream=-1))
     if not parts or not sum(map(len, parts)):
-        raise Unavailable(message("work.none"), message("work.none.collect"))
+        raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
     frame = pd.concat(parts, ignore_index=True)
     return frame.assign(**{name: frame[name].astype("category") for name in ("type", "name", "core")})
 

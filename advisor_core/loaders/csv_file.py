@@ -105,12 +105,28 @@ def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> pd.DataFr
         _convert(block, header, chosen, table, parts, problems)
     if not sum(map(len, parts.values.get("source_row", []))):
         raise Unavailable(message("loader.no_rows", file=problems.file))
-    frame = {name: np.concatenate(arrays) for name, arrays in parts.values.items()}
+    frame = _together({name: np.concatenate(arrays) for name, arrays in parts.values.items()}, chosen, problems)
     columns: dict[str, Any] = dict(frame)
     for column in chosen.values():
         if column.kind == "text":
             columns[column.field] = parts.interners[column.field].categorical(frame[column.field], column.clean)
     return table.schema.conform(pd.DataFrame(columns, copy=False))
+
+
+def _together(
+    frame: dict[str, npt.NDArray[Any]], chosen: Mapping[int, Column], problems: Problems
+) -> dict[str, npt.NDArray[Any]]:
+    """The rows without those whose time cannot be of the same profile as the others'."""
+    for column in chosen.values():
+        if column.kind != "point" or not column.essential:
+            continue
+        far = times.astray(frame[column.field])
+        if far.any():
+            where = np.flatnonzero(far)
+            shown = [(int(frame["source_row"][row]), f"{frame[column.field][row]} ns") for row in where[:SHOWN]]
+            problems.count("loader.rows_astray", column.names[0], len(where), shown)
+            frame = {name: values[~far] for name, values in frame.items()}
+    return frame
 
 
 def header_of(head: bytes) -> list[str]:
@@ -353,8 +369,10 @@ def _typed(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
     if column.kind == "span":
         spans = times.spans_ns(floats, min(column.most, 2.0**52))
         return spans, (spans == times.NO_TIME) & (~absent | column.essential)
-    bad = ~absent & ~((floats >= column.least) & (floats <= column.most) & np.isfinite(floats))
-    return np.where(bad, np.nan, floats * column.factor), bad | (absent & column.essential)
+    with np.errstate(over="ignore"):
+        scaled = floats * column.factor
+    bad = ~absent & ~((floats >= column.least) & (floats <= column.most) & np.isfinite(scaled))
+    return np.where(bad, np.nan, scaled), bad | (absent & column.essential)
 
 
 def _tolerant(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,25 @@ DEEPEST: Final = 6
 _MOST_DIRECTORIES: Final = 20_000
 
 
-def discover(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
-    """The profiles at or below ``path``, by rank. Raises `InputError` where there is none that can be used."""
+def discover(loaders: Iterable[Loader], *paths: Path) -> list[RankInput]:
+    """The profiles at or below the paths, by rank. Those that cannot be used are among them, with their problem, as
+    long as one can. Raises `InputError` where none can, and where two claim the same rank."""
+    loaders = list(loaders)
+    found = [source for path in paths for source in _found(loaders, path)]
+    usable = [source for source in found if not source.problem]
+    if not usable:
+        raise InputError(found[0].problem)
+    reject_duplicates(usable)
+    taken = {source.rank for source in usable}
+    for source in found:
+        if source.problem:  # its rank may be recorded; if it is another profile's, any free number will do
+            free = next(number for number in (source.rank, *range(len(found) + 1)) if number not in taken)
+            taken.add(free)
+            usable.append(replace(source, rank=free))
+    return sorted(usable, key=lambda source: source.rank)
+
+
+def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
     try:
         path.stat()
         is_directory = path.is_dir()
@@ -24,24 +42,24 @@ def discover(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
         raise InputError(f"{path}: no such file or directory") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({_why(error)})") from None
-    if is_empty:
-        raise InputError(f"{path}: the directory is empty")
     try:
         found = [source for loader in loaders for source in loader.discover(path)]
     except OSError as error:
         raise InputError(f"{error.filename or path}: cannot be read ({_why(error)})") from None
+    if not found and is_empty:
+        raise InputError(f"{path}: the directory is empty")
     if not found:
         what = "no profile in it or below it" if is_directory else "not a file of a known kind"
         raise InputError(
-            f"{path}: {what}; expected a *_ascend_pt directory, its ASCEND_PROFILER_OUTPUT, a directory above several "
-            "of them, or a file such as trace_view.json or kernel_details.csv"
+            f"{path}: {what}; expected a *_ascend_pt directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of "
+            "msprof, a directory above several of them, or a file such as trace_view.json, kernel_details.csv, "
+            "op_summary_20240101000000.csv or ascend_pytorch_profiler_0.db"
         )
-    reject_duplicates(found)
-    return sorted(found, key=lambda source: source.rank)
+    return found
 
 
 def reject_duplicates(sources: Iterable[RankInput]) -> None:
-    """Raises `InputError` where two directories claim the same rank; for callers that discover several paths."""
+    """Raises `InputError` where two directories claim the same rank."""
     seen: dict[int, RankInput] = {}
     for source in sources:
         first = seen.setdefault(source.rank, source)

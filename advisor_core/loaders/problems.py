@@ -25,7 +25,8 @@ class Problems:
     """The diagnostics of one file. Equal problems are counted; the first few are shown with position and value."""
 
     def __init__(self, file: str) -> None:
-        self.file = file
+        self.file = file.encode("utf-8", "replace").decode("utf-8")
+        """Bytes of a name that are no UTF-8 reach Python as halves of surrogate pairs, which cannot be written."""
         self._said: list[Diagnostic] = []
         self._counted: dict[tuple[str, str], tuple[int, list[str]]] = {}
 

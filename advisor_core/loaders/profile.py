@@ -22,6 +22,7 @@ class RankInput:
     """One rank's profile on disk, found but not read. Picklable: ranks may be loaded in other processes.
 
     ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
+    ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
     """
 
     root: Path
@@ -30,6 +31,7 @@ class RankInput:
     rank: int
     loader: str
     bytes: int
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Loader(Protocol):
 
     def discover(self, root: Path) -> Sequence[RankInput]:
         """The profiles of this format at or below ``root``; empty where there are none. Reads names, not contents,
-        as far as possible. Raises `InputError` for a profile that is recognised but cannot be used."""
+        as far as possible. A profile that is recognised but cannot be used is among them, with its ``problem``."""
         ...
 
     def load(self, source: RankInput) -> Profile:

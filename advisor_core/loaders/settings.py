@@ -18,6 +18,7 @@ from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 
 METADATA: Final = "profiler_metadata.json"
+VARIABLES: Final = "ENV_VARIABLES"
 _INFO: Final = re.compile(r"profiler_info(?:_(\d{1,9}))?\.json")
 _LARGEST: Final = 64 << 20
 
@@ -59,6 +60,7 @@ def recorded_rank(directory: Path) -> int | None:
 
 
 def read_settings(info: Mapping[str, Any], metadata: Mapping[str, Any]) -> Settings:
+    """From profiler_info and profiler_metadata; a DB export holds the latter as its table META_DATA."""
     config = _section(info, "config")
     experimental = _section(config, "experimental_config")
     arguments = _section(metadata, "distributed_args")
@@ -70,14 +72,16 @@ def read_settings(info: Mapping[str, Any], metadata: Mapping[str, Any]) -> Setti
     return Settings(
         level=vocabulary.level(str(experimental.get("_profiler_level", ""))),
         versions={
-            name: str(info[key])
-            for name, key in (("torch_npu", "torch_npu_version"), ("cann", "cann_version"))
-            if info.get(key)
+            name: str(recorded[key])
+            for name, recorded, key in (
+                ("torch_npu", info, "torch_npu_version"),
+                ("cann", info, "cann_version"),
+                ("db_schema", metadata, "SCHEMA_VERSION"),
+            )
+            if recorded.get(key)
         },
         profiler=dict(_flat({**_section(config, "common_config"), **experimental})),
-        variables={
-            name: "" if value is None else str(value) for name, value in _section(metadata, "ENV_VARIABLES").items()
-        },
+        variables={name: "" if value is None else str(value) for name, value in _section(metadata, VARIABLES).items()},
         world_size=_whole(arguments.get("world_size")),
         parallel=parallel,
         groups=_groups(_section(metadata, "parallel_group_info")),

@@ -23,6 +23,10 @@ NO_TIME = -1
 """Stands for a point or a duration that is absent or cannot be one."""
 
 HOUR_US = 3600e6
+DAY_US = 24 * HOUR_US
+_DAY_NS = int(DAY_US * 1000)
+_LATEST_NS = 2**63 - 1 - 2 * _DAY_NS
+"""A start after which an end would not fit an int64."""
 _LATEST_US = Decimal(2**63 - 1) / 1000
 
 
@@ -43,7 +47,7 @@ def points_ns(values: Iterable[Any]) -> Int64Array:
     values = list(values)
     try:
         return decimals_ns(pa.array(values, pa.string()).cast(POINT))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         return np.fromiter(map(_point_or_none, values), np.int64, len(values))
 
 
@@ -56,6 +60,18 @@ def decimals_ns(points: pa.Array) -> Int64Array:
     if points.null_count:
         wrong |= points.is_null().to_numpy(zero_copy_only=False)
     return np.where(wrong, np.int64(NO_TIME), words[:, 0])
+
+
+def astray(points: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which points lie more than a day from the middle one: no profile is that long, and a single row with an absurd
+    start would stretch a step over years."""
+    known = points[points != NO_TIME]
+    if len(known) == 0:
+        return np.zeros(len(points), np.bool_)
+    middle = np.partition(known, len(known) // 2)[len(known) // 2]
+    far = (np.abs(points - middle) > _DAY_NS) | (points > _LATEST_NS)
+    known_far: npt.NDArray[np.bool_] = far & (points != NO_TIME)
+    return known_far
 
 
 def spans_ns(us: npt.NDArray[np.float64], longest_us: float = 2.0**52) -> Int64Array:

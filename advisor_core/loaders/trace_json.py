@@ -32,7 +32,7 @@ from advisor_core.tables import Int64Array, PositionKind
 
 _FREQUENCY: Final = "AI Core Freq"
 _DEVICE_LANES: Final = ("hardware", "communication")
-_HOST_LANES: Final = ("python", "gc", "os", "mstx", "cann")
+_HOST_LANES: Final = ("python", "mindspore", "gc", "os", "mstx", "cann")
 _FIRST_BIG_FLOW: Final = -2
 """Flow ids beyond int64 are numbered downwards from here; -1 stays 'none'."""
 
@@ -81,6 +81,7 @@ _TEXTS: Final = ("category", "item", "stack", "shapes", "task_type", "link", "tr
 _INTS: Final = ("correlation", "connection", "stream", "task", "source", "target", "size")
 _NEEDED: Final[Mapping[vocabulary.Lane, tuple[str, ...]]] = {
     "python": ("category", "correlation", "stack", "shapes"),
+    "mindspore": ("category", "stack", "shapes"),
     "gc": (),
     "os": (),
     "mstx": (),
@@ -132,6 +133,9 @@ class TraceSource:
 
     def positions(self, source_rows: Int64Array) -> Int64Array:
         return self.index.positions(self.path, source_rows)
+
+    def tables(self, source_rows: Int64Array) -> Sequence[str]:
+        return ()
 
 
 @dataclass(frozen=True)
@@ -278,7 +282,7 @@ class _Events:
     def _flow_id(self, value: Any) -> int:
         try:
             number = int(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return self._big_flows.setdefault(str(value), _FIRST_BIG_FLOW - len(self._big_flows))
         if 0 <= number < 2**63:
             return number
@@ -300,7 +304,8 @@ class _Assembly:
         nameless = [pid for pid in self._events.slices if pid not in self._lanes]
         if nameless:
             count = sum(len(part["us"]) for pid in nameless for part in self._events.slices[pid])
-            text = message("loader.nameless", file=self._problems.file, pids=", ".join(map(str, nameless)), count=count)
+            pids = ", ".join(map(str, nameless[:SHOWN])) + (", …" if len(nameless) > SHOWN else "")
+            text = message("loader.nameless", file=self._problems.file, pids=pids, count=count)
             self._problems.say("warning", text)
         built: dict[str, pd.DataFrame | None] = {
             "host_events": self._host(),
@@ -321,14 +326,17 @@ class _Assembly:
 
     def _host(self) -> pd.DataFrame | None:
         slices = self._gather(_HOST_LANES, ("category", "correlation", "stack", "shapes", "connection", "item"))
-        if slices is None:
+        if slices is None or not len(slices["source_row"]):
             return None
         texts = self._events.interners
         lanes = slices.pop("lane")
         categories = texts["category"]
         category = slices["category"]
         for place, lane in enumerate(_HOST_LANES):
-            if lane != "python":
+            if lane == "mindspore":  # its operators carry no category, only the frames of Python do
+                nameless = (lanes == place) & (category == categories[""])
+                category = np.where(nameless, categories["cpu_op"], category).astype(np.int32)
+            elif lane != "python":
                 category = np.where(lanes == place, categories[lane], category).astype(np.int32)
         return pd.DataFrame(
             {
@@ -343,7 +351,7 @@ class _Assembly:
 
     def _device(self) -> pd.DataFrame | None:
         slices = self._gather(("hardware",), _NEEDED["hardware"], times.HOUR_US)
-        if slices is None:
+        if slices is None or not len(slices["source_row"]):
             return None
         texts = self._events.interners
         slices["stream"] = np.where(slices["stream"] < 0, slices["thread"], slices["stream"])
@@ -351,7 +359,7 @@ class _Assembly:
             {
                 **slices,
                 "name": texts["name"].categorical(slices["name"]),
-                "task_type": texts["task_type"].categorical(slices["task_type"], vocabulary.tidy),
+                "task_type": texts["task_type"].categorical(slices["task_type"], vocabulary.task_type),
             }
         )
 
@@ -428,7 +436,7 @@ class _Assembly:
         return pd.DataFrame(self._possible(clock, possible, _FREQUENCY))
 
     def _gather(
-        self, lanes: Sequence[vocabulary.Lane], needed: Sequence[str], longest_us: float = 2.0**52
+        self, lanes: Sequence[vocabulary.Lane], needed: Sequence[str], longest_us: float = times.DAY_US
     ) -> Columns | None:
         """The events of lanes in the order of the file; None where the trace has no such lane."""
         pids = [pid for pid, lane in self._lanes.items() if lane in lanes]
@@ -450,7 +458,8 @@ class _Assembly:
             columns = {name: values[order] for name, values in columns.items()}
         spans = times.spans_ns(columns.pop("us"), longest_us)
         columns["duration_ns"] = spans
-        possible = (spans != times.NO_TIME) & (columns["start_ns"] != times.NO_TIME)
+        starts = columns["start_ns"]
+        possible = (spans != times.NO_TIME) & (starts != times.NO_TIME) & ~times.astray(starts)
         return self._possible(columns, possible)
 
     def _absent(self, name: str, size: int) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-Lane = Literal["python", "gc", "os", "mstx", "cann", "hardware", "communication", "overlap", "other"]
+Lane = Literal["python", "mindspore", "gc", "os", "mstx", "cann", "hardware", "communication", "overlap", "other"]
 
 UINT32_NONE: Final = 4294967295
 """What exports write for 'none' in an unsigned 32-bit field: no graph, no peer rank."""
@@ -19,6 +19,7 @@ NULLS: Final = ("", "N/A", "NA", "n/a", "None", "null", "nan", "NaN")
 
 _LANES: Final[dict[str, Lane]] = {
     "python": "python",
+    "mindspore": "mindspore",
     "python gc": "gc",
     "os runtime api": "os",
     "cann": "cann",
@@ -28,6 +29,30 @@ _LANES: Final[dict[str, Lane]] = {
     "overlap analysis": "overlap",
 }
 _CORES: Final = {"HCCL": "COMMUNICATION", "DSA_SQE": "DSA", "AICPU": "AI_CPU"}
+_TASK_TYPES: Final = {
+    "KERNEL_AICORE": "AI_CORE",
+    "KERNEL_AIVEC": "AI_VECTOR_CORE",
+    "KERNEL_AICPU": "AI_CPU",
+    "KERNEL_MIX_AIC": "MIX_AIC",
+    "KERNEL_MIX_AIV": "MIX_AIV",
+    "EVENT_WAIT": "EVENT_WAIT_SQE",
+    "EVENT_RECORD": "EVENT_RECORD_SQE",
+}
+"""A DB names the host's type of a task where a trace names the scheduler's."""
+_CALL_PREFIXES: Final = {
+    "acl": "AscendCL",
+    "model": "Model",
+    "node": "Node",
+    "runtime": "Runtime",
+    "hccl": "Hccl",
+    "communication": "Communication",
+}
+_OVERLAP: Final = {
+    "compute": "Computing",
+    "communication": "Communication",
+    "comm_not_overlap_comp": "Communication(Not Overlapped)",
+    "free": "Free",
+}
 _DTYPES: Final = {"FLOAT32": "FLOAT", "HALF": "FLOAT16", "BFLOAT16": "BF16"}
 _API_LEVELS: Final = {"hccl": "communication", "ascendcl": "acl"}
 _FLOWS: Final = {
@@ -66,6 +91,23 @@ def tidy(text: str) -> str:
 def core(text: str) -> str:
     text = tidy(text)
     return _CORES.get(text, text)
+
+
+def task_type(text: str) -> str:
+    """AI_CORE, EVENT_WAIT_SQE and so on: what kind of task a stream runs."""
+    text = tidy(text)
+    return _TASK_TYPES.get(text, text)
+
+
+def cann_call(level: str, name: str) -> str:
+    """``AscendCL@aclnnAdd``, ``Node@launch``: how a trace names a call of CANN, from its level and its name."""
+    prefix = _CALL_PREFIXES.get(level.strip().lower(), level.strip())
+    return f"{prefix}@{name}" if prefix else name
+
+
+def overlap_kind(text: str) -> str:
+    """Computing, Communication, Communication(Not Overlapped) or Free."""
+    return _OVERLAP.get(text.strip().lower(), text)
 
 
 def shapes(text: str) -> str:

@@ -13,6 +13,7 @@ class Source(Model):
     """Where evidence was read. Exactly one of ``line``, ``offset`` and ``rowid`` names the first row shown.
 
     ``file`` is relative to the input path, so that a report does not carry the paths of the machine that wrote it.
+    ``table``: the table of the database that the first row is in; for other files the canonical table it was read into.
     """
 
     file: str
@@ -26,7 +27,8 @@ class Source(Model):
 class Evidence(Model):
     """One piece of evidence.
 
-    kind ``rows``: records of an input table; each row carries its own ``line``, ``offset`` or ``rowid``.
+    kind ``rows``: records of an input table; each row carries its own ``line``, ``offset`` or ``rowid``, and its
+    ``table`` where they are in several tables of a database.
     kind ``interval``: a stretch of a lane, ``start_ns`` to ``end_ns``.
     kind ``metric``: numbers computed from the profile; ``rows`` holds one mapping of name to value.
     kind ``setting``: a recorded setting of the job or of the profiler.

@@ -18,8 +18,9 @@ SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 
 
 class Claim(Model):
-    """The part of a ledger entry that a finding is about: ``ns`` per step under ``path``."""
+    """The part of a ledger entry that a finding is about: ``ns`` per step of ``rank`` under ``path``."""
 
+    rank: int
     path: str
     ns: int
 
@@ -27,9 +28,10 @@ class Claim(Model):
 class Impact(Model):
     """Time at stake, per step of the rank the finding is about.
 
-    ``ns_per_step`` is what the finding claims of the ledger after findings that rank before it took theirs: the
-    impacts of all findings of one rank never add up to more than its step. ``gross_ns_per_step`` is what the rule
-    measured on its own. ``basis``: ``exact`` (measured), ``estimate`` (modelled), ``upper_bound`` (cannot be more).
+    ``ns_per_step`` is what the finding claims of that rank's ledger after findings that rank before it took theirs:
+    the claims on one rank never add up to more than its step. ``claims`` lists those on all its ranks.
+    ``gross_ns_per_step`` is what the rule measured on its own. ``basis``: ``exact`` (measured), ``estimate``
+    (modelled), ``upper_bound`` (cannot be more).
     """
 
     ns_per_step: int

@@ -93,6 +93,9 @@ class RuleOutcome(Model):
     state: State
     reason: Text | None = None
     collect: Text | None = None
+    options: list[str] = Field(
+        default_factory=list, description="what a new profile has to record for an answer: ids for `advisor collect`"
+    )
     severity: Severity | None = None
     findings: int = 0
     condition: str = ""

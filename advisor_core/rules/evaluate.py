@@ -126,10 +126,11 @@ class _Evaluator:
         if node.symbol.key not in self.frame:
             return _constant_text(None)
         column = self.frame[node.symbol.key]
-        if not isinstance(column.dtype, pd.CategoricalDtype):
-            column = column.astype("category")
-        codes = np.asarray(column.cat.codes, dtype=np.int64)
-        return _Text(codes, pd.Index(column.cat.categories, dtype=object))
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, categories = column.cat.codes.to_numpy(), column.cat.categories
+        else:
+            codes, categories = pd.factorize(column)
+        return _Text(codes.astype(np.int64), pd.Index(categories, dtype=object))
 
     def plain(self, node: Node) -> Values:
         match node:

@@ -130,13 +130,11 @@ class _Judging:
 
     def unknown_names(self, expressions: Sequence[Expression | None], rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         """The names whose values are missing in some of the rows."""
+        if not len(rows):
+            return ()
         symbols = [symbol for expression in expressions if expression for symbol in expression.symbols]
         some = self.frame.iloc[rows]
-        return tuple(
-            dict.fromkeys(symbol.key for symbol in symbols if not known(symbol, some, self.constants).all())
-            if len(rows)
-            else ()
-        )
+        return tuple(dict.fromkeys(symbol.key for symbol in symbols if not known(symbol, some, self.constants).all()))
 
     def rows(self, failing: npt.NDArray[np.intp]) -> tuple[tuple[Judged, ...], npt.NDArray[np.int64]]:
         """The rows that become findings, and the impacts of those that do not."""

@@ -1,7 +1,7 @@
 """Writes realistic profiles: the embedded default input, and material for tests and authors.
 
 A small discrete-event simulation of training on Ascend NPUs (:mod:`.job`) records one timeline per
-rank; the text export (:mod:`.text`) derives every file from it, so that the files agree exactly.
+rank; the exports (:mod:`.text`, :mod:`.db`) derive every file from it, so that the files agree exactly.
 Nothing in a profile says which problems it contains: that is known only to :data:`SCENARIOS`.
 
 Durations, sizes and formats come from real profiles and published figures; remarks such as
@@ -10,29 +10,46 @@ Durations, sizes and formats come from real profiles and published figures; rema
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from .db import write_db
+from .export.generation import NAMES, Headers
+from .export.recording import RECORDINGS, Level
 from .job import simulate
 from .scenarios import SCENARIOS, Scenario
 from .text import write_text
-from .text.fields import NAMES
 
 __all__ = ["SCENARIOS", "Scenario", "write_sample"]
 
-_FORMATS = ("text",)
+_WRITERS = {"text": write_text, "db": write_db}
 
 
 def write_sample(
-    directory: Path, *, scenario: str = "transformer-training", seed: int = 0, format: str = "text"
+    directory: Path,
+    *,
+    scenario: str = "transformer-training",
+    seed: int = 0,
+    format: str = "text",
+    level: Level = "level1",
+    headers: Headers | None = None,
 ) -> list[Path]:
     """Write a profile below ``directory`` and return the directories of its ranks.
 
-    The same scenario and seed give the same bytes. Raises :class:`ValueError` for a scenario or a
-    format that does not exist.
+    The same arguments give the same bytes; the timeline depends on scenario and seed alone. ``level`` is the
+    profiler level, ``headers`` the generation of the export, which is the scenario's own unless given. Raises
+    :class:`ValueError` for a scenario, format, level or generation that does not exist.
     """
-    if scenario not in SCENARIOS:
-        raise ValueError(f"unknown scenario {scenario!r}; known scenarios: {', '.join(SCENARIOS)}")
-    if format not in _FORMATS:
-        raise ValueError(f"unknown sample format {format!r}; known formats: {', '.join(_FORMATS)}")
+    _known("scenario", scenario, SCENARIOS)
+    _known("sample format", format, _WRITERS)
+    _known("level", level, RECORDINGS)
     job = SCENARIOS[scenario]
-    return [write_text(timeline, directory, NAMES[job.headers]) for timeline in simulate(job, seed)]
+    generation = job.headers if headers is None else headers
+    _known("headers", generation, NAMES)
+    write, names, recording = _WRITERS[format], NAMES[generation], RECORDINGS[level]
+    return [write(timeline, directory, names, recording) for timeline in simulate(job, seed)]
+
+
+def _known(what: str, name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}; known: {', '.join(known)}")

@@ -1,4 +1,7 @@
-"""The second half of dispatch: the task queue, and the thread that empties it by calling CANN."""
+"""The second half of dispatch: the task queue, and the calls into CANN.
+
+With a task queue a thread of its own empties it; without one the framework thread calls CANN itself.
+"""
 
 from __future__ import annotations
 
@@ -52,21 +55,28 @@ class _Entry:
 
 
 class CannThread:
-    """Takes requests from the queue, calls CANN for them and puts their tasks on streams."""
+    """Takes requests, calls CANN for them and puts their tasks on streams.
 
-    def __init__(self, context: RankContext, device: Device) -> None:
+    Without ``queued`` it does so on the thread that submits; with ``blocking`` every launch waits for its kernels.
+    """
+
+    def __init__(self, context: RankContext, device: Device, *, queued: bool = True, blocking: bool = False) -> None:
         self._context = context
+        self._queued = queued
+        self._blocking = blocking
         self._device = device
         self._queue: Channel[_Entry | Drain] = Channel(context.simulator, QUEUE_CAPACITY)
         self._correlation = count(8_226)
         self._compiled = count()
         self._called: set[str] = set()
-        self._tid = context.timeline.acl_tid
 
     def submit(self, operator: str, work: Work, span: HostSpan) -> Process:
-        """Called by a framework thread: enter a request, waiting while the queue is full."""
+        """Called by a framework thread: enter a request, waiting while the queue is full, or serve it at once."""
         context = self._context
         start = context.now
+        if not self._queued:
+            yield from self._serve(_Entry(operator, work, span, -1, span.tid, start, start, context.step), span.tid)
+            return
         yield context.vary("host", 2_800)
         yield from self._queue.room()
         correlation = next(self._correlation)
@@ -74,41 +84,51 @@ class CannThread:
 
     def drain(self, drain: Drain) -> Process:
         """Called by a framework thread: ask for notice when everything submitted so far is done."""
+        if not self._queued:
+            self._finish(drain)
+            return
         yield from self._queue.room()
         self._queue.post(drain)
 
     def run(self) -> Process:
-        """The process of the thread."""
+        """The process of the thread that empties the queue."""
         context = self._context
+        tid = context.timeline.acl_tid
         while True:
             entry = yield from self._queue.get()
             if isinstance(entry, Drain):
-                context.simulator.fire(entry.queue)
-                self._device.post(COMPUTE_STREAM, Marker(entry.stream))
+                self._finish(entry)
                 continue
             yield context.vary("cann", 1_900)
             start = context.now
-            if isinstance(entry.work, Op):
-                yield from self._launch(entry, entry.work)
-            elif isinstance(entry.work, NextBatch):
-                yield from self._copy(entry, entry.work)
-            elif isinstance(entry.work, AllReduce):
-                yield from self._launch_collective(entry, entry.work)
-            else:
-                yield from self._post_event(entry, entry.work)
+            yield from self._serve(entry, tid)
             yield context.vary("cann", 900)
             context.timeline.queue.append(
                 QueueEntry(entry.operator, entry.correlation, entry.tid, entry.start, entry.end, start, context.now)
             )
 
-    def _launch(self, entry: _Entry, op: Op) -> Process:
+    def _finish(self, drain: Drain) -> None:
+        self._context.simulator.fire(drain.queue)
+        self._device.post(COMPUTE_STREAM, Marker(drain.stream))
+
+    def _serve(self, entry: _Entry, tid: int) -> Process:
+        if isinstance(entry.work, Op):
+            yield from self._launch(entry, entry.work, tid)
+        elif isinstance(entry.work, NextBatch):
+            yield from self._copy(entry, entry.work, tid)
+        elif isinstance(entry.work, AllReduce):
+            yield from self._launch_collective(entry, entry.work, tid)
+        else:
+            yield from self._post_event(entry, entry.work, tid)
+
+    def _launch(self, entry: _Entry, op: Op, tid: int) -> Process:
         assert op.launch is not None
         context, launch = self._context, op.launch
         yield context.vary("cann", 900)
         outer = context.now
         if launch.compiled:
             names = [f"{kernel.type}{next(self._compiled)}" for kernel in launch.kernels]
-            yield from self._compile()
+            yield from self._compile(tid)
         else:
             names = [kernel.name for kernel in launch.kernels]
             yield context.vary("cann", context.costs.cann * (1 if launch.acl in self._called else FIRST_CALL))
@@ -118,34 +138,41 @@ class CannThread:
             yield context.vary("cann", context.costs.launch * 0.7)
             handed = context.now
             yield context.vary("cann", context.costs.launch * 0.3)
-            connection = context.call("Node@launch", self._tid, start, "launch", "node", name)
-            point = LaunchPoint(self._tid, handed, connection, None, entry.span)
+            connection = context.call("Node@launch", tid, start, "launch", "node", name)
+            point = LaunchPoint(tid, handed, connection, None, entry.span)
             self._device.post(COMPUTE_STREAM, KernelTask(kernel, name, point, handed + DELIVERY_NS, entry.step))
         yield context.vary("cann", 1_500)
         if launch.compiled:
-            context.call("AscendCL@aclopCompileAndExecute", self._tid, outer, "ACL_OP", "acl")
+            context.call("AscendCL@aclopCompileAndExecute", tid, outer, "ACL_OP", "acl")
         else:
-            context.call(f"AscendCL@{launch.acl}", self._tid, outer, "ACL_NN", "acl")
+            context.call(f"AscendCL@{launch.acl}", tid, outer, "ACL_NN", "acl")
+        if self._blocking:
+            done = Signal()
+            self._device.post(COMPUTE_STREAM, Marker(done))
+            start = context.now
+            yield done
+            yield context.vary("cann", 6_000)
+            context.call("AscendCL@aclrtSynchronizeStreamWithTimeout", tid, start, "ACL_RTS", "acl")
 
-    def _compile(self) -> Process:
+    def _compile(self, tid: int) -> Process:
         """The operator compiler looks the operator up and selects or builds its binary."""
         context = self._context
         yield context.vary("cann", 6_000)
         start = context.now
         yield context.vary("cann", 21_000)
-        context.call("AscendCL@opCompile", self._tid, start, "ACL_OP", "acl")
+        context.call("AscendCL@opCompile", tid, start, "ACL_OP", "acl")
         yield context.vary("cann", context.costs.compile)
 
-    def _copy(self, entry: _Entry, work: NextBatch) -> Process:
+    def _copy(self, entry: _Entry, work: NextBatch, tid: int) -> Process:
         context = self._context
         start = context.now
         yield context.vary("cann", 15_000)
-        connection = context.call("AscendCL@aclrtMemcpyAsync", self._tid, start, "ACL_RTS", "acl")
-        point = LaunchPoint(self._tid, start, connection, connection, entry.span)
+        connection = context.call("AscendCL@aclrtMemcpyAsync", tid, start, "ACL_RTS", "acl")
+        point = LaunchPoint(tid, start, connection, connection, entry.span)
         ready = context.now + DELIVERY_NS
         self._device.post(COMPUTE_STREAM, CopyTask(work.batch.nbytes, point, ready, entry.step))
 
-    def _launch_collective(self, entry: _Entry, work: AllReduce) -> Process:
+    def _launch_collective(self, entry: _Entry, work: AllReduce, tid: int) -> Process:
         context = self._context
         yield context.vary("cann", 9_000)
         outer = context.now
@@ -153,18 +180,18 @@ class CannThread:
         start = context.now
         yield context.vary("cann", 28_000)
         ready = context.now + DELIVERY_NS
-        context.call("Hccl@Launch_Ffts", self._tid, start, "master", "hccl", "Launch_Ffts")
+        context.call("Hccl@Launch_Ffts", tid, start, "master", "hccl", "Launch_Ffts")
         yield context.vary("cann", 12_000)
-        acl = context.call("AscendCL@hcom_allReduce_", self._tid, outer, "HOST_HCCL", "acl", "hcom_allReduce_")
-        connection = context.call("Node@launch", self._tid, outer, "launch", "node", "hcom_allReduce_")
-        point = LaunchPoint(self._tid, outer, connection, acl << 32 | 0xFFFFFFFF, entry.span)
+        acl = context.call("AscendCL@hcom_allReduce_", tid, outer, "HOST_HCCL", "acl", "hcom_allReduce_")
+        connection = context.call("Node@launch", tid, outer, "launch", "node", "hcom_allReduce_")
+        point = LaunchPoint(tid, outer, connection, acl << 32 | 0xFFFFFFFF, entry.span)
         self._device.post(COMMUNICATION_STREAM, CollectiveTask(work, point, ready, entry.step))
 
-    def _post_event(self, entry: _Entry, work: PostEvent) -> Process:
+    def _post_event(self, entry: _Entry, work: PostEvent, tid: int) -> Process:
         context = self._context
         start = context.now
         yield context.vary("cann", 5_500)
         name = "aclrtStreamWaitEvent" if work.waits else "aclrtRecordEvent"
-        connection = context.call(f"AscendCL@{name}", self._tid, start, "ACL_RTS", "acl")
+        connection = context.call(f"AscendCL@{name}", tid, start, "ACL_RTS", "acl")
         ready = context.now + DELIVERY_NS
         self._device.post(work.stream, EventTask(work.event, work.waits, connection, ready, entry.step))

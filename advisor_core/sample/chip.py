@@ -2,7 +2,9 @@
 
 Sources: core counts, clock and L2 of an Ascend 910B2 (facts D1), HBM bandwidth (facts D2), achieved
 matrix throughput of 67-80 % of peak and the 2.5x penalty of an unaligned contraction (facts A3, E4),
-2-3 us between a kernel's duration and its core time (facts A3).
+a
+quarter of the matrix throughput in FP32 (83 TFLOP/s of MatMulV3 scaled to a full mac pipe, DATA-A), 2-3 us between a
+kernel's duration and its core time (facts A3).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from .kernels import AttentionWork, Kernel, MatMulWork, VectorWork, Work
+from .kernels import AiCpuWork, AttentionWork, Kernel, MatMulWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
 CUBE_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")
@@ -20,10 +22,16 @@ MATMUL_EFFICIENCY = 0.82
 MATMUL_FIXED_NS = 4_000
 UNALIGNED_SLOWDOWN = 2.5
 RAGGED_OUTPUT_SLOWDOWN = 1.2
+STRIDED_SLOWDOWN = 1.3
+"""A tail axis of a multiple of 16 KiB. Assumed: seed 0 says that it is slow, nobody has published how slow; unaligned
+addresses cost up to 30 % of the bandwidth (facts E4)."""
+FP32_SLOWDOWN = 4.0
 ATTENTION_EFFICIENCY = {False: 0.55, True: 0.48}
 VECTOR_EFFICIENCY = 0.91
 STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
+CORE_BYTES_PER_CYCLE = 32
+"""What one core loads from memory (facts D1, ddr rate): a few cores do not use the whole bandwidth."""
 SERIAL_NS = 900
 """Core time of a vector kernel with nothing to do (smallest kernels of real profiles: 1.3-2 us)."""
 SPREAD_BYTES = 16 * 1024
@@ -74,23 +82,29 @@ class Chip:
                 self._known[work] = self._matmul(work)
             elif isinstance(work, AttentionWork):
                 self._known[work] = self._attention(work)
+            elif isinstance(work, AiCpuWork):
+                self._known[work] = KernelCost(work.ns, None, None)
             else:
                 self._known[work] = self._vector(work)
         return self._known[work]
 
     def _matmul(self, work: MatMulWork) -> KernelCost:
         balance, blocks = max(self._tiling(work, base_n) for base_n in (256, 128))
-        ideal_ns = 2e9 * work.m * work.n * work.k / self.peak_flops
-        core_ns = ideal_ns / (MATMUL_EFFICIENCY * balance) + MATMUL_FIXED_NS
+        ideal_ns = 2e9 * work.m * work.n * work.k / self.peak_flops * (FP32_SLOWDOWN if work.single else 1.0)
+        bandwidth = min(self.hbm_bytes_per_s * VECTOR_EFFICIENCY, blocks * CORE_BYTES_PER_CYCLE * self.mhz * 1e6)
+        memory_ns = 1e9 * work.nbytes / bandwidth
+        core_ns = max(ideal_ns / (MATMUL_EFFICIENCY * balance), memory_ns) + MATMUL_FIXED_NS
         if work.ragged_output:
             core_ns *= RAGGED_OUTPUT_SLOWDOWN
+        if work.strided:
+            core_ns *= STRIDED_SLOWDOWN
         vector = None
         if work.unaligned:
             core_ns *= UNALIGNED_SLOWDOWN
             # The vector cores rearrange the operand for the cube, which then waits for its loads.
             vector = self._use(core_ns * 0.97, 2 * blocks, VECTOR_PIPES, (0.02, 0.11, 0.46, 0.55), 0.004)
         mac = min(0.96, 1.09 * ideal_ns / core_ns)
-        loading = 0.83 if work.unaligned else 0.64
+        loading = 0.83 if work.unaligned or work.strided else max(0.64, 0.97 * memory_ns / core_ns)
         cube = self._use(core_ns, blocks, CUBE_PIPES, (mac, 0.21, 0.78 * mac, loading, 0.09), 0.002)
         return KernelCost(cube.time_ns + self.head_tail_ns, cube, vector)
 
@@ -101,9 +115,15 @@ class Chip:
         return tiles / (rounds * self.cube_cores) * (1.0 if base_n == 256 else 0.985), min(tiles, self.cube_cores)
 
     def _attention(self, work: AttentionWork) -> KernelCost:
-        ideal_ns = 1e9 * work.flops / self.peak_flops
-        core_ns = ideal_ns / ATTENTION_EFFICIENCY[work.backward] + 2 * MATMUL_FIXED_NS
+        ideal_ns = 1e9 * work.flops / self.peak_flops * (FP32_SLOWDOWN if work.single else 1.0)
+        memory_ns = 1e9 * work.read / (self.hbm_bytes_per_s * VECTOR_EFFICIENCY)
+        core_ns = max(ideal_ns / ATTENTION_EFFICIENCY[work.backward], memory_ns) + 2 * MATMUL_FIXED_NS
         mac = ideal_ns / core_ns
+        if memory_ns > 0.5 * core_ns:
+            busy = 0.97 * memory_ns / core_ns
+            cube = self._use(core_ns, self.cube_cores, CUBE_PIPES, (mac, 0.2, 0.5 * mac, busy, 0.1), 0.003)
+            vector = self._use(core_ns * 0.99, self.vector_cores, VECTOR_PIPES, (0.3, 0.1, 0.2, 0.1), 0.004)
+            return KernelCost(cube.time_ns + self.head_tail_ns, cube, vector)
         cube_ratios = (mac, 0.32, 0.5 * mac, 0.41, 0.82) if work.backward else (mac, 0.29, 0.5 * mac, 0.33, 0.38)
         vector_ratios = (0.62, 0.18, 0.34, 0.31) if work.backward else (0.881, 0.12, 0.21, 0.19)
         cube = self._use(core_ns, self.cube_cores, CUBE_PIPES, cube_ratios, 0.003)

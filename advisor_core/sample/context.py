@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import count
 from math import exp
 from random import Random
@@ -24,6 +24,8 @@ class HostCosts:
 
     ``python`` and ``operator`` per forward operator, ``autograd`` per backward operator; ``cann`` per
     operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator.
+    ``malloc_ns`` per call into the driver's allocator, for tensors of at least ``malloc_bytes`` (0: the framework keeps
+    its memory); ``gc_pause`` every ``gc_every`` operators (0: never).
     """
 
     python: int
@@ -33,6 +35,21 @@ class HostCosts:
     launch: int = 3_600
     compile: int = 330_000
     collective: int = 150_000
+    malloc_bytes: int = 0
+    malloc_ns: int = 0
+    gc_every: int = 0
+    gc_pause: int = 0
+
+    def slower(self, factor: float) -> HostCosts:
+        """The costs on a host that is slower by a factor; the counts stay."""
+        if factor == 1.0:
+            return self
+        times = {
+            field.name: round(getattr(self, field.name) * factor)
+            for field in fields(self)
+            if field.name not in {"malloc_bytes", "gc_every"}
+        }
+        return replace(self, **times)
 
 
 class RankContext:
@@ -53,6 +70,7 @@ class RankContext:
         self._reduced: dict[int, Signal] = {}
         self._live: dict[int, tuple[str, int, int, int]] = {}
         self._allocated = timeline.resident_bytes
+        self._operators = 0
 
     @property
     def now(self) -> int:
@@ -62,6 +80,11 @@ class RankContext:
     def vary(self, actor: Actor, mean: float) -> int:
         """A duration around its mean, nanoseconds; long ones are more likely than short ones."""
         return max(150, round(mean * exp(self.random[actor].gauss(0.0, SPREAD))))
+
+    def garbage_is_due(self) -> bool:
+        """Counts an operator; whether the interpreter collects garbage before it."""
+        self._operators += 1
+        return self.costs.gc_every > 0 and self._operators % self.costs.gc_every == 0
 
     def next_python_id(self) -> int:
         """A fresh id of a Python frame."""

@@ -137,11 +137,12 @@ class Device:
         start = self._context.now
         data, index = task.request.elements, task.request.index
         meeting = self._group.meeting(index)
-        if meeting.arrive(start):
+        rank = self._context.timeline.rank
+        if meeting.arrive(rank, start):
             self._context.simulator.fire(meeting.met)
         yield meeting.met
         plan = self._group.plan(index, data.nbytes)
-        parts = plan.tasks(self._context.timeline.rank, self._group.ranks, start, meeting.ready)
+        parts = plan.tasks(rank, meeting.arrivals)
         end = max(part.end for part in parts)
         yield end - self._context.now
         self._context.timeline.collectives.append(

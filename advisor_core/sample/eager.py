@@ -27,7 +27,8 @@ class Eager:
     """Records the program of one micro-batch.
 
     ``gradient_ready`` sees every finished weight gradient, in the order of the backward pass; the
-    gradient of ``shared``, a weight that is used twice, is finished with its second part.
+    gradient of ``shared``, a weight that is used twice, is finished with its second part. With ``private_format`` each
+    product converts its operands first.
     """
 
     def __init__(
@@ -36,7 +37,10 @@ class Eager:
         shared: str,
         next_sequence: Callable[[], int],
         gradient_ready: Callable[[str, Tensor], list[Instruction]],
+        *,
+        private_format: bool = False,
     ) -> None:
+        self.private_format = private_format
         self.weights = weights
         self.forward: list[Instruction] = []
         self.backward: list[Instruction] = []

@@ -9,7 +9,7 @@ from .context import RankContext
 from .des import Process, Signal
 from .kernels import Tensor
 from .program import AllReduce, AwaitCollective, Backward, Enter, Instruction, Item, Leave, NextBatch, Node, Op
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, HostSpan, SpanKind, Step
+from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, GarbageCollection, HostSpan, SpanKind, Step
 
 
 class FrameworkThread:
@@ -51,6 +51,7 @@ class FrameworkThread:
         """Wait for everything on the device, as the profiler does when it stops."""
         drain = Drain(Signal(), Signal())
         yield from self._cann.drain(drain)
+        yield drain.queue
         start = self._context.now
         yield drain.stream
         yield self._context.vary("host", 9_000)
@@ -111,11 +112,16 @@ class FrameworkThread:
     def _operator(self, op: Op) -> Process:
         context, costs = self._context, self._context.costs
         own = costs.autograd if self._backward else costs.operator
+        if context.garbage_is_due():
+            start = context.now
+            yield context.vary("host", costs.gc_pause)
+            context.timeline.collections.append(GarbageCollection(self._tid, start, context.now))
         yield context.vary("host", 4_000 if self._backward else costs.python)
         self._begin(op.name, inputs=op.inputs, scalars=op.scalars, sequence=op.sequence)
         yield context.vary("host", own * 0.6)
         for tensor in op.allocates:
             context.allocate(tensor, op.name)
+            yield from self._driver(tensor, "AscendCL@aclMallocMemInner")
         if op.launch is not None:
             span = self._begin(op.launch.acl)
             yield context.vary("host", own * 0.25)
@@ -126,6 +132,15 @@ class FrameworkThread:
         self._end()
         for tensor in op.frees:
             context.free(tensor)
+            yield from self._driver(tensor, "AscendCL@aclrtFree")
+
+    def _driver(self, tensor: Tensor, name: str) -> Process:
+        """Take large memory from the driver or give it back, if the framework does not keep it."""
+        context, costs = self._context, self._context.costs
+        if costs.malloc_bytes and tensor.nbytes >= costs.malloc_bytes:
+            start = context.now
+            yield context.vary("host", costs.malloc_ns)
+            context.call(name, self._tid, start, "ACL_RTS", "acl")
 
     def _node(self, node: Node) -> Process:
         context = self._context

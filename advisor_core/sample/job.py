@@ -16,11 +16,12 @@ from .des import Process, Simulator
 from .device import Device
 from .framework import FrameworkThread
 from .group import Group
-from .links import Link
 from .program import Instruction
 from .scenarios import Scenario
+from .serving import ServingLoop
+from .setup import Setup
 from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, Timeline
-from .training import TrainingLoop
+from .training import Training, TrainingLoop
 
 EPOCH_NS = 1_736_408_883_600_000_000
 """When the simulated profile begins."""
@@ -30,27 +31,31 @@ FIRST_PID = 418_120
 def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     """Simulate all ranks of a scenario; the same seed gives the same timelines."""
     simulator = Simulator(EPOCH_NS)
-    chip = Chip()
+    setup = scenario.setup
     key = f"{scenario.name}/{seed}"
-    group = Group(scenario.ranks, Link(), key)
+    count = len(setup.ranks)
+    group = Group(count, setup.link, key, setup.slow_pairs)
+    chips = {rank.mhz: Chip(mhz=rank.mhz) for rank in setup.ranks}
     timelines = []
-    for rank, loading_ns in enumerate(scenario.loading_ns):
-        loop = TrainingLoop(scenario.training, scenario.ranks, loading_ns)
-        pid = FIRST_PID + rank
+    for number, rank in enumerate(setup.ranks):
+        loop = _loop(setup, number)
+        pid = FIRST_PID + number
         timeline = Timeline(
-            rank=rank,
-            device=scenario.first_device + rank,
-            world_size=scenario.ranks,
+            rank=number,
+            device=scenario.first_device + number,
+            world_size=count,
             pid=pid,
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
-            chip=chip,
+            chip=chips[rank.mhz],
             resident_bytes=loop.resident_bytes,
             start=simulator.now,
+            variables=dict(setup.variables),
+            gc_threshold_ms=setup.gc_threshold_ms,
         )
-        context = RankContext(simulator, timeline, scenario.host, key)
-        device = Device(context, chip, group)
-        cann = CannThread(context, device)
+        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key)
+        device = Device(context, timeline.chip, group)
+        cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
         simulator.spawn(_main(context, cann, loop.program()))
         simulator.spawn(cann.run())
         for stream in (COMPUTE_STREAM, COMMUNICATION_STREAM):
@@ -58,6 +63,13 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
         timelines.append(timeline)
     simulator.run()
     return timelines
+
+
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop:
+    work, rank = setup.training_of(number), setup.ranks[number]
+    if isinstance(work, Training):
+        return TrainingLoop(work, len(setup.ranks), rank.loading_ns)
+    return ServingLoop(work, rank.loading_ns)
 
 
 def _main(context: RankContext, cann: CannThread, program: list[Instruction]) -> Process:

@@ -11,10 +11,14 @@ from enum import Enum
 from math import prod
 from typing import Literal
 
-Core = Literal["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"]
+Core = Literal["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU"]
 
 ALIGNMENT_BYTES = 512
 """A tail axis that is not a multiple of this is slow to load on the cube (facts E4)."""
+PRIVATE_FORMAT = "FRACTAL_NZ"
+"""The layout in fractals of 16 by 16 that the cube loads best."""
+STRIDE_BYTES = 16 * 1024
+"""A tail axis that is a multiple of this is slow as well (facts E4)."""
 
 
 class DType(Enum):
@@ -52,9 +56,14 @@ class Tensor:
         return prod(self.shape) * self.dtype.size
 
     @property
+    def tail_bytes(self) -> int:
+        """Bytes of a row of the last axis."""
+        return self.shape[-1] * self.dtype.size
+
+    @property
     def tail_aligned(self) -> bool:
         """Whether a row of the last axis is a multiple of 512 bytes."""
-        return (self.shape[-1] * self.dtype.size) % ALIGNMENT_BYTES == 0
+        return self.tail_bytes % ALIGNMENT_BYTES == 0
 
     def like(self, dtype: DType | None = None) -> Tensor:
         """A new tensor of the same shape."""
@@ -71,13 +80,21 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class MatMulWork:
-    """``[m,k] x [k,n]``; ``unaligned`` if the contraction runs along an unaligned tail axis."""
+    """``[m,k] x [k,n]``; ``unaligned`` if the contraction runs along an unaligned tail axis, ``strided`` if the tail of
+    an operand is a multiple of 16 KiB, ``single`` for FP32."""
 
     m: int
     n: int
     k: int
     unaligned: bool
     ragged_output: bool
+    strided: bool = False
+    single: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the operands and the result, each moved once."""
+        return (self.m * self.k + self.k * self.n + self.m * self.n) * (4 if self.single else 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +112,22 @@ class VectorWork:
 
 @dataclass(frozen=True, slots=True)
 class AttentionWork:
-    """Floating-point operations of a fused attention kernel."""
+    """Floating-point operations of a fused attention kernel, and the bytes of a cache that it reads."""
 
     flops: int
     backward: bool
+    single: bool = False
+    read: int = 0
 
 
-Work = MatMulWork | VectorWork | AttentionWork
+@dataclass(frozen=True, slots=True)
+class AiCpuWork:
+    """Time on the AI CPU, nanoseconds: such operators are serial code."""
+
+    ns: int
+
+
+Work = MatMulWork | VectorWork | AttentionWork | AiCpuWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +173,8 @@ def matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, contraction: int) -> Ker
     """
     m, n = out.shape[-2], out.shape[-1]
     unaligned = any(t.shape[-1] == contraction and not t.tail_aligned for t in (a, b))
-    work = MatMulWork(m, n, contraction, unaligned, not out.tail_aligned)
+    strided = any(t.fmt != PRIVATE_FORMAT and t.tail_bytes % STRIDE_BYTES == 0 for t in (a, b))
+    work = MatMulWork(m, n, contraction, unaligned, not out.tail_aligned, strided, a.dtype is DType.FP32)
     core: Core = "MIX_AIC" if unaligned else "AI_CORE"
     return Kernel(f"{acl}_MatMulV3Common_MatMulV3", "MatMulV3", core, (a, b), (out,), work)
 
@@ -157,5 +184,17 @@ def attention(
 ) -> Kernel:
     """A fused flash-attention kernel."""
     type_ = acl.removeprefix("aclnn")
-    work = AttentionWork(flops, backward)
+    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32)
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
+
+
+def cached_attention(acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int) -> Kernel:
+    """An attention kernel that reads keys and values, the inputs after the first, from a cache."""
+    work = AttentionWork(flops, False, inputs[0].dtype is DType.FP32, sum(tensor.nbytes for tensor in inputs[1:]))
+    type_ = "FusedInferAttentionScore"
+    return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
+
+
+def ai_cpu(name: str, type_: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], ns: int) -> Kernel:
+    """An operator that the cores have no kernel for."""
+    return Kernel(f"{name}_{type_}AiCpu_{type_}", type_, "AI_CPU", inputs, outputs, AiCpuWork(ns))

@@ -23,7 +23,7 @@ from .eager import (
     slice_backward,
     transpose,
 )
-from .kernels import DType, Kernel, Tensor, matmul, vector
+from .kernels import PRIVATE_FORMAT, DType, Kernel, Tensor, matmul, vector
 from .kernels import attention as attention_kernel
 
 
@@ -32,29 +32,39 @@ def linear(eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:
     w = eager.weights[weight]
     rows, features = prod(x.shape) // w.shape[1], w.shape[0]
     flat = x.view(rows, w.shape[1])
-    out = Tensor((rows, features))
+    out = Tensor((rows, features), w.dtype)
     sequence = eager.next_sequence()
-    eager.do("aten::linear", "aclnnMatmul", matmul("aclnnMatmul", flat, w, out, w.shape[1]), sequence=sequence)
+    before, loaded = _as_loaded(eager, "aclnnMatmul", w)
+    product = matmul("aclnnMatmul", flat, loaded, out, w.shape[1])
+    eager.do("aten::linear", "aclnnMatmul", *before, product, sequence=sequence)
 
     def pullback(dy: Tensor) -> Tensor:
         dy = dy.view(rows, features)
-        dx, dw = Tensor(flat.shape), w.like()
-        dw_kernels: tuple[Kernel, ...] = (matmul("aclnnMm", dy, flat, dw, rows),)
-        if not dy.tail_aligned:
-            # Transposing an unaligned operand goes through a format conversion (facts E4).
-            packed = Tensor((-(-features // 16), rows // 16, 16, 16), dy.dtype, "FRACTAL_NZ")
-            convert = vector("aclnnMm", "TransData", (dy,), (packed,), infix="TransData", strided=True)
-            dw_kernels = (convert, matmul("aclnnMm", packed, flat, dw, rows))
+        dx, dw = Tensor(flat.shape, w.dtype), w.like()
+        left, operand = ((), dy) if dy.tail_aligned and not eager.private_format else _packed("aclnnMm", dy)
+        before, loaded = _as_loaded(eager, "aclnnMm", w)
         gradient = eager.undo(
             "MmBackward0",
             sequence,
-            call("aten::mm", "aclnnMm", *dw_kernels),
-            call("aten::mm", "aclnnMm", matmul("aclnnMm", dy, w, dx, features)),
+            call("aten::mm", "aclnnMm", *left, matmul("aclnnMm", operand, flat, dw, rows)),
+            call("aten::mm", "aclnnMm", *before, matmul("aclnnMm", dy, loaded, dx, features)),
         )
         eager.accumulate(weight, dw)
         return gradient
 
     return out, pullback
+
+
+def _as_loaded(eager: Eager, acl: str, w: Tensor) -> tuple[tuple[Kernel, ...], Tensor]:
+    """What must run before a product, and the operand it then reads."""
+    return _packed(acl, w) if eager.private_format else ((), w)
+
+
+def _packed(acl: str, matrix: Tensor) -> tuple[tuple[Kernel, ...], Tensor]:
+    """A matrix in the cube's own format. Transposing an unaligned operand goes through it as well (facts E4)."""
+    rows, features = matrix.shape
+    packed = Tensor((-(-features // 16), -(-rows // 16), 16, 16), matrix.dtype, PRIVATE_FORMAT)
+    return (vector(acl, "TransData", (matrix,), (packed,), infix="TransData", strided=True),), packed
 
 
 def residual(eager: Eager, x: Tensor, y: Tensor) -> Tensor:
@@ -117,13 +127,13 @@ def unfused_rms_norm(eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pull
 
     def unfused(dy: Tensor) -> Tensor:
         dy = dy.view(*x.shape)
-        product, dw = Tensor(x.shape), w.like()
+        product, dw = Tensor(x.shape, x.dtype), w.like()
         dcast = eager.undo(
             "MulBackward0",
             steps["weight"],
             binary("Mul", dy, rounded, product),
             reduce(product, dw),
-            binary("Mul", dy, w, Tensor(x.shape)),
+            binary("Mul", dy, w, Tensor(x.shape, x.dtype)),
         )
         eager.accumulate(weight, dw)
         dscaled = eager.undo("ToCopyBackward0", steps["cast"], cast(dcast, FP32))
@@ -169,17 +179,17 @@ class RotaryTable:
     sin: Tensor
 
     @classmethod
-    def of(cls, positions: int, head_dim: int) -> RotaryTable:
+    def of(cls, positions: int, head_dim: int, dtype: DType = DType.BF16) -> RotaryTable:
         """The table for a sequence."""
         shape = (1, 1, positions, head_dim)
-        return cls(Tensor(shape, persistent=True), Tensor(shape, persistent=True))
+        return cls(Tensor(shape, dtype, persistent=True), Tensor(shape, dtype, persistent=True))
 
 
 def fused_rotary(eager: Eager, x: Tensor, table: RotaryTable) -> tuple[Tensor, Pullback]:
     """Rotary position embedding of ``[batch, sequence, heads, head_dim]`` in one kernel."""
     sequence = eager.next_sequence()
     acl = "aclnnRotaryPositionEmbedding"
-    out = Tensor(x.shape)
+    out = Tensor(x.shape, x.dtype)
     kernel = vector(
         acl,
         "RotaryPositionEmbedding",
@@ -191,7 +201,7 @@ def fused_rotary(eager: Eager, x: Tensor, table: RotaryTable) -> tuple[Tensor, P
     eager.do("npu::npu_rotary_mul", acl, kernel, sequence=sequence)
 
     def fused(dy: Tensor) -> Tensor:
-        dx = Tensor(x.shape)
+        dx = Tensor(x.shape, x.dtype)
         kernel = vector(
             acl + "Grad",
             "RotaryPositionEmbeddingGrad",
@@ -211,10 +221,10 @@ def unfused_rotary(eager: Eager, x: Tensor, table: RotaryTable, *, compiled: boo
     With ``compiled`` the swap goes through the operator compiler.
     """
     batch, length, heads, head = x.shape
-    turned = Tensor((batch, heads, length, head))
+    turned = Tensor((batch, heads, length, head), x.dtype)
     half = (batch, heads, length, head // 2)
     s_cos, s_neg, s_cat, s_sin, s_add, s_turn = (eager.next_sequence() for _ in range(6))
-    by_cos = Tensor(turned.shape)
+    by_cos = Tensor(turned.shape, x.dtype)
     # The multiplication reads a transposed view, so it first makes it contiguous.
     eager.do(
         "aten::mul",
@@ -223,7 +233,7 @@ def unfused_rotary(eager: Eager, x: Tensor, table: RotaryTable, *, compiled: boo
         vector("aclnnMul", "Mul", (turned, table.cos), (by_cos,)),
         sequence=s_cos,
     )
-    upper, lower, negated = Tensor(half), Tensor(half), Tensor(half)
+    upper, lower, negated = Tensor(half, x.dtype), Tensor(half, x.dtype), Tensor(half, x.dtype)
     eager.do(
         "aten::neg",
         "aclnnNeg",
@@ -231,7 +241,7 @@ def unfused_rotary(eager: Eager, x: Tensor, table: RotaryTable, *, compiled: boo
         vector("aclnnNeg", "Neg", (upper,), (negated,)),
         sequence=s_neg,
     )
-    joined = Tensor(turned.shape)
+    joined = Tensor(turned.shape, x.dtype)
     eager.do(
         "aten::contiguous",
         "Slice" if compiled else "aclnnInplaceCopy",
@@ -249,8 +259,8 @@ def unfused_rotary(eager: Eager, x: Tensor, table: RotaryTable, *, compiled: boo
     out = eager.elementwise("aten::add", "aclnnAdd", "Add", by_cos, by_sin, sequence=s_add)
 
     def unfused(dy: Tensor) -> Tensor:
-        djoined = eager.undo("MulBackward0", s_sin, binary("Mul", dy, table.sin, Tensor(dy.shape)))
-        left, dneg = Tensor(half), Tensor(half)
+        djoined = eager.undo("MulBackward0", s_sin, binary("Mul", dy, table.sin, Tensor(dy.shape, x.dtype)))
+        left, dneg = Tensor(half, x.dtype), Tensor(half, x.dtype)
         eager.undo(
             "NegBackward0",
             s_neg,
@@ -263,9 +273,9 @@ def unfused_rotary(eager: Eager, x: Tensor, table: RotaryTable, *, compiled: boo
         )
         upper_part = eager.undo("SliceBackward0", s_cat, *slice_backward(dneg, dy.shape))
         lower_part = eager.undo("SliceBackward0", s_cat, *slice_backward(djoined, dy.shape))
-        dcos = eager.undo("MulBackward0", s_cos, binary("Mul", dy, table.cos, Tensor(dy.shape)))
+        dcos = eager.undo("MulBackward0", s_cos, binary("Mul", dy, table.cos, Tensor(dy.shape, x.dtype)))
         merged = eager.merge_gradients(eager.merge_gradients(upper_part, lower_part), dcos)
-        back = Tensor(x.shape)
+        back = Tensor(x.shape, x.dtype)
         return eager.undo("TransposeBackward0", s_turn, transpose(merged, back))
 
     return out, unfused
@@ -278,7 +288,7 @@ def flash_attention(
     batch, width = q.shape[0], prod(q.shape) // (q.shape[0] * positions)
     sequence = eager.next_sequence()
     flops = 2 * batch * positions * positions * width  # two products, half of them masked
-    out = Tensor(q.shape)
+    out = Tensor(q.shape, q.dtype)
     mask = Tensor((2048, 2048), DType.BOOL, persistent=True)  # a compressed causal mask has this shape
     maximum, softmax = (Tensor((batch, heads, positions, 8), FP32) for _ in range(2))
     eager.do(
@@ -290,7 +300,7 @@ def flash_attention(
     )
 
     def pullback(dy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        gradients = (Tensor(q.shape), Tensor(k.shape), Tensor(v.shape))
+        gradients = (Tensor(q.shape, q.dtype), Tensor(k.shape, q.dtype), Tensor(v.shape, q.dtype))
         kernel = attention_kernel(
             "aclnnFlashAttentionScoreGrad",
             (q, k, v, dy, mask, maximum, softmax, out),
@@ -311,7 +321,7 @@ def flash_attention(
 def fused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
     """``silu(gate) * up`` of the two halves of one projection in one kernel."""
     half = (gate_up.shape[0], gate_up.shape[1] // 2)
-    out = Tensor(half)
+    out = Tensor(half, gate_up.dtype)
     sequence = eager.next_sequence()
     eager.do(
         "npu::npu_swiglu",
@@ -325,7 +335,7 @@ def fused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
             "aclnnSwiGluGrad",
             "SwiGluGrad",
             (dy, gate_up),
-            (Tensor(gate_up.shape),),
+            (Tensor(gate_up.shape, gate_up.dtype),),
             infix="SwiGluGrad",
             share=0.6,
         )
@@ -337,10 +347,10 @@ def fused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
 def unfused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
     """The same with each half sliced out first."""
     half = (gate_up.shape[0], gate_up.shape[1] // 2)
-    out = Tensor(half)
+    out = Tensor(half, gate_up.dtype)
     sequence = eager.next_sequence()
     product = eager.next_sequence()
-    gate, up, activated = Tensor(half), Tensor(half), Tensor(half)
+    gate, up, activated = Tensor(half, gate_up.dtype), Tensor(half, gate_up.dtype), Tensor(half, gate_up.dtype)
     eager.do(
         "aten::silu",
         "aclnnSilu",
@@ -357,7 +367,7 @@ def unfused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
     )
 
     def unfused(dy: Tensor) -> Tensor:
-        dup, dactivated = Tensor(half), Tensor(half)
+        dup, dactivated = Tensor(half, gate_up.dtype), Tensor(half, gate_up.dtype)
         eager.undo("MulBackward0", product, binary("Mul", dy, activated, dup), binary("Mul", dy, up, dactivated))
         dgate = eager.undo(
             "SiluBackward0",
@@ -365,7 +375,7 @@ def unfused_swiglu(eager: Eager, gate_up: Tensor) -> tuple[Tensor, Pullback]:
             call(
                 "aten::silu_backward",
                 "aclnnSiluBackward",
-                vector("aclnnSiluBackward", "SiluGrad", (dactivated, gate), (Tensor(half),), share=0.6),
+                vector("aclnnSiluBackward", "SiluGrad", (dactivated, gate), (Tensor(half, gate_up.dtype),), share=0.6),
             ),
         )
         upper = eager.undo("SliceBackward0", product, *slice_backward(dup, gate_up.shape))
@@ -401,7 +411,7 @@ def fused_cross_entropy(eager: Eager, logits: Tensor, labels: Tensor) -> tuple[T
             "aclnnCrossEntropyLossGrad",
             "CrossEntropyLossGrad",
             (logits, log_likelihood, labels),
-            (Tensor(logits.shape),),
+            (Tensor(logits.shape, logits.dtype),),
             infix="CrossEntropyLossGrad",
             share=0.6,
         )

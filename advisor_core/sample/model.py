@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .eager import Eager, Pullback, call, transpose
-from .kernels import Tensor, vector
+from .kernels import DType, Tensor, vector
 from .layers import (
     RotaryTable,
     flash_attention,
@@ -65,12 +65,21 @@ class Implementation:
     fused_loss: bool
     merged_qkv: bool
     compiled_concat: bool
+    private_format: bool = False
+    single_precision: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of weights and activations."""
+        return DType.FP32 if self.single_precision else DType.BF16
 
 
 class Parameters:
     """The weights by name, in the order in which the optimizer visits them."""
 
-    def __init__(self, shape: ModelShape, merged_qkv: bool) -> None:
+    def __init__(self, shape: ModelShape, implementation: Implementation) -> None:
+        self._dtype = implementation.dtype
+        merged_qkv = implementation.merged_qkv
         hidden, kv = shape.hidden, shape.kv_hidden
         self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)}
         for layer in range(shape.layers):
@@ -85,9 +94,8 @@ class Parameters:
             self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
         self.weights[SHARED_WEIGHT] = self._weight(shape.vocab, hidden)
 
-    @staticmethod
-    def _weight(*shape: int) -> Tensor:
-        return Tensor(shape, persistent=True)
+    def _weight(self, *shape: int) -> Tensor:
+        return Tensor(shape, self._dtype, persistent=True)
 
 
 class Decoder:
@@ -97,7 +105,7 @@ class Decoder:
         self._shape = shape
         self._implementation = implementation
         self._eager = eager
-        self._table = RotaryTable.of(shape.sequence, shape.head_dim)
+        self._table = RotaryTable.of(shape.sequence, shape.head_dim, implementation.dtype)
 
     def micro_batch(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], None]]:
         """The whole model: the loss, and what records the backward pass."""
@@ -105,7 +113,7 @@ class Decoder:
         weight = self._eager.weights[SHARED_WEIGHT]
         self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
         embed_sequence = self._eager.next_sequence()
-        x = Tensor((shape.batch, shape.sequence, shape.hidden))
+        x = Tensor((shape.batch, shape.sequence, shape.hidden), self._implementation.dtype)
         self._eager.do(
             "aten::embedding",
             "aclnnEmbedding",
@@ -184,7 +192,7 @@ class Decoder:
         turned = not self._implementation.fused_rotary
         flat_v = v
         if turned:
-            v = Tensor((batch, shape.kv_heads, length, head))
+            v = Tensor((batch, shape.kv_heads, length, head), flat_v.dtype)
             self._eager.do(
                 "aten::contiguous",
                 "aclnnInplaceCopy",
@@ -192,7 +200,7 @@ class Decoder:
             )
         mixed, mix_back = flash_attention(self._eager, q, k, v, heads=shape.heads, positions=length)
         if turned:
-            straight = Tensor((batch, length, shape.heads, head))
+            straight = Tensor((batch, length, shape.heads, head), mixed.dtype)
             self._eager.do(
                 "aten::contiguous",
                 "aclnnInplaceCopy",
@@ -205,10 +213,10 @@ class Decoder:
             dmixed = out_back(dy).view(batch, length, shape.heads, head)
             sequence = self._eager.next_sequence()
             if turned:
-                dmixed = self._eager.undo("TransposeBackward0", sequence, transpose(dmixed, Tensor(q.shape)))
+                dmixed = self._eager.undo("TransposeBackward0", sequence, transpose(dmixed, Tensor(q.shape, q.dtype)))
             dq, dk, dv = mix_back(dmixed)
             if turned:
-                dv = self._eager.undo("TransposeBackward0", sequence, transpose(dv, Tensor(flat_v.shape)))
+                dv = self._eager.undo("TransposeBackward0", sequence, transpose(dv, Tensor(flat_v.shape, flat_v.dtype)))
             return project_back((q_back(dq), k_back(dk), dv))
 
         return out, pullback
@@ -229,13 +237,15 @@ class Decoder:
     ) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]]:
         shape = self._shape
         merged, back = linear(self._eager, x, f"{layer}.qkv")
-        parts = tuple(Tensor((shape.tokens, n)) for n in (shape.hidden, shape.kv_hidden, shape.kv_hidden))
+        parts = tuple(merged.resized(shape.tokens, n) for n in (shape.hidden, shape.kv_hidden, shape.kv_hidden))
         sequence = self._eager.next_sequence()
+        compiled = self._implementation.compiled_concat
         self._eager.do(
             "aten::split_with_sizes",
-            "aclnnSplitWithSize",
+            "SplitVD" if compiled else "aclnnSplitWithSize",
             vector("aclnnSplitWithSize", "SplitVD", (merged,), parts),
             sequence=sequence,
+            compiled=compiled,
             scalars=2,
         )
 
@@ -246,8 +256,9 @@ class Decoder:
                 sequence,
                 call(
                     "aten::cat",
-                    "aclnnCat",
-                    vector("aclnnCat", "ConcatD", flat, (Tensor(merged.shape),), infix="ConcatD"),
+                    "ConcatD" if compiled else "aclnnCat",
+                    vector("aclnnCat", "ConcatD", flat, (merged.like(),), infix="ConcatD"),
+                    compiled=compiled,
                 ),
             )
             return back(joined)

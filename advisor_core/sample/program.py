@@ -102,3 +102,28 @@ class AwaitCollective:
 
 
 Instruction = Op | Node | Enter | Leave | NextBatch | Item | Backward | AllReduce | AwaitCollective
+
+
+def _operators(program: list[Instruction]) -> list[Op]:
+    """All operator calls in the order of execution."""
+    ops: list[Op] = []
+    for instruction in program:
+        if isinstance(instruction, Op):
+            ops.append(instruction)
+        elif isinstance(instruction, Node):
+            ops.extend(instruction.ops)
+        elif isinstance(instruction, Backward):
+            ops.extend(_operators(list(instruction.program)))
+    return ops
+
+
+def free_after_last_use(program: list[Instruction]) -> None:
+    """Give every operator the tensors that nothing uses after it."""
+    last: dict[int, tuple[Op, Tensor]] = {}
+    for op in _operators(program):
+        for tensor in (*op.inputs, *op.allocates):
+            owner = tensor.storage
+            if not owner.persistent:
+                last[id(owner)] = (op, owner)
+    for op, tensor in last.values():
+        op.frees.append(tensor)

@@ -1,14 +1,43 @@
-"""The scenarios a sample can show: what they describe and which known problems they contain."""
+"""The scenarios a sample can show: a healthy job, and the causes that make it lose time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from .causes import (
+    AiCpuOperator,
+    AllocatorChurn,
+    Cause,
+    DataImbalance,
+    FrequentItem,
+    GarbageCollection,
+    LaunchBlocking,
+    NoOverlap,
+    OnlineCompilation,
+    PrivateFormat,
+    SinglePrecision,
+    SixteenKibTail,
+    SlowDispatch,
+    SlowHost,
+    SlowHostOfRank,
+    SlowLink,
+    SlowLoader,
+    SlowNetwork,
+    SmallBuckets,
+    SmallMatmuls,
+    SynchronousSampling,
+    TaskQueueOff,
+    ThrottledClock,
+    UnalignedVocabulary,
+    Unfused,
+)
 from .context import HostCosts
 from .model import Implementation, ModelShape
+from .serving import Serving
+from .setup import RankSetup, Setup
 from .training import Training
 
 Headers = Literal["2024", "2025"]
@@ -25,43 +54,52 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A job to simulate, and what is known about it."""
+    """A job to simulate: the healthy ``job``, and the ``causes`` that it suffers from."""
 
     name: str
     description: Text
-    problems: tuple[str, ...]
     headers: Headers
-    training: Training
-    host: HostCosts
-    loading_ns: tuple[int, ...]
+    job: Setup
+    causes: tuple[Cause, ...] = ()
     first_device: int = 0
 
     @property
+    def setup(self) -> Setup:
+        """The job with all its causes."""
+        setup = self.job
+        for cause in self.causes:
+            setup = cause.afflict(setup)
+        return setup
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The names of the causes."""
+        return tuple(cause.name for cause in self.causes)
+
+    @property
+    def training(self) -> Training | Serving:
+        """What the job trains or serves, with all causes."""
+        return self.setup.training
+
+    @property
     def ranks(self) -> int:
-        """Number of data-parallel ranks: one data loader each."""
-        return len(self.loading_ns)
+        """Number of data-parallel ranks."""
+        return len(self.job.ranks)
 
     @property
     def steps(self) -> int:
         """Number of profiled steps."""
-        return self.training.steps
+        return self.job.training.steps
+
+    def cured(self, cause: Cause) -> Scenario:
+        """The same job without one of its causes. Raises :class:`ValueError` if it does not have it."""
+        if cause not in self.causes:
+            raise ValueError(f"scenario {self.name!r} does not have the cause {cause.name!r}")
+        return replace(self, causes=tuple(other for other in self.causes if other != cause))
 
 
-_UNFUSED = Implementation(
-    fused_norm=False, fused_rotary=False, fused_swiglu=False, fused_loss=False, merged_qkv=False, compiled_concat=True
-)
 _FUSED = Implementation(
     fused_norm=True, fused_rotary=True, fused_swiglu=True, fused_loss=True, merged_qkv=True, compiled_concat=False
-)
-_PLAIN_LOOP = Training(
-    ModelShape(),
-    _UNFUSED,
-    steps=2,
-    micro_batches=1,
-    fused_optimizer=False,
-    overlapped_buckets=False,
-    item_per_parameter=True,
-    loss_log_ns=900_000,
 )
 # 50432 = 197 x 256: rows of 100,864 bytes, a multiple of 512 and not of 16384.
 _TUNED_LOOP = Training(
@@ -74,12 +112,31 @@ _TUNED_LOOP = Training(
     item_per_parameter=False,
     loss_log_ns=120_000,
 )
-# Host cost per operator: with stacks, shapes and memory recorded, real forward operators take 200-500 us
-# (facts DATA-A); a tuned job binds its threads and records less.
-_SLOW_HOST = HostCosts(python=56_000, operator=82_000, autograd=26_000)
+# Kernels of tens of us: the host must be quick, and communication is a large part of a step.
+_COMPACT_SHAPE = ModelShape(layers=6, hidden=1024, heads=8, kv_heads=4, ffn=2816, vocab=32000, sequence=1024, batch=8)
+_COMPACT_LOOP = replace(_TUNED_LOOP, shape=_COMPACT_SHAPE, micro_batches=2, steps=3, reads_loss=False)
+# A tuned job binds its threads and records less than the usual options: its operators cost 10 to 15 us each.
 _FAST_HOST = HostCosts(python=11_000, operator=13_000, autograd=11_000)
 
-_ALL = (
+
+def _job(loop: Training | Serving, ranks: int) -> Setup:
+    return Setup(loop, _FAST_HOST, (RankSetup(),) * ranks)
+
+
+_DENSE_ONE, _DENSE_TWO = (_job(_TUNED_LOOP, ranks) for ranks in (1, 2))
+_COMPACT_ONE, _COMPACT_TWO, _COMPACT_FOUR, _COMPACT_EIGHT = (_job(_COMPACT_LOOP, ranks) for ranks in (1, 2, 4, 8))
+# The layers of a model of 14 billion weights; few of them, as they are all alike.
+# 24 tiles of 256 columns, or a multiple: every core has as much to do as the others.
+_SERVED_SHAPE = ModelShape(layers=6, hidden=6144, heads=48, kv_heads=8, ffn=12288, vocab=36864, sequence=1, batch=64)
+_DECODE = replace(
+    _job(Serving(_SERVED_SHAPE, _FUSED, steps=4, cached=2_048), 1), ranks=(RankSetup(loading_ns=150_000),)
+)
+_PREFILL = replace(
+    _DECODE,
+    training=Serving(replace(_SERVED_SHAPE, sequence=2_048, batch=4), _FUSED, steps=2, cached=0),
+)
+
+_MEMBERS = (
     Scenario(
         "transformer-training",
         Text(
@@ -89,28 +146,23 @@ _ALL = (
             "两个数据并行 rank 训练一个小型稠密 Transformer, 代码尚未调优: 算子未融合, 下发慢, 同步频繁, "
             "梯度逐个归约, 且其中一个 rank 的数据加载较慢。",
         ),
-        problems=(
-            "slow-host-dispatch",
-            "item-synchronisation",
-            "online-compilation",
-            "unfused-rms-norm",
-            "unfused-swiglu",
-            "unfused-rotary",
-            "unfused-cross-entropy",
-            "unfused-optimizer",
-            "slices-of-one-tensor",
-            "format-conversions",
-            "unaligned-vocabulary",
-            "small-matmuls-on-one-input",
-            "communication-not-overlapped",
-            "small-communication-packets",
-            "late-rank",
-            "slow-data-loader",
+        "2024",
+        replace(_DENSE_TWO, training=replace(_TUNED_LOOP, micro_batches=1)).with_ranks((), loading_ns=2_200_000),
+        (
+            SlowDispatch(),
+            FrequentItem(),
+            OnlineCompilation(),
+            Unfused("rms-norm"),
+            Unfused("swiglu"),
+            Unfused("rotary"),
+            Unfused("cross-entropy"),
+            Unfused("optimizer"),
+            UnalignedVocabulary(),
+            SmallMatmuls(),
+            NoOverlap(),
+            SmallBuckets(),
+            SlowLoader(12_500_000, (1,)),
         ),
-        headers="2024",
-        training=_PLAIN_LOOP,
-        host=_SLOW_HOST,
-        loading_ns=(2_200_000, 12_500_000),
     ),
     Scenario(
         "healthy-training",
@@ -119,11 +171,8 @@ _ALL = (
             "reduced during the backward pass, the host far ahead of the device.",
             "同一模型调优之后, 两个 rank: 算子已融合, 词表已补齐, 梯度分桶并与反向重叠, 主机下发远超前于设备。",
         ),
-        problems=(),
-        headers="2025",
-        training=_TUNED_LOOP,
-        host=_FAST_HOST,
-        loading_ns=(900_000, 900_000),
+        "2025",
+        _DENSE_TWO,
         first_device=4,
     ),
     Scenario(
@@ -132,13 +181,158 @@ _ALL = (
             "The tuned model on one rank, without any communication.",
             "调优后的模型, 单卡训练, 无任何通信。",
         ),
-        problems=(),
-        headers="2024",
-        training=_TUNED_LOOP,
-        host=_FAST_HOST,
-        loading_ns=(900_000,),
+        "2024",
+        _DENSE_ONE,
+    ),
+    Scenario(
+        "healthy-compact",
+        Text(
+            "A tuned model with short kernels on two ranks.",
+            "调优后的小算子模型, 两个 rank。",
+        ),
+        "2025",
+        _COMPACT_TWO,
+    ),
+    Scenario(
+        "healthy-prefill",
+        Text("Prefill of four long prompts, tuned.", "四条长提示词的 prefill, 已调优。"),
+        "2025",
+        _PREFILL,
+    ),
+    Scenario(
+        "healthy-decode",
+        Text("Decode steps of 64 requests, tuned.", "64 个请求的 decode, 已调优。"),
+        "2025",
+        _DECODE,
+    ),
+    Scenario(
+        "healthy-compact-eight",
+        Text(
+            "A tuned model with short kernels on eight ranks.",
+            "调优后的小算子模型, 八个 rank。",
+        ),
+        "2025",
+        _COMPACT_EIGHT,
     ),
 )
 
-SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for scenario in _ALL})
+_TITLES: Mapping[str, Text] = {
+    "slow-python": Text("much Python between operators", "算子之间的 Python 开销大"),
+    "slow-framework": Text("operators that are slow on the host", "算子在主机侧执行慢"),
+    "slow-runtime": Text("slow calls into CANN", "CANN 调用慢"),
+    "slow-host-dispatch": Text("slow dispatch", "下发慢"),
+    "task-queue-off": Text("no task queue", "未启用任务队列"),
+    "launch-blocking": Text("every launch waits for its kernel", "每次下发都等待算子完成"),
+    "item-synchronisation": Text("numbers read back all the time", "频繁回读标量"),
+    "synchronous-sampling": Text("steps that wait for their tokens", "每步都等待采样结果"),
+    "slow-data-loader": Text("a slow data loader", "数据加载慢"),
+    "garbage-collection": Text("garbage collection", "垃圾回收"),
+    "unrecorded-garbage-collection": Text("garbage collection that is not recorded", "未记录的垃圾回收"),
+    "allocator-churn": Text("memory taken from the driver all the time", "频繁向驱动申请和释放内存"),
+    "online-compilation": Text("operators compiled online", "算子在线编译"),
+    "unfused-rms-norm": Text("an unfused RMSNorm", "RMSNorm 未融合"),
+    "unfused-swiglu": Text("an unfused SwiGLU", "SwiGLU 未融合"),
+    "unfused-rotary": Text("an unfused rotary embedding", "旋转位置编码未融合"),
+    "unfused-cross-entropy": Text("an unfused cross-entropy", "交叉熵未融合"),
+    "unfused-optimizer": Text("an unfused optimizer", "优化器未融合"),
+    "unaligned-vocabulary": Text("a vocabulary that is not aligned", "词表未对齐"),
+    "tail-of-16-kib": Text("a last axis of 16 KiB", "尾轴为 16 KiB 的倍数"),
+    "small-matmuls-on-one-input": Text("three products of one input", "同一输入的三个小矩阵乘"),
+    "format-conversions": Text("format conversions around products", "矩阵乘前后的格式转换"),
+    "fp32-where-bf16-would-do": Text("FP32 throughout", "全程使用 FP32"),
+    "ai-cpu-operator": Text("an operator on the AI CPU", "AI CPU 算子"),
+    "communication-not-overlapped": Text("communication after the backward pass", "反向结束后才通信"),
+    "small-communication-packets": Text("gradients reduced one by one", "梯度逐个归约"),
+    "slow-link": Text("a slow link", "慢链路"),
+    "slow-network": Text("a slow network", "网络慢"),
+    "throttled-clock": Text("a throttled clock", "芯片降频"),
+    "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
+    "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
+}
+
+
+def _afflicted(name: str, headers: Headers, job: Setup, *causes: Cause) -> Scenario:
+    titles = [_TITLES[cause.name] for cause in causes]
+    ranks = f"{len(job.ranks)} ranks" if len(job.ranks) > 1 else "one rank"
+    training = isinstance(job.training, Training)
+    what, was = ("Training", "训练") if training else ("Serving", "推理")
+    return Scenario(
+        name,
+        Text(
+            f"{what} on {ranks} with {' and '.join(title.en for title in titles)}; otherwise tuned.",
+            f"{len(job.ranks)} 个 rank 的{was}, {', '.join(title.zh for title in titles)}; 其余均已调优。",
+        ),
+        headers,
+        job,
+        causes,
+    )
+
+
+_SINGLES = (
+    _afflicted("slow-python", "2025", _COMPACT_ONE, SlowHost("python", 220_000)),
+    _afflicted("slow-framework", "2024", _COMPACT_ONE, SlowHost("framework", 180_000)),
+    _afflicted("slow-runtime", "2025", _COMPACT_ONE, SlowHost("runtime", 160_000)),
+    _afflicted(
+        "task-queue-off",
+        "2025",
+        _COMPACT_ONE,
+        SlowHost("framework", 80_000),
+        SlowHost("runtime", 80_000),
+        TaskQueueOff(),
+    ),
+    _afflicted("launch-blocking", "2025", _COMPACT_ONE, LaunchBlocking()),
+    _afflicted("item-synchronisation", "2025", _COMPACT_ONE, FrequentItem()),
+    _afflicted("slow-data-loader", "2024", _COMPACT_ONE, SlowLoader(40_000_000)),
+    _afflicted("garbage-collection", "2025", _COMPACT_ONE, GarbageCollection(400, 70_000_000, recorded=True)),
+    _afflicted(
+        "unrecorded-garbage-collection", "2024", _COMPACT_ONE, GarbageCollection(400, 70_000_000, recorded=False)
+    ),
+    _afflicted("allocator-churn", "2025", _COMPACT_ONE, AllocatorChurn()),
+    _afflicted("online-compilation", "2025", _COMPACT_ONE, Unfused("rotary"), OnlineCompilation()),
+    *(
+        _afflicted(f"unfused-{part}", "2025", _DENSE_ONE, Unfused(part))
+        for part in ("rms-norm", "swiglu", "rotary", "cross-entropy", "optimizer")
+    ),
+    _afflicted("unaligned-vocabulary", "2025", _DENSE_ONE, UnalignedVocabulary()),
+    _afflicted(
+        "tail-of-16-kib",
+        "2025",
+        replace(_DENSE_ONE, training=replace(_TUNED_LOOP, shape=replace(_TUNED_LOOP.shape, ffn=8448))),
+        SixteenKibTail(),
+    ),
+    _afflicted("small-matmuls", "2025", _COMPACT_ONE, SmallMatmuls()),
+    _afflicted("format-conversions", "2025", _DENSE_ONE, PrivateFormat()),
+    _afflicted("fp32", "2025", _COMPACT_ONE, SinglePrecision()),
+    _afflicted("ai-cpu-operator", "2025", _COMPACT_ONE, AiCpuOperator()),
+    _afflicted("decode-slow-framework", "2025", _DECODE, SlowHost("framework", 180_000)),
+    _afflicted("decode-task-queue-off", "2025", _DECODE, SlowHost("framework", 60_000), TaskQueueOff()),
+    _afflicted("decode-synchronous-sampling", "2025", _DECODE, SynchronousSampling()),
+    _afflicted("decode-launch-blocking", "2025", _DECODE, LaunchBlocking()),
+    _afflicted("decode-slow-scheduler", "2025", _DECODE, SlowLoader(6_000_000)),
+    _afflicted("decode-unfused-rms-norm", "2025", _DECODE, SlowHost("framework", 60_000), Unfused("rms-norm")),
+    _afflicted("decode-small-matmuls", "2025", _DECODE, SmallMatmuls()),
+    _afflicted("prefill-unfused-rotary", "2025", _PREFILL, Unfused("rotary")),
+    _afflicted("prefill-unfused-swiglu", "2025", _PREFILL, Unfused("swiglu")),
+    _afflicted("prefill-format-conversions", "2025", _PREFILL, PrivateFormat()),
+    _afflicted("no-overlap", "2025", _COMPACT_TWO, NoOverlap()),
+    _afflicted("small-buckets", "2024", _COMPACT_FOUR, NoOverlap(), SmallBuckets()),
+    _afflicted("slow-link", "2025", _COMPACT_FOUR, SlowLink((1, 2), 6.0)),
+    _afflicted("slow-network", "2025", _COMPACT_TWO, SlowNetwork()),
+    _afflicted("late-rank-by-loader", "2025", _COMPACT_FOUR, SlowLoader(40_000_000, (2,))),
+    _afflicted("late-rank-by-clock", "2025", _COMPACT_FOUR, ThrottledClock(1_200, (1,))),
+    _afflicted("late-rank-by-host", "2025", _COMPACT_FOUR, SlowHostOfRank(9.0, (3,))),
+    _afflicted("data-imbalance", "2025", _COMPACT_FOUR, DataImbalance(1.25, (1,))),
+)
+
+_PAIRS = (
+    _afflicted("python-and-items", "2025", _COMPACT_ONE, SlowHost("python", 220_000), FrequentItem()),
+    _afflicted("loader-and-no-overlap", "2025", _COMPACT_TWO, SlowLoader(40_000_000), NoOverlap()),
+    _afflicted("vocabulary-and-rotary", "2024", _DENSE_ONE, UnalignedVocabulary(), Unfused("rotary")),
+    _afflicted("small-buckets-and-slow-network", "2025", _COMPACT_TWO, SmallBuckets(), SlowNetwork()),
+    _afflicted("late-rank-and-swiglu", "2025", _COMPACT_TWO, SlowLoader(40_000_000, (1,)), Unfused("swiglu")),
+)
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
+    {scenario.name: scenario for scenario in (*_MEMBERS, *_SINGLES, *_PAIRS)}
+)
 """All scenarios by name."""

@@ -5,6 +5,7 @@ All times are int64 nanoseconds since the epoch; spans are half open.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -140,6 +141,15 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
+class GarbageCollection:
+    """The interpreter collects garbage, and no thread of it runs."""
+
+    tid: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A profiled step on the host."""
 
@@ -169,6 +179,11 @@ class Timeline:
     allocations: list[Allocation] = field(default_factory=list)
     start: int = 0
     end: int = 0
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that are set; exports record some of them."""
+    gc_threshold_ms: float | None = None
+    """The profiler records garbage collections at least this long; ``None``: none."""
+    collections: list[GarbageCollection] = field(default_factory=list)
 
     @property
     def kernels(self) -> list[DeviceTask]:

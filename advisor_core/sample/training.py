@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from itertools import count
 
 from .eager import FP32, Eager, call
-from .kernels import DType, Tensor, vector
+from .kernels import DType, Tensor, ai_cpu, vector
 from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
-from .program import AllReduce, AwaitCollective, Backward, Enter, Instruction, Item, Leave, NextBatch, Node, Op
+from .program import (
+    AllReduce,
+    AwaitCollective,
+    Backward,
+    Enter,
+    Instruction,
+    Item,
+    Leave,
+    NextBatch,
+    Node,
+    Op,
+    free_after_last_use,
+)
 
 FIRST_STEP = 10
 """Number of the first profiled step: the schedule skips the ones before it."""
@@ -16,7 +28,12 @@ FIRST_STEP = 10
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a job trains: the model, and what its loop does around it."""
+    """How a job trains: the model, and what its loop does around it.
+
+    ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
+    as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
+    micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
+    """
 
     shape: ModelShape
     implementation: Implementation
@@ -27,6 +44,8 @@ class Training:
     item_per_parameter: bool
     loss_log_ns: int
     bucket_bytes: int = 40_000_000
+    ai_cpu_ns: int = 0
+    reads_loss: bool = True
 
 
 class TrainingLoop:
@@ -36,7 +55,7 @@ class TrainingLoop:
         self._training = training
         self._world_size = world_size
         self._loading_ns = loading_ns
-        self._parameters = Parameters(training.shape, training.implementation.merged_qkv)
+        self._parameters = Parameters(training.shape, training.implementation)
         self._sequence = count(1350)
         self._collective = count()
         self._gradients: dict[str, Tensor] = {}
@@ -66,7 +85,7 @@ class TrainingLoop:
             program.extend(self._step())
             program.append(Leave())
         program += [Leave(), Leave()]
-        _free_after_last_use(program)
+        free_after_last_use(program)
         return program
 
     def _step(self) -> list[Instruction]:
@@ -79,10 +98,11 @@ class TrainingLoop:
             last = micro == training.micro_batches - 1
             loss = self._micro_batch(program, buckets if last and self._overlaps else None)
         if self._world_size > 1 and not self._overlaps:
-            program += self._reduce_each_gradient()
+            program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
         if training.item_per_parameter:
             program += self._clip_by_item()
-        program.append(Item(loss, training.loss_log_ns))
+        if training.reads_loss:
+            program.append(Item(loss, training.loss_log_ns))
         program += self._optimizer(buckets)
         program.append(Leave())
         return program
@@ -93,10 +113,20 @@ class TrainingLoop:
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns))
         ready = _GradientSink(self, buckets)
-        eager = Eager(self._parameters.weights, SHARED_WEIGHT, self._sequence.__next__, ready)
+        eager = Eager(
+            self._parameters.weights,
+            SHARED_WEIGHT,
+            self._sequence.__next__,
+            ready,
+            private_format=training.implementation.private_format,
+        )
         loss, backward = Decoder(shape, training.implementation, eager).micro_batch(tokens, labels)
         backward()
         program += eager.forward
+        if training.ai_cpu_ns:
+            ordered, places = labels.like(), labels.like()
+            sort = ai_cpu("aclnnSort", "Sort", (labels,), (ordered, places), training.ai_cpu_ns)
+            program.append(call("aten::sort", "aclnnSort", sort, scalars=3))
         if training.item_per_parameter:
             # The loop checks every loss for NaN before it goes on.
             program.append(Item(loss, training.loss_log_ns))
@@ -129,8 +159,28 @@ class TrainingLoop:
     def bucket(self, names: tuple[str, ...]) -> tuple[int, AllReduce]:
         """An all-reduce of several gradients that lie in one buffer."""
         index = next(self._collective)
-        elements = sum(self._gradients[name].nbytes for name in names) // DType.BF16.size
-        return index, AllReduce(Tensor((elements,), persistent=True), index)
+        dtype = self._training.implementation.dtype
+        elements = sum(self._gradients[name].nbytes for name in names) // dtype.size
+        return index, AllReduce(Tensor((elements,), dtype, persistent=True), index)
+
+    def _reduce_after_backward(self) -> list[Instruction]:
+        """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
+        sizes = [(name, gradient.nbytes) for name, gradient in self._gradients.items()]
+        groups: list[list[str]] = [[]]
+        filled = 0
+        for name, nbytes in sizes:
+            groups[-1].append(name)
+            filled += nbytes
+            if filled >= self.bucket_bytes and name != sizes[-1][0]:
+                groups.append([])
+                filled = 0
+        reductions = [self.bucket(tuple(names)) for names in groups]
+        return [
+            _python("train.py(88): average_gradients"),
+            *(reduce for _, reduce in reductions),
+            *(AwaitCollective(index) for index, _ in reductions),
+            Leave(),
+        ]
 
     def _reduce_each_gradient(self) -> list[Instruction]:
         """One blocking all-reduce per parameter after the backward pass, then the division."""
@@ -239,28 +289,3 @@ class _GradientSink:
 def _python(frame: str) -> Enter:
     """Enter a Python function."""
     return Enter(frame, frame)
-
-
-def _operators(program: list[Instruction]) -> list[Op]:
-    """All operator calls in the order of execution."""
-    ops: list[Op] = []
-    for instruction in program:
-        if isinstance(instruction, Op):
-            ops.append(instruction)
-        elif isinstance(instruction, Node):
-            ops.extend(instruction.ops)
-        elif isinstance(instruction, Backward):
-            ops.extend(_operators(list(instruction.program)))
-    return ops
-
-
-def _free_after_last_use(program: list[Instruction]) -> None:
-    """Give every operator the tensors that nothing uses after it."""
-    last: dict[int, tuple[Op, Tensor]] = {}
-    for op in _operators(program):
-        for tensor in (*op.inputs, *op.allocates):
-            owner = tensor.storage
-            if not owner.persistent:
-                last[id(owner)] = (op, owner)
-    for op, tensor in last.values():
-        op.frees.append(tensor)

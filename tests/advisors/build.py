@@ -11,6 +11,7 @@ import pandas as pd
 
 from advisor_core import testing
 from advisor_core.advisor import Observations, Scope
+from advisor_core.arrivals import settle
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
@@ -22,6 +23,7 @@ from advisor_core.rules.ruleset import RuleBook, load_rules
 ROOT = Path(__file__).parent.parent.parent
 MAIN, AUTOGRAD, ACL = 100, 101, 200
 FILES = {"HD": "host_dispatch", "CO": "communication", "DQ": "capture", "NS": "network_structure"}
+FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity"}
 
 
 @cache
@@ -81,6 +83,33 @@ class Scene:
         if op is not None:
             self.event("cpu_op", op, launched - 5, 10, call_stack=stack)
         return self._arrow(launched, start, stream)
+
+    def tensors(
+        self,
+        start: float,
+        duration: float,
+        type_: str,
+        reads: Sequence[str] = (),
+        writes: Sequence[str] = (),
+        *,
+        name: str | None = None,
+        hf32: str = "",
+        **more: Any,
+    ) -> Scene:
+        """A kernel with its tensors, each ``"8,4 BF16"`` or ``"8,4 BF16 NCHW"``."""
+        self.kernel(start, duration, type_, **more)
+        kernel = self.rows["kernels"][-1]
+        kernel |= {"name": name or type_, "hf32": hf32}
+        for side, tensors in (("input", reads), ("output", writes)):
+            parts = [(*tensor.split(" "), "ND")[:3] for tensor in tensors]
+            for place, what in enumerate(("shapes", "dtypes", "formats")):
+                kernel[f"{side}_{what}"] = ";".join(part[place] for part in parts)
+        return self
+
+    def busy(self, blocks: int = 24, **pipes: float) -> Scene:
+        """Blocks of the kernel added last, and how long its pipes were busy: ``aic_mac=80`` is 80 us."""
+        self.rows["kernels"][-1] |= {"block_dim": blocks, **{f"{pipe}_us": time for pipe, time in pipes.items()}}
+        return self
 
     def _arrow(self, launched: float, start: float, stream: int) -> Scene:
         self.flow += 1
@@ -214,20 +243,24 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
 
 
 def _job(stores: Any, needs: Sequence[str], wants: Sequence[str]) -> Facts:
+    names = {*needs, *wants, "ledger", "collective_calls", "context"}
+    ranks = settle({rank: {name: _value(store, name) for name in names} for rank, store in stores.items()})
     values: dict[str, Any] = {}
     for name in (*needs, *wants):
-        known: dict[int, Any] = {}
-        reasons = []
-        for rank, store in stores.items():
-            try:
-                known[rank] = store.get(name)
-            except (Unavailable, NotApplicable) as reason:
-                reasons.append(reason)
+        found = {rank: shared[name] for rank, shared in ranks.items()}
+        known = {rank: value for rank, value in found.items() if not isinstance(value, Exception)}
         if known:
             values[name] = known
         elif name in needs:
-            raise reasons[0]
+            raise next(iter(found.values()))
     return Facts(values, (*needs, *wants))
+
+
+def _value(store: FactStore, name: str) -> Any:
+    try:
+        return store.get(name)
+    except (Unavailable, NotApplicable) as reason:
+        return reason
 
 
 def _check_types(advisor: Any, frame: pd.DataFrame) -> None:

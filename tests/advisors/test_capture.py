@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
+from advisor_core.engine import run
+from advisor_core.facts.store import FactStore
+from advisor_core.models.base import Text
+from advisor_core.models.run import Diagnostic, InputFile
+from advisor_core.rank_run import RunOptions
+from advisor_core.sample import write_sample
 from tests.advisors.build import Scene, outcome
-from tests.advisors.real import real_rank
+from tests.advisors.real import real_job, real_rank
 
 
 def scene(*, type_: str = "MatMulV2") -> Scene:
@@ -65,3 +71,278 @@ def test_alexnet(profiles: Path) -> None:
     level1 = real_rank(profiles, "alexnet-ddp-text-level1", 0)
     assert [outcome(f"DQ00{n}", level1).state for n in (1, 2, 3, 4)] == ["pass", "fail", "fail", "pass"]
     assert outcome("DQ001", real_rank(profiles, "alexnet-ddp-text-level0", 0)).state == "fail"
+
+
+NEW = [f"DQ{number:03}" for number in range(5, 15)]
+
+
+@pytest.mark.parametrize(
+    ("activities", "calls", "state"),
+    [
+        ("ProfilerActivity.CPU,ProfilerActivity.NPU", True, "pass"),
+        ("ProfilerActivity.NPU", False, "fail"),
+        (None, False, "fail"),  # the trace was read and has no call of the framework
+        (None, True, "pass"),
+        ("ProfilerActivity.CPU", True, "pass"),  # what is there counts, whatever was recorded
+    ],
+)
+def test_activities(activities: str | None, calls: bool, state: str) -> None:
+    made = scene()
+    if calls:
+        made.event("cpu_op", "aten::mm", 0, 5)
+    profiler = {"activities": activities} if activities else {}
+    assert outcome("DQ005", made.store(profiler=profiler)).state == state
+
+
+def test_activities_without_a_trace() -> None:
+    assert outcome("DQ005", scene().store("host_events")).state == "cannot_answer"
+    asked = {"activities": "ProfilerActivity.CPU"}
+    device_missing = Scene().event("cpu_op", "aten::mm", 0, 5).store(profiler=asked)
+    assert outcome("DQ005", device_missing).state == "fail"
+
+
+def job(
+    *walls: float, kernels: int = 10, last: int | None = None, shapes: bool = False, recurring: bool = True
+) -> Scene:
+    """Steps of these wall times one after the other, each with as many kernels; ``last``: those of the last step."""
+    made, start = Scene(), 0.0
+    for number, wall in enumerate(walls):
+        count = last if last is not None and number == len(walls) - 1 else kernels
+        for kernel in range(count):
+            at = start + kernel * wall / count
+            axis = 8 if recurring else 8 + number
+            reads = [f"{axis},4 BF16"] if shapes else []
+            made.tensors(at, wall / count / 2, "Add", reads, step=number)
+        start += wall
+    return made
+
+
+@pytest.mark.parametrize(
+    ("walls", "state"),
+    [
+        ((100, 100, 100, 100), "pass"),
+        ((129, 100, 100, 100), "pass"),
+        ((140, 100, 100, 100), "fail"),
+        ((100, 300, 100, 100), "pass"),  # another step than the first
+        ((500, 100), "cannot_answer"),  # which of two is the odd one
+    ],
+)
+def test_first_step(walls: tuple[float, ...], state: str) -> None:
+    found = outcome("DQ006", job(*walls).store())
+    assert found.state == state
+    if state == "fail":
+        assert found.first.observation["first_over_rest"] == pytest.approx(1.4)
+        assert found.first.caveat is not None
+
+
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [(None, "pass"), (9, "pass"), (8, "pass"), (7, "fail"), (1, "fail")],
+)
+def test_last_step_cut_off(last: int | None, state: str) -> None:
+    found = outcome("DQ007", job(100, 100, 100, 50, last=last).store())
+    assert found.state == state
+    if last == 7:
+        assert found.first.observation["last_task_share"] == pytest.approx(0.7)
+        assert {row["tasks"] for row in found.evidence()[0].rows} == {10, 7}
+
+
+def test_last_step_of_two_cannot_be_told() -> None:
+    assert outcome("DQ007", job(100, 50, last=1).store()).state == "cannot_answer"
+
+
+@pytest.mark.parametrize(
+    ("recurring", "skipped", "state"),
+    [(True, 0, "pass"), (False, 0, "fail"), (False, 9, "fail"), (False, 10, "pass")],
+)
+def test_dynamic_shapes(recurring: bool, skipped: int, state: str) -> None:
+    store = job(100, 100, 100, shapes=True, recurring=recurring).store(profiler={"schedule.skip_first": skipped})
+    assert outcome("DQ008", store).state == state
+
+
+def test_dynamic_shapes_cannot_be_told() -> None:
+    schedule = {"schedule.skip_first": 0}
+    assert outcome("DQ008", job(100, shapes=True).store(profiler=schedule)).state == "cannot_answer"
+    assert outcome("DQ008", job(100, 100).store(profiler=schedule)).state == "cannot_answer"
+    assert outcome("DQ008", job(100, 100, shapes=True, recurring=False).store()).state == "cannot_answer"
+
+
+def test_launched_but_never_run() -> None:
+    def launched(count: int) -> FactStore:
+        made = job(100, 100, 100)
+        for number in range(count):
+            made.event("cann", "Node@launch", 400 + number, 1, item="Add")
+        return made.store()
+
+    assert outcome("DQ009", launched(0)).state == "pass"
+    found = outcome("DQ009", launched(3))
+    assert found.state == "fail"
+    assert (found.first.observation["never_run"], found.first.observation["launches"]) == (3, 33)
+    assert len(found.evidence()[1].rows) == 3
+    assert outcome("DQ009", job(100, 100).store("flows")).state == "cannot_answer"
+
+
+def test_arrows_without_an_end() -> None:
+    made = job(100, 100, 100)
+    made.add("flows", kind="host_to_device", end="s", flow=999, time_us=10, thread=100, device=False)
+    found = outcome("DQ009", made.store())
+    assert found.state == "fail"
+    assert found.first.observation["never_run"] == 1
+
+
+@pytest.mark.parametrize(("early", "state"), [(0, "pass"), (90, "pass"), (110, "fail")])
+def test_clocks(early: float, state: str) -> None:
+    """A task that starts this long before its launch."""
+    store = scene().kernel(1000, 10, launched=1000 + early).store()
+    found = outcome("DQ010", store)
+    assert found.state == state
+    if state == "fail":
+        assert found.first.observation["skew_ns"] == 110_000
+        assert found.first.observation["early_share"] == pytest.approx(1 / 3)
+    assert outcome("DQ010", scene().store("flows")).state == "cannot_answer"
+
+
+def _said(*severities: Any) -> list[Diagnostic]:
+    return [
+        Diagnostic(severity=severity, source=f"{number}.csv", message=Text(en="broken", zh="损坏"))
+        for number, severity in enumerate(severities)
+    ]
+
+
+def test_damage() -> None:
+    files = [InputFile(name="a.csv", bytes=10, sha256="")]
+    assert outcome("DQ011", scene().store(files=files)).state == "pass"
+    assert outcome("DQ011", scene().store(files=files, diagnostics=_said("info"))).state == "pass"
+    warned = outcome("DQ011", scene().store(files=files, diagnostics=_said("warning", "info")))
+    assert (warned.first.severity, warned.first.observation["files"]) == ("low", "0.csv")
+    lost = outcome("DQ011", scene().store(diagnostics=_said("error", "warning")))
+    assert (lost.first.severity, lost.first.observation["errors"]) == ("medium", 1)
+    assert lost.first.caveat is not None and "0\\.csv, 1\\.csv" in lost.first.caveat.en  # as Markdown
+    assert outcome("DQ011", scene().store()).state == "not_applicable"
+
+
+def test_size() -> None:
+    def of(size: int, seconds: float) -> str:
+        files = [InputFile(name="trace_view.json", bytes=size, sha256="")]
+        return outcome("DQ012", scene().kernel(seconds * 1e6, 1).store(files=files)).state
+
+    assert of(10**9, 10) == "pass"
+    assert of(11 * 10**9, 10) == "fail"
+    assert of(10**9, 301) == "fail"
+    assert outcome("DQ012", Scene().event("cpu_op", "aten::mm", 0, 1).store()).state == "cannot_answer"
+
+
+def _ranks(*about: dict[str, Any], starts: tuple[float, ...] = ()) -> dict[int, FactStore]:
+    """A rank per entry, with a kernel; with a collective as well unless ``starts`` says when the kernel begins."""
+    made = {rank: Scene(rank=rank).kernel(starts[rank] if starts else 10, 100) for rank in range(len(about))}
+    if not starts:
+        made = {rank: one.collective(200, 10) for rank, one in made.items()}
+    return {rank: made[rank].store(**one) for rank, one in enumerate(about)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "aspects"),
+    [
+        ({"versions": {"cann": "8.3"}}, {"versions": {"cann": "8.3"}}, ""),
+        ({"versions": {"cann": "8.3"}}, {"versions": {"cann": "8.2"}}, "versions"),
+        ({"versions": {"cann": "8.3"}}, {}, ""),  # unknown is no difference
+        ({"level": "level0"}, {"level": "level1"}, "level"),
+        ({"world_size": 8}, {"world_size": 16}, "world size"),
+        ({"parallel": {"tp": 2}}, {"parallel": {"tp": 4}}, "parallel layout"),
+        (
+            {"parallel": {"tp": 2}, "world_size": 4},
+            {"parallel": {"tp": 4}, "world_size": 8},
+            "world size, parallel layout",
+        ),
+    ],
+)
+def test_profiles_of_different_jobs(one: dict[str, Any], other: dict[str, Any], aspects: str) -> None:
+    found = outcome("DQ013", _ranks(one, other))
+    assert found.state == ("fail" if aspects else "pass")
+    if aspects:
+        assert found.first.observation["aspects"] == aspects
+
+
+def test_profiles_of_different_times() -> None:
+    assert outcome("DQ013", _ranks({}, {}, starts=(0, 50))).state == "pass"
+    found = outcome("DQ013", _ranks({}, {}, starts=(0, 5_000_000)))
+    assert found.first.observation["aspects"] == "time"
+    assert found.first.observation["apart_ns"] == 5_000_000_000 - 100_000
+    assert outcome("DQ013", _ranks({})).state == "not_applicable"
+
+
+@pytest.mark.parametrize(("peers", "state"), [((1,), "pass"), ((1, 2, 3), "fail")])
+def test_ranks_that_collectives_name(peers: tuple[int, ...], state: str) -> None:
+    """Nothing is recorded of groups, but the tasks of a collective name the ranks that are waited for."""
+    planes = [(200 + 10 * peer, 210 + 10 * peer, peer) for peer in peers]
+    stores = {rank: Scene(rank=rank).kernel(10, 100).collective(200, 100, planes).store() for rank in (0, 1)}
+    found = outcome("DQ014", stores)
+    assert found.state == state
+    if state == "fail":
+        assert (found.first.observation["profiled"], found.first.observation["expected"]) == (2, 4)
+
+
+def test_ranks_not_profiled() -> None:
+    assert outcome("DQ014", _ranks({"world_size": 2}, {"world_size": 2})).state == "pass"
+    found = outcome("DQ014", _ranks({"world_size": 4}, {}))
+    assert (found.first.observation["missing"], found.evidence()[0].rows[0]["missing"]) == (2, "2, 3")
+    grouped = outcome("DQ014", _ranks({"groups": {"7": [0, 5]}}))
+    assert grouped.evidence()[0].rows[0]["missing"] == "5"
+    assert outcome("DQ014", _ranks({}, {})).state == "cannot_answer"
+    assert outcome("DQ014", {0: scene().store("kernels", "device_tasks")}).state == "cannot_answer"
+    assert outcome("DQ014", _ranks({}, {}, starts=(0, 0))).state == "not_applicable"
+
+
+@pytest.mark.parametrize("name", ["alexnet-ddp-text-level0", "alexnet-ddp-text-level1", "alexnet-ddp-db-level1"])
+def test_alexnet_is_captured_well(profiles: Path, name: str) -> None:
+    """Complete exports of one job with one step each: nothing to complain of, and what needs more steps says so."""
+    stores = real_job(profiles, name)
+    for store in stores.values():
+        states = {rule: outcome(rule, store).state for rule in NEW[:-2]}
+        assert {rule for rule, state in states.items() if state == "fail"} == set()
+        assert {rule for rule, state in states.items() if state == "cannot_answer"} == {"DQ006", "DQ007", "DQ008"}
+    assert outcome("DQ013", stores).state == ("pass" if len(stores) > 1 else "not_applicable")
+    # an old export without groups or world size; only level 1 names the peers, and there were eight ranks
+    ranks = outcome("DQ014", stores)
+    assert ranks.state == ("fail" if "level1" in name else "cannot_answer")
+    if ranks.state == "fail":
+        assert (ranks.first.observation["profiled"], ranks.first.observation["expected"]) == (2, 8)
+
+
+@pytest.mark.parametrize("scenario", ["healthy-training", "healthy-decode"])
+def test_healthy_samples(tmp_path: Path, scenario: str) -> None:
+    write_sample(tmp_path, scenario=scenario)
+    found = run([tmp_path], RunOptions(select=("DQ",)), jobs=1)
+    assert [finding.rule for finding in found.findings if finding.severity != "low"] == []
+    assert [finding.rule for finding in found.findings if finding.rule in NEW] == []
+    assert {rule.state for rule in found.rules if rule.rule in NEW} <= {"pass", "not_applicable", "cannot_answer"}
+
+
+def test_a_caveat_reaches_the_findings_it_concerns(tmp_path: Path) -> None:
+    """One rank of a job: what its report says about communication carries that others are missing."""
+    write_sample(tmp_path, scenario="transformer-training", headers="2025")
+    found = run([tmp_path], RunOptions(), rank=0, jobs=1)
+    assert "DQ014" in {finding.rule for finding in found.findings}
+    said = {
+        finding.rule[:2]: any("ranks were given" in caveat.en for caveat in finding.caveats)
+        for finding in found.findings
+        if finding.rule[:2] in ("CO", "SA", "NS")
+    }
+    assert said.pop("CO")
+    assert said and not any(said.values())
+
+
+def test_a_trace_that_was_cut_off(tmp_path: Path) -> None:
+    """From the damaged file to the caveat: the trace ends in the middle, as when a disk is full."""
+    write_sample(tmp_path, scenario="task-queue-off")
+    (trace,) = tmp_path.rglob("trace_view.json")
+    content = trace.read_bytes()
+    trace.write_bytes(content[: len(content) // 2])
+    found = run([tmp_path], RunOptions(), jobs=1)
+    (damaged,) = (finding for finding in found.findings if finding.rule == "DQ011")
+    assert damaged.observation["warnings"] == 1  # what stands before the cut is read
+    assert "trace_view.json" in str(damaged.observation["files"])
+    others = [finding for finding in found.findings if not finding.rule.startswith("DQ")]
+    assert others
+    for finding in others:
+        assert any("could not be read" in caveat.en for caveat in finding.caveats), finding.rule

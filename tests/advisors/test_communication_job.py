@@ -48,6 +48,16 @@ def test_witnesses_that_disagree_prove_nothing() -> None:
     assert outcome("CO010", job).state == "pass"
 
 
+def test_a_rank_behind_a_slow_link_is_not_late() -> None:
+    """All ranks arrive together and wait for rank 2 within the collective: the link is slow, not the rank."""
+    job = {n: rank(n, computing=500, wait=400, late=2 if n != 2 else 0, **GROUPS) for n in (0, 1, 2)}
+    found = outcome("CO010", job)
+    assert found.observed is not None
+    seen = found.observed.frame.set_index("late").loc[2]
+    assert seen["wait_ns"] == 400_000 and seen["arrival_known"] and seen["arrival_ns"] == 0
+    assert found.state == "pass"
+
+
 def test_late_rank_in_the_profile_is_explained() -> None:
     job = {
         0: rank(0, computing=500, wait=400, late=2, **GROUPS),
@@ -81,7 +91,7 @@ def test_order_of_arrival_says_nothing_while_ranks_are_missing() -> None:
         0: rank(0, computing=500, wait=400, late=None, world_size=8),
         1: rank(1, computing=520, wait=380, late=None, world_size=8),
     }
-    assert outcome("CO010", job).state == "not_applicable"
+    assert outcome("CO010", job).state == "cannot_answer"
 
 
 def test_clocks_of_hosts_need_not_agree() -> None:

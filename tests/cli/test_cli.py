@@ -74,7 +74,7 @@ def test_explain_finding_rule_and_ledger_entry(report: Path) -> None:
     assert told.returncode == 0 and finding.condition in told.stdout
     assert advisor("explain", report / "report.json", result.rules[0].rule).returncode == 0
     ledger = advisor("explain", report / "report.json", "idle")
-    assert ledger.returncode == 0 and "ended_by" in ledger.stdout
+    assert ledger.returncode == 0 and "ended by" in ledger.stdout
     assert advisor("explain", report / "report.json", "nonsense").returncode == 2
 
 

@@ -47,3 +47,23 @@ def test_without_events_nothing_encloses() -> None:
 def test_borders_belong_to_the_event(ask: int) -> None:
     one = np.array([1])
     assert enclosing(one, np.array([10]), np.array([20]), one, np.array([ask])).tolist() == [0]
+
+
+intervals = st.tuples(st.integers(0, 30), st.integers(0, 30)).map(lambda pair: (min(pair), max(pair)))
+
+
+@given(st.lists(intervals, max_size=25))
+def test_events_that_cross(events: list[tuple[int, int]]) -> None:
+    """Marks that are opened in one call and closed in another: what is found holds the moment, and started last."""
+    thread = np.zeros(31, dtype=np.int64)
+    starts, ends = (np.array([event[side] for event in events], dtype=np.int64) for side in (0, 1))
+    found = enclosing(thread[: len(events)], starts, ends, thread, np.arange(31))
+    outer = enclosing(thread[: len(events)], starts, ends, thread, np.arange(31), outermost=True)
+    for t, (row, around) in enumerate(zip(found.tolist(), outer.tolist(), strict=True)):
+        inside = [(start, start - end) for start, end in events if start <= t <= end]
+        assert (row >= 0) == (around >= 0) == bool(inside)
+        if inside:
+            start, end = events[row]
+            assert (start, start - end) == max(inside)
+            assert events[around][0] <= start and events[around][1] >= end
+            assert not any(s < events[around][0] and e >= events[around][1] for s, e in events)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.loaders.ascend_text import AscendTextLoader
+from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, RankInput
 
@@ -22,7 +22,7 @@ def make(directory: Path, info: str | None = None, content: str = KERNELS) -> Pa
 
 
 def found(path: Path) -> list[RankInput]:
-    return discover([AscendTextLoader()], path)
+    return discover([AscendPytorchLoader()], path)
 
 
 def test_all_kinds_of_path(tmp_path: Path) -> None:
@@ -31,8 +31,8 @@ def test_all_kinds_of_path(tmp_path: Path) -> None:
     for path in (profile, output, output / "kernel_details.csv", tmp_path, tmp_path / "job"):
         (source,) = found(path)
         assert (source.rank, source.directory, source.root) == (3, profile, path)
-        assert source.bytes == len(KERNELS) and source.loader == "ascend_text"
-        loaded = AscendTextLoader().load(source)
+        assert source.bytes == len(KERNELS) and source.loader == "ascend_pytorch"
+        loaded = AscendPytorchLoader().load(source)
         assert loaded.tables["kernels"].frame["name"].tolist() == ["k"]
         assert loaded.path == ("job/a_ascend_pt" if path == tmp_path else "a_ascend_pt")
         relative = loaded.tables["kernels"].source.file
@@ -46,7 +46,7 @@ def test_files_without_their_directory(tmp_path: Path) -> None:
     (tmp_path / "kernel_details.csv").write_text(KERNELS)
     (source,) = found(tmp_path)
     assert source.directory == tmp_path and source.rank == 0
-    assert list(AscendTextLoader().load(source).tables) == ["kernels"]
+    assert list(AscendPytorchLoader().load(source).tables) == ["kernels"]
 
 
 def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     for folder, path in ((profile, "."), (profile / "ASCEND_PROFILER_OUTPUT", "."), (tmp_path, "a_ascend_pt")):
         monkeypatch.chdir(folder)
         (source,) = found(Path(path))
-        assert AscendTextLoader().load(source).path == "a_ascend_pt"
+        assert AscendPytorchLoader().load(source).path == "a_ascend_pt"
     monkeypatch.chdir(profile / "ASCEND_PROFILER_OUTPUT")
     assert found(Path("kernel_details.csv"))[0].bytes == len(KERNELS)
 
@@ -101,22 +101,28 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
     output.mkdir(parents=True)
     with pytest.raises(InputError, match="the profile is empty"):
         found(tmp_path)
-    (output / "ascend_pytorch_profiler_0.db").write_text("")
-    with pytest.raises(InputError, match=r"DB export only.*cannot read yet"):
+    (output / "cluster_analysis.db").write_text("")
+    with pytest.raises(InputError, match="none of the expected files"):
         found(tmp_path / "a_ascend_pt")
     raw = tmp_path / "raw" / "b_ascend_pt"
     (raw / "PROF_000001_20250101000000000_ABC").mkdir(parents=True)
     with pytest.raises(InputError, match="analyse"):
         found(raw)
-    make(tmp_path / "m_ascend_ms")
+    (tmp_path / "m_ascend_ms" / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
     with pytest.raises(InputError, match="MindSpore"):
         found(tmp_path / "m_ascend_ms")
 
 
-def test_a_profile_with_text_and_db_is_read_as_text(tmp_path: Path) -> None:
+def test_text_and_db_are_one_profile(tmp_path: Path) -> None:
     profile = make(tmp_path / "a_ascend_pt")
-    (profile / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db").write_text("")
-    assert len(found(profile)) == 1
+    (profile / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_4.db").write_text("")
+    (source,) = found(profile)
+    assert source.rank == 4
+    loaded = AscendPytorchLoader().load(source)  # the empty database is said, and costs nothing that the text has
+    assert list(loaded.tables) == ["kernels"]
+    assert [d.message.en for d in loaded.diagnostics if d.severity == "error"] == [
+        "ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_4.db is empty"
+    ]
 
 
 def test_a_directory_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,4 +140,4 @@ def test_a_pipe_is_no_input(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "trace_view.json")
     (source,) = found(tmp_path / "trace_view.json")
     with pytest.raises(InputError, match=r"nothing in this profile can be used.*not a regular file"):
-        AscendTextLoader().load(source)
+        AscendPytorchLoader().load(source)

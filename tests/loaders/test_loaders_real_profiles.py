@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.loaders.ascend_text import AscendTextLoader
+from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import InputError, Profile
+from advisor_core.loaders.profile import Profile
 from advisor_core.tables import SCHEMAS
 
 NAMES = ["alexnet-ddp-text-level0/rank0", "alexnet-ddp-text-level1/rank0", "alexnet-ddp-text-level1/rank1"]
@@ -26,8 +26,8 @@ def ns(us: str) -> int:
 @pytest.fixture(scope="session", params=NAMES)
 def real(request: pytest.FixtureRequest, profiles: Path) -> tuple[Path, Profile]:
     directory = profiles / f"{request.param}_ascend_pt"
-    (source,) = discover([AscendTextLoader()], directory)
-    return directory / "ASCEND_PROFILER_OUTPUT", AscendTextLoader().load(source)
+    (source,) = discover([AscendPytorchLoader()], directory)
+    return directory / "ASCEND_PROFILER_OUTPUT", AscendPytorchLoader().load(source)
 
 
 def test_nothing_to_complain_about(real: tuple[Path, Profile]) -> None:
@@ -96,12 +96,11 @@ def test_trace(real: tuple[Path, Profile]) -> None:
 
 
 def test_step_trace_agrees_with_facts(profiles: Path) -> None:
-    (source,) = discover([AscendTextLoader()], profiles / "alexnet-ddp-text-level1" / "rank0_ascend_pt")
-    step = AscendTextLoader().load(source).tables["step_trace"].frame.iloc[0]
+    (source,) = discover([AscendPytorchLoader()], profiles / "alexnet-ddp-text-level1" / "rank0_ascend_pt")
+    step = AscendPytorchLoader().load(source).tables["step_trace"].frame.iloc[0]
     assert step["step"] == 50 and round(step["computing_ns"]) == 8873756 and round(step["free_ns"]) == 25744050
 
 
-def test_a_job_and_the_other_format(profiles: Path) -> None:
-    assert [s.rank for s in discover([AscendTextLoader()], profiles / "alexnet-ddp-text-level1")] == [0, 1]
-    with pytest.raises(InputError, match="DB export only"):
-        discover([AscendTextLoader()], profiles / "alexnet-ddp-db-level1")
+def test_a_job(profiles: Path) -> None:
+    for name in ("alexnet-ddp-text-level1", "alexnet-ddp-db-level1"):
+        assert [s.rank for s in discover([AscendPytorchLoader()], profiles / name)] == [0, 1]

@@ -64,3 +64,14 @@ def test_flow_kinds(text: str, kind: str) -> None:
 )
 def test_levels(text: str, level: str | None) -> None:
     assert words.level(text) == level
+
+
+def test_names_of_a_database() -> None:
+    assert words.task_type("KERNEL_AIVEC") == "AI_VECTOR_CORE" and words.task_type("EVENT_WAIT") == "EVENT_WAIT_SQE"
+    assert words.task_type("Notify Wait") == "Notify Wait" and words.task_type("N/A") == ""
+    assert (
+        words.cann_call("acl", "aclnnAdd") == "AscendCL@aclnnAdd" and words.cann_call("node", "launch") == "Node@launch"
+    )
+    assert words.cann_call("", "x") == "x" and words.cann_call("new", "x") == "new@x"
+    assert words.overlap_kind("COMM_NOT_OVERLAP_COMP") == "Communication(Not Overlapped)"
+    assert words.overlap_kind("Free") == "Free" and words.overlap_kind("RESERVE") == "RESERVE"

@@ -94,14 +94,16 @@ _DETAILS: dict[str, dict[str, Any]] = {
 }
 
 
-def _impact(ns: int, basis: str, claims: dict[str, int], gross: int | None = None) -> Impact:
+def _impact(
+    ns: int, basis: str, claims: dict[str, int], gross: int | None = None, ranks: tuple[int, ...] = (0, 1)
+) -> Impact:
     return Impact.model_validate(
         {
             "ns_per_step": ns,
             "gross_ns_per_step": gross if gross is not None else ns,
             "share_of_step": ns / WALL,
             "basis": basis,
-            "claims": [Claim(path=path, ns=amount) for path, amount in claims.items()],
+            "claims": [Claim(rank=rank, path=path, ns=amount) for rank in ranks for path, amount in claims.items()],
         }
     )
 
@@ -446,7 +448,7 @@ def findings() -> list[Finding]:
         ranks=[0],
         step=50,
         subject={"operator": "aten::_local_scalar_dense"},
-        impact=_impact(3_902_556, "exact", {"idle/sync": 3_902_556}),
+        impact=_impact(3_902_556, "exact", {"idle/sync": 3_902_556}, ranks=(0,)),
         observation={"calls": 27, "idle_behind_ns": 3_902_556},
         units={"calls": "count", "idle_behind_ns": "ns"},
         condition="idle_behind_ns > params.sync_share * step_ns",

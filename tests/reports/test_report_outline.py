@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from advisor_core.models.finding import Finding
+from advisor_core.models.finding import Claim, Finding, Impact
 from reports.labels import Labels, catalogue, shorten, visible
 from reports.outline import Outline, arrange, percents, unclaimed, verdict, what_ran
+
+WALLS = {0: 1000, 1: 1000}
 
 
 def finding(example: ModuleType, fingerprint: str, ns: int = 1, **changes: Any) -> Finding:
@@ -84,7 +86,7 @@ def test_a_link_from_either_side_is_enough_and_unknown_links_are_left_out(exampl
         finding(example, "c1"),
         finding(example, "c2", explains=["s", "gone"]),
     ]
-    (root,) = arrange(found)
+    (root,) = arrange(found, WALLS)
     assert [item.finding.fingerprint for item in root.walk()] == ["s", "c1", "c2"]
 
 
@@ -94,7 +96,7 @@ def test_a_circle_of_explanations_is_cut(example: ModuleType) -> None:
         finding(example, "b", explained_by=["a"]),
         finding(example, "c", explained_by=["c"]),
     ]
-    roots = arrange(found)
+    roots = arrange(found, WALLS)
     assert [item.finding.fingerprint for root in roots for item in root.walk()] == ["a", "b", "c"]
 
 
@@ -104,7 +106,7 @@ def test_a_cause_of_two_symptoms_stands_once_and_is_linked(example: ModuleType) 
         finding(example, "s2", explained_by=["c"]),
         finding(example, "c"),
     ]
-    first, second = arrange(found)
+    first, second = arrange(found, WALLS)
     (cause,) = first.causes
     assert second.causes == ()
     assert second.also_causes == ((cause.anchor, "F1a"),)
@@ -113,19 +115,23 @@ def test_a_cause_of_two_symptoms_stands_once_and_is_linked(example: ModuleType) 
 
 def test_anchors_are_safe_and_unique(example: ModuleType) -> None:
     found = [finding(example, name) for name in ("a", "a", '"><script>', "", "a b", "a-b")]
-    anchors = [item.anchor for item in arrange(found)]
+    anchors = [item.anchor for item in arrange(found, WALLS)]
     assert len(set(anchors)) == len(anchors)
     assert all(anchor.replace("-", "").isalnum() for anchor in anchors)
 
 
 def test_time_at_stake_is_of_one_rank(example: ModuleType) -> None:
-    found = [
-        finding(example, "s", 10, rank=None, explained_by=["r0", "r1"]),
-        finding(example, "r0", 100, rank=0),
-        finding(example, "r1", 300, rank=1),
-    ]
-    (root,) = arrange(found)
-    assert root.stake.ns == 310
+    def claimed(name: str, rank: int | None, by_rank: dict[int, int], causes: tuple[str, ...] = ()) -> Finding:
+        claims = [Claim(rank=on, path="idle/sync", ns=ns) for on, ns in by_rank.items()]
+        own = by_rank.get(rank, 0) if rank is not None else 0
+        impact = Impact(ns_per_step=own, gross_ns_per_step=own, share_of_step=0, basis="exact", claims=claims)
+        return finding(example, name, impact=impact, rank=rank, explained_by=list(causes))
+
+    causes = [claimed("r0", 0, {0: 100}), claimed("r1", 1, {1: 300})]
+    (root,) = arrange([claimed("s", 0, {0: 10, 1: 20}, ("r0", "r1")), *causes], WALLS)
+    assert (root.stake.ns, root.stake.share) == (110, 0.11)
+    (root,) = arrange([claimed("s", None, {}, ("r0", "r1")), *causes], WALLS)
+    assert root.stake.ns == 300
 
 
 def test_what_no_finding_claims_is_listed_above_the_limit(example: ModuleType) -> None:
@@ -141,7 +147,7 @@ def test_what_no_finding_claims_is_listed_above_the_limit(example: ModuleType) -
 
 def test_a_claim_of_an_inner_node_takes_from_all_below(example: ModuleType) -> None:
     outline = Outline(example.alexnet())
-    claims = [{"path": "idle/host", "ns": 10**12}, {"path": "no/such", "ns": 5}]
+    claims = [{"rank": 0, "path": "idle/host", "ns": 10**12}, {"rank": 0, "path": "no/such", "ns": 5}]
     impact = outline.result.findings[0].impact.model_validate(
         {"ns_per_step": 1, "gross_ns_per_step": 1, "share_of_step": 0, "basis": "exact", "claims": claims}
     )

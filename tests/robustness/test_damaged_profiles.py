@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from advisor_core.loaders.ascend_files import DELIVERABLES, TRACE
-from advisor_core.loaders.ascend_text import AscendTextLoader
+from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, Profile
 from advisor_core.tables import SCHEMAS
@@ -57,8 +57,8 @@ def profile(tmp_path: Path) -> Path:
 
 
 def load(directory: Path) -> Profile:
-    (source,) = discover([AscendTextLoader()], directory)
-    return AscendTextLoader().load(source)
+    (source,) = discover([AscendPytorchLoader()], directory)
+    return AscendPytorchLoader().load(source)
 
 
 def fingerprint(directory: Path) -> dict[str, tuple[str, int]]:

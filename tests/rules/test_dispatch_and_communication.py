@@ -39,7 +39,7 @@ def test_rule_is_complete(rule: CompiledRule) -> None:
     for measured in (texts.title, texts.why):
         assert not re.search(r"\d\s*(%|ms|µs|us|GB|MB)\b", measured.en), "numbers come from the row or from params"
     for path in rule.rule.claims:
-        assert path.split("/")[0] in {"idle", "communication"}
+        assert path.split("/")[0] in {"idle", "communication", "{{ leaf }}"}
     if rule.id.startswith("DQ"):
         assert not rule.rule.claims and rule.rule.impact.value == 0
     changes = [advice for advice in rule.rule.advice if advice.set]
@@ -53,7 +53,7 @@ def test_symptoms_are_explained_by_their_causes() -> None:
             causes.setdefault(symptom, set()).add(rule.id)
     idle = {"HD002", "HD003", "HD004", "HD005", "HD007", "HD008", "HD009", "HD010", "HD012", "HD013"}
     assert causes["HD001"] == idle
-    assert {"CO002", "CO003", "CO004", "CO005", "CO006", "CO007", "CO008", "CO009"} == causes["CO001"]
+    assert {"CO002", "CO003", "CO004", "CO005", "CO006", "CO007", "CO008", "CO009", "CO010"} == causes["CO001"]
 
 
 def fired(result: RunResult) -> dict[str, str]:
@@ -64,8 +64,10 @@ def test_alexnet_leads_with_the_late_rank_and_the_late_host(profiles: Path, advi
     result = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level1", select=OWN)
     assert not [rule for rule in result.rules if rule.state == "error"]
     leading = [(finding.rule, finding.severity) for finding in result.findings[:2]]
-    assert leading == [("CO002", "high"), ("HD002", "high")]
-    assert result.findings[0].subject == {"late": "rank 5"} and result.findings[0].ranks == [0, 1]
+    assert leading == [("CO010", "high"), ("HD002", "high")]
+    late = result.findings[0]
+    assert late.subject == {"late": 5} and late.ranks == [0, 1] and late.rank == 0
+    assert [claim.path for claim in late.impact.claims] == ["communication/wait/rank 5"]
     # What no cause explains of the symptoms is little; no nanosecond is claimed twice.
     by_rule = {finding.rule: finding for finding in result.findings}
     assert by_rule["HD001"].impact.share_of_step < 0.01

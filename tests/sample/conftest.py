@@ -3,28 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from advisor_core.sample import SCENARIOS, write_sample
+from tests.sample.database import DbExport
 from tests.sample.export import Export
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Export]]:
-    """The exports of a scenario, written on first use."""
-    written: dict[str, list[Export]] = {}
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Path]]:
+    """The directories of the ranks of a scenario with given options, written on first use."""
 
-    def get(scenario: str) -> list[Export]:
-        if scenario not in written:
-            directory = tmp_path_factory.mktemp(scenario)
-            written[scenario] = [Export(root) for root in write_sample(directory, scenario=scenario)]
-        return written[scenario]
+    @cache
+    def get(scenario: str, **options: Any) -> list[Path]:
+        return write_sample(tmp_path_factory.mktemp(scenario), scenario=scenario, **options)
 
     return get
 
 
-@pytest.fixture(params=list(SCENARIOS))
-def exports(request: pytest.FixtureRequest, sample: Callable[[str], list[Export]]) -> list[Export]:
-    """The exports of every scenario in turn."""
+@pytest.fixture(scope="session")
+def sample(written: Callable[..., list[Path]]) -> Callable[..., list[Export]]:
+    """The text exports of a scenario."""
+
+    @cache
+    def get(scenario: str, **options: Any) -> list[Export]:
+        return [Export(root) for root in written(scenario, **options)]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def db_sample(written: Callable[..., list[Path]]) -> Callable[..., list[DbExport]]:
+    """The DB exports of a scenario."""
+
+    @cache
+    def get(scenario: str, **options: Any) -> list[DbExport]:
+        return [DbExport(root) for root in written(scenario, format="db", **options)]
+
+    return get
+
+
+WRITTEN = (
+    *("transformer-training", "healthy-training", "healthy-training-single", "slow-link", "allocator-churn"),
+    *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock"),
+)
+"""Scenarios that differ in what an export contains: ranks, generations of the export, calls."""
+assert set(WRITTEN) <= set(SCENARIOS)
+
+
+@pytest.fixture(params=WRITTEN)
+def exports(request: pytest.FixtureRequest, sample: Callable[..., list[Export]]) -> list[Export]:
+    """The text exports of several scenarios in turn."""
     return sample(request.param)

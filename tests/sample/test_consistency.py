@@ -46,19 +46,23 @@ def test_step_times_follow_from_the_kernel_table(exports: list[Export]) -> None:
                 interval = start, start + ns(row["Duration(us)"])
                 (communication if row["Type"].startswith("hcom_") else computing).append(interval)
             busy = [*computing, *communication]
-            stage = max(end for _, end in busy) - min(start for start, _ in busy)
+            begin = next(e for e in export.trace if e["name"] == f"ProfilerStep#{step['Step']}")
+            first, last = min(start for start, _ in busy), max(end for _, end in busy)
+            later = [ns(row["Start Time(us)"]) for row in export.kernels if ns(row["Start Time(us)"]) > last]
+            if later and last < span(begin)[1]:
+                last = min(later)  # the gap before the next step began within this one
+            stage = last - first
             assert ns(step["Stage"]) == stage
             assert ns(step["Computing"]) == measure(computing)
             assert ns(step["Communication"]) == measure(communication)
             assert ns(step["Communication(Not Overlapped)"]) == measure(communication, computing)
             assert ns(step["Free"]) == stage - measure(busy)
             assert ns(step["Overlapped"]) == ns(step["Communication"]) - ns(step["Communication(Not Overlapped)"])
-            begin = next(e for e in export.trace if e["name"] == f"ProfilerStep#{step['Step']}")
-            assert ns(step["Preparing"]) == min(start for start, _ in busy) - ns(begin["ts"])
+            assert ns(step["Preparing"]) == first - ns(begin["ts"])
 
 
 def test_overlap_lanes_follow_from_the_hardware_lane(exports: list[Export]) -> None:
-    cores = {"AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"}
+    cores = {"AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU"}
     for export in exports:
         hardware = export.lane("Ascend Hardware")
         computing = [span(e) for e in hardware if e["args"]["Task Type"] in cores]
@@ -111,7 +115,8 @@ def test_spans_of_a_host_thread_nest(exports: list[Export]) -> None:
         threads: dict[tuple[int, int], list[Interval]] = defaultdict(list)
         for event in (*export.lane("Python"), *export.lane("CANN")):
             threads[event["pid"], event["tid"]].append(span(event))
-        assert len(threads) >= 5
+        # main and autograd thread, each with spans of its own and calls into CANN; with a task queue a third thread
+        assert len(threads) >= 4
         for spans in threads.values():
             enclosing: list[Interval] = []
             for start, end in sorted(spans, key=lambda s: (s[0], -s[1])):
@@ -137,7 +142,9 @@ def test_flows_pair_up_and_point_at_events(exports: list[Export]) -> None:
                 assert any(start <= time <= end for start, end in inside[event["tid"]])
             else:
                 assert (event["pid"], event["tid"], event["ts"]) in starts
-        assert {category for category, _ in ends} == {"HostToDevice", "async_npu", "async_task_queue", "fwdbwd"}
+        queued = {e["cat"] for e in export.lane("Python")} & {"enqueue", "dequeue"}
+        expected = {"HostToDevice", "async_npu", "fwdbwd"} | ({"async_task_queue"} if queued else set())
+        assert {category for category, _ in ends} == expected
         assert all(sorted(phases) == ["f", "s"] for phases in ends.values())
 
 
@@ -195,16 +202,20 @@ def test_operator_table_follows_from_the_trace(exports: list[Export]) -> None:
 
 
 def test_counters_of_a_kernel_are_consistent(exports: list[Export]) -> None:
-    for row in (row for export in exports for row in export.kernels if not row["Type"].startswith("hcom_")):
+    clocks = [next(e["args"]["MHz"] for e in export.trace if e.get("ph") == "C") for export in exports]
+    rows = ((mhz, row) for mhz, export in zip(clocks, exports, strict=True) for row in export.kernels)
+    for mhz, row in rows:
+        if row["Accelerator Core"] not in {"AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV"}:
+            continue
         duration = float(row["Duration(us)"])
         blocks = int(row["Block Dim"])
         cube = row["Accelerator Core"] in {"AI_CORE", "MIX_AIC"}
         prefix, core_time = ("aic", "aicore_time(us)") if cube else ("aiv", "aiv_time(us)")
         time, cycles = float(row[core_time]), int(row[f"{prefix}_total_cycles"])
         assert 0.5 < duration - time < 4 + 0.05 * duration
-        assert cycles == pytest.approx(time * blocks * 1800, rel=1e-3)
+        assert cycles == pytest.approx(time * blocks * mhz, rel=1e-3)
         if cube:
-            utilization = 100 * cycles / (1800 * 24 * duration)
+            utilization = 100 * cycles / (mhz * 24 * duration)
             assert float(row["cube_utilization(%)"]) == pytest.approx(utilization, abs=0.01)
         for column, value in row.items():
             if (match := re.fullmatch(rf"{prefix}_(\w+)_ratio", column)) and float(value):

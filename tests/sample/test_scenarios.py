@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.sample import SCENARIOS, write_sample
+from advisor_core.sample import SCENARIOS, Scenario, write_sample
+from advisor_core.sample.job import simulate
 from tests.sample.export import Export, Row, ns
 
 Samples = Callable[[str], list[Export]]
@@ -40,21 +41,76 @@ def test_another_seed_writes_another_profile(tmp_path: Path, sample: Samples) ->
     assert (other / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").read_bytes() != first.read_bytes()
 
 
-@pytest.mark.parametrize(("argument", "known"), [("scenario", "transformer-training"), ("format", "text")])
+@pytest.mark.parametrize(
+    ("argument", "known"),
+    [("scenario", "transformer-training"), ("format", "text, db"), ("level", "level_none"), ("headers", "2024")],
+)
 def test_unknown_names_are_rejected_with_the_known_ones(tmp_path: Path, argument: str, known: str) -> None:
-    with pytest.raises(ValueError, match=f"'db'.*{known}"):
-        write_sample(tmp_path / "out", **{argument: "db"})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"'csv'.*{known}"):
+        write_sample(tmp_path / "out", **{argument: "csv"})  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
 
-def test_scenarios_are_described(sample: Samples) -> None:
+def test_scenarios_are_described() -> None:
     for name, scenario in SCENARIOS.items():
         assert scenario.name == name
         assert scenario.description.en and scenario.description.zh
-        exports = sample(name)
-        assert len(exports) == scenario.ranks
-        assert all(len(steps(export)) == scenario.steps >= 2 for export in exports)
         assert bool(scenario.problems) == (not name.startswith("healthy"))
+
+
+def test_an_export_has_the_ranks_and_steps_of_its_scenario(sample: Samples) -> None:
+    for name in ("transformer-training", "healthy-training", "healthy-training-single", "slow-link"):
+        exports = sample(name)
+        assert len(exports) == SCENARIOS[name].ranks
+        assert all(len(steps(export)) == SCENARIOS[name].steps >= 2 for export in exports)
+
+
+def wall(scenario: Scenario) -> float:
+    """Mean time of a step, ns."""
+    timelines = simulate(scenario, 0)
+    return (max(t.end for t in timelines) - min(t.start for t in timelines)) / scenario.steps
+
+
+@pytest.mark.parametrize(
+    ("name", "at_least"),
+    [("launch-blocking", 0.2), ("unfused-cross-entropy", 0.1), ("unaligned-vocabulary", 0.1), ("slow-link", 0.1)],
+)
+def test_a_cure_makes_the_step_shorter(name: str, at_least: float) -> None:
+    scenario = SCENARIOS[name]
+    (cause,) = scenario.causes
+    assert wall(scenario.cured(cause)) < (1 - at_least) * wall(scenario)
+    assert scenario.cured(cause).setup == scenario.job
+
+
+def test_only_a_cause_that_is_there_can_be_cured() -> None:
+    scenario = SCENARIOS["healthy-training"]
+    with pytest.raises(ValueError, match="slow-link"):
+        scenario.cured(SCENARIOS["slow-link"].causes[0])
+
+
+def test_a_late_rank_keeps_the_others_waiting() -> None:
+    timelines = simulate(SCENARIOS["late-rank-by-clock"], 0)
+    waits = [sum(c.end - c.start for c in timeline.collectives) for timeline in timelines]
+    assert min(waits) == waits[1] < 0.7 * min(waits[0], *waits[2:])
+
+
+def test_without_a_task_queue_the_operators_call_cann_themselves() -> None:
+    (timeline,) = simulate(SCENARIOS["task-queue-off"], 0)
+    assert not timeline.queue
+    assert {call.tid for call in timeline.cann} == {timeline.pid, timeline.autograd_tid}
+
+
+def test_launch_blocking_waits_after_every_operator() -> None:
+    (timeline,) = simulate(SCENARIOS["launch-blocking"], 0)
+    names = [call.name for call in timeline.cann]
+    assert names.count("AscendCL@aclrtSynchronizeStreamWithTimeout") == len(timeline.kernels)
+    assert timeline.variables == {"ASCEND_LAUNCH_BLOCKING": "1"}
+
+
+def test_garbage_is_collected_only_where_it_is_a_cause() -> None:
+    (collecting,), (clean,) = (simulate(SCENARIOS[name], 0) for name in ("garbage-collection", "unfused-swiglu"))
+    assert collecting.collections and not clean.collections
+    assert collecting.gc_threshold_ms == 1.0
 
 
 def test_shares_of_the_step_are_believable(sample: Samples) -> None:

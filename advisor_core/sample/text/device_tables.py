@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ..chip import CUBE_PIPES, VECTOR_PIPES, CoreUse
-from ..kernels import Kernel, Tensor
+from ..chip import CUBE_PIPES, VECTOR_PIPES
+from ..export.counters import Counters, block_counts, counters
+from ..export.generation import Cell, Names
+from ..export.overlap import collective_name
+from ..export.recording import Recording
+from ..export.steps import step_times
+from ..export.units import us
+from ..export.values import tensor_texts
 from ..timeline import NOT_IN_GRAPH, Collective, DeviceTask, Timeline
-from .fields import Cell, Names, Row, mean, quoted, shape_text, us, us_column
-from .overlap import OverlapAnalysis, OverlapEvent, collective_name
+from .fields import Row, mean, us_column
 
+_WITHOUT_DETAILS: list[Cell] = [
+    "Name",
+    "Type",
+    "Accelerator Core",
+    "Start Time(us)",
+    "Duration(us)",
+    "Wait Time(us)",
+    "Block Dim",
+]
+"""The columns of level 0 (facts A3)."""
 _BEFORE_PMU: list[Cell] = [
     "Model ID",
     "Task ID",
@@ -52,51 +67,41 @@ _PMU: list[Cell] = [
 ]
 
 
-def kernel_details(timeline: Timeline, names: Names) -> Iterator[Row]:
+def kernel_details(timeline: Timeline, names: Names, recording: Recording) -> Iterator[Row]:
     """One row per kernel and per collective, in the order of their start."""
-    yield [*_device_first(names), *_BEFORE_PMU, *_PMU]
+    columns = [*_BEFORE_PMU, *_PMU] if recording.details else _WITHOUT_DETAILS
+    yield ["Step Id", *names.device_header, *columns]
     rows: list[DeviceTask | Collective] = [*timeline.kernels, *timeline.collectives]
     free_since = 0
     for row in sorted(rows, key=lambda row: row.start):
         wait = max(0, row.start - free_since) if free_since else 0
         free_since = max(free_since, row.end)
         head: list[Cell] = [row.step, *names.device(timeline.device)]
-        if isinstance(row, Collective):
+        times: list[Cell] = [us_column(row.start), us(row.end - row.start), us(wait)]
+        if not recording.details:
+            yield [*head, *_row_without_details(row, names), *times, 0]
+        elif isinstance(row, Collective):
             missing: list[Cell] = ["N/A"] * (len(_PMU) + 9)
-            yield [
-                *head,
-                NOT_IN_GRAPH,
-                "N/A",
-                "N/A",
-                collective_name(row),
-                "hcom_allReduce_",
-                "N/A",
-                names.collective_core,
-                us_column(row.start),
-                us(row.end - row.start),
-                us(wait),
-                0,
-                *missing,
-            ]
+            identity: list[Cell] = [NOT_IN_GRAPH, "N/A", "N/A", collective_name(row), "hcom_allReduce_", "N/A"]
+            yield [*head, *identity, names.collective_core, *times, 0, *missing]
         else:
-            yield [*head, *_kernel_row(timeline, row, wait)]
+            yield [*head, *_kernel_row(timeline, row, times)]
 
 
-def _device_first(names: Names) -> list[Cell]:
-    return ["Step Id", *names.device_header]
+def _row_without_details(row: DeviceTask | Collective, names: Names) -> list[Cell]:
+    """Name, type and core: only a collective has a core."""
+    if isinstance(row, Collective):
+        return [collective_name(row), "N/A", names.collective_core]
+    return [row.name, "N/A", "N/A"]
 
 
-def _kernel_row(timeline: Timeline, task: DeviceTask, wait: int) -> list[Cell]:
-    kernel, cost = task.kernel, task.cost
+def _kernel_row(timeline: Timeline, task: DeviceTask, times: list[Cell]) -> list[Cell]:
+    kernel, cost, chip = task.kernel, task.cost, timeline.chip
     assert kernel is not None and cost is not None
-    main = cost.vector if cost.cube is None else cost.cube
-    mixed = cost.vector.blocks if cost.cube is not None and cost.vector is not None else 0
-    blocks = main.blocks if main is not None else 0
-    duration = task.end - task.start
-    cube, cycles = _core_columns(timeline, cost.cube, task.scale, CUBE_PIPES)
-    vector, _ = _core_columns(timeline, cost.vector, task.scale, VECTOR_PIPES)
-    chip = timeline.chip
-    utilization = round(1e5 * cycles / (chip.mhz * chip.cube_cores * duration), 3) if cycles else 0
+    cube, vector = counters(task, cost.cube, chip.mhz), counters(task, cost.vector, chip.mhz)
+    cycles = cube.cycles if cube is not None else 0
+    utilization = round(1e5 * cycles / (chip.mhz * chip.cube_cores * (task.end - task.start)), 3) if cycles else 0
+    columns: list[Cell] = [*_core_columns(cube, CUBE_PIPES), *_core_columns(vector, VECTOR_PIPES), utilization]
     return [
         NOT_IN_GRAPH,
         task.task_id,
@@ -105,45 +110,23 @@ def _kernel_row(timeline: Timeline, task: DeviceTask, wait: int) -> list[Cell]:
         kernel.type,
         "dynamic",
         kernel.core,
-        us_column(task.start),
-        us(duration),
-        us(wait),
-        blocks,
-        mixed,
+        *times,
+        *block_counts(task),
         "NO",
-        *_tensor_columns(kernel),
+        *(text for texts in tensor_texts(kernel) for text in texts),
         "N/A",
-        *cube,
-        *vector,
-        utilization,
+        *(columns if cube is not None or vector is not None else ["N/A"] * len(_PMU)),
     ]
 
 
-def _tensor_columns(kernel: Kernel) -> list[Cell]:
-    return [column for tensors in (kernel.inputs, kernel.outputs) for column in _describe(tensors)]
-
-
-def _describe(tensors: tuple[Tensor, ...]) -> list[Cell]:
-    return [
-        quoted(map(shape_text, tensors)),
-        ";".join(tensor.dtype.device_name for tensor in tensors),
-        ";".join(tensor.fmt for tensor in tensors),
-    ]
-
-
-def _core_columns(
-    timeline: Timeline, use: CoreUse | None, scale: float, pipes: tuple[str, ...]
-) -> tuple[list[Cell], int]:
+def _core_columns(counted: Counters | None, pipes: tuple[str, ...]) -> list[Cell]:
     """Time, cycles, pipe times and ratios of one kind of core; ratios refer to the core's own time."""
-    if use is None:
-        return [0.0, 0, *[0.0] * (2 * len(pipes) + 1)], 0
-    time_us = round(use.time_ns * scale / 1000, 3)
-    cycles = round(time_us * timeline.chip.mhz * use.blocks)
-    columns: list[Cell] = [time_us, cycles]
+    if counted is None:
+        return [0.0, 0, *[0.0] * (2 * len(pipes) + 1)]
+    columns: list[Cell] = [round(counted.time_ns / 1000, 3), counted.cycles]
     for pipe in pipes:
-        ratio = round(use.ratios[pipe], 3)
-        columns += [round(time_us * ratio, 3), ratio]
-    return [*columns, round(use.icache_miss, 3)], cycles
+        columns += [round(counted.pipe_ns(pipe) / 1000, 3), counted.ratios[pipe]]
+    return [*columns, counted.icache_miss]
 
 
 def op_statistic(timeline: Timeline, names: Names) -> Iterator[Row]:
@@ -180,11 +163,7 @@ def op_statistic(timeline: Timeline, names: Names) -> Iterator[Row]:
 
 
 def step_trace_time(timeline: Timeline, names: Names) -> Iterator[Row]:
-    """The breakdown of every step, added up from the overlap analysis as the exporter does (facts A5).
-
-    An event belongs to the step in whose window it starts. The window begins with the first task
-    of the step and ends with its last one, or with the step on the host if that is later.
-    """
+    """The breakdown of every step."""
     yield [
         *names.device_header,
         "Step",
@@ -198,32 +177,5 @@ def step_trace_time(timeline: Timeline, names: Names) -> Iterator[Row]:
         "Communication(Not Overlapped and Exclude Receive)",
         "Preparing",
     ]
-    events = OverlapAnalysis.of(timeline).events()
-    for step in timeline.steps:
-        launched = [task for task in timeline.tasks if task.step == step.number and task.launch is not None]
-        launched_collectives = [part for part in timeline.collectives if part.step == step.number]
-        tasks: list[DeviceTask | Collective] = [*launched, *launched_collectives]
-        start = min(task.start for task in tasks)
-        end = max(step.end, *(task.end for task in tasks))
-        inside = [event for event in events if start <= event.start < end]
-        busy = [event.start for event in inside if event.lane in {"Computing", "Communication"}]
-        sums = {lane: _time(inside, lane) for lane in OverlapAnalysis.LANES}
-        exposed = sums["Communication(Not Overlapped)"]
-        stage = max(event.end for event in inside) - min(event.start for event in inside)
-        yield [
-            *names.device(timeline.device),
-            step.number,
-            us(sums["Computing"]),
-            us(exposed),
-            us(sums["Communication"] - exposed),
-            us(sums["Communication"]),
-            us(sums["Free"]),
-            us(stage),
-            0,
-            us(exposed),
-            us(min(busy) - step.start),
-        ]
-
-
-def _time(events: list[OverlapEvent], lane: str) -> int:
-    return sum(event.end - event.start for event in events if event.lane == lane)
+    for step in step_times(timeline, closing_gap=True):
+        yield [*names.device(timeline.device), step.number, *(us(time) if time else 0 for time in step.breakdown)]

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from ..export.calls import cann_calls
+from ..export.generation import Cell, Names
+from ..export.recording import Recording
+from ..export.units import us
+from ..export.values import argument_shapes, frames
 from ..timeline import Collective, DeviceTask, HostSpan, Timeline
-from .fields import Cell, Names, Row, argument_shapes, call_stack, has_device_work, mean, us
+from .fields import Row, has_device_work, mean
 
 
-def operator_details(timeline: Timeline) -> Iterator[Row]:
+def operator_details(timeline: Timeline, recording: Recording) -> Iterator[Row]:
     """One row per operator call: its time on the host and that of the tasks it launched."""
     yield [
         "Name",
@@ -31,7 +36,7 @@ def operator_details(timeline: Timeline) -> Iterator[Row]:
         if span.kind != "python" and parent is not None:
             nested[id(parent)] += span.end - span.start
     tasks: list[DeviceTask | Collective] = [*timeline.tasks, *timeline.collectives]
-    for task in tasks:
+    for task in tasks if recording.device else []:
         if task.launch is None:
             continue
         duration = task.end - task.start
@@ -46,7 +51,7 @@ def operator_details(timeline: Timeline) -> Iterator[Row]:
             continue
         total = span.end - span.start
         here, below = device_self[id(span)], device_total[id(span)]
-        stack = "" if span.is_backward else call_stack(span, ";\n")
+        stack = "" if span.is_backward else ";\n".join(frames(span))
         yield [
             span.name,
             argument_shapes(span, ";\n"),
@@ -76,11 +81,11 @@ def _time(ns: int) -> Cell:
     return us(ns) if ns else 0
 
 
-def api_statistic(timeline: Timeline, names: Names) -> Iterator[Row]:
+def api_statistic(timeline: Timeline, names: Names, recording: Recording) -> Iterator[Row]:
     """Calls into CANN by level and name; nested calls count on each level."""
     yield [*names.device_header, "Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance"]
     durations: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for call in timeline.cann:
+    for call in cann_calls(timeline, recording):
         level = names.collective.lower() if call.level == "hccl" else call.level
         durations[level, call.name.partition("@")[2]].append(us(call.end - call.start))
     for (level, name), values in sorted(durations.items()):

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..export.calls import cann_calls, forward_backward, recorded_collections
+from ..export.generation import Names
+from ..export.overlap import OverlapAnalysis, collective_name
+from ..export.planes import HARDWARE_NAMES, plane_step
+from ..export.recording import Recording
+from ..export.units import us
+from ..export.values import LINE, argument_shapes, argument_types, collective_dtype, frames
 from ..timeline import (
     COMMUNICATION_STREAM,
     COMPUTE_STREAM,
@@ -16,19 +23,11 @@ from ..timeline import (
     PlaneTask,
     Timeline,
 )
-from .fields import Names, argument_shapes, argument_types, call_stack, us, us_text
-from .overlap import OverlapAnalysis, collective_name
+from .fields import us_text
 
 Event = dict[str, object]
 
-_LINE = ";\r\n"
-_NO_NOTIFY = "18446744073709551615"
-_HARDWARE_NAMES = {
-    "Memcpy": "SDMA",
-    "Reduce_Inline": "SDMA",
-    "Notify_Record": "Write Value",
-    "Notify_Wait": "Notify Wait",
-}
+_NO_NOTIFY = 18446744073709551615
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,10 @@ class _Lanes:
 
     def pid(self, sort_index: int) -> int:
         return self.timeline.pid << 10 | sort_index << 5 | self.timeline.device
+
+    @property
+    def garbage(self) -> int:
+        return self.pid(1)
 
     @property
     def cann(self) -> int:
@@ -61,19 +64,25 @@ class _Lanes:
         return self.pid(23)
 
 
-def trace_events(timeline: Timeline, names: Names) -> list[Event]:
-    """All events of one rank."""
+def trace_events(timeline: Timeline, names: Names, recording: Recording) -> list[Event]:
+    """All events of one rank that a level records."""
     lanes = _Lanes(timeline)
-    return [
+    framework = [
         *_framework_spans(timeline, names),
         *_task_queue(timeline),
         *_framework_lanes(timeline),
         *_forward_backward_flows(timeline),
         *_python_spans(timeline),
-        *_device_lanes(timeline, lanes, names),
-        *_cann_calls(timeline, lanes, names),
-        *_device_tasks(timeline, lanes),
-        *_collectives(timeline, lanes),
+        *_garbage_collections(timeline, lanes),
+    ]
+    if not recording.device:
+        return framework
+    return [
+        *framework,
+        *_device_lanes(timeline, lanes, names, recording),
+        *(_cann_calls(timeline, lanes, names, recording) if recording.details else ()),
+        *_device_tasks(timeline, lanes, names),
+        *_collectives(timeline, lanes, recording),
         *_frequency(timeline, lanes),
         *_overlap(timeline, lanes),
         *_operator_to_device_flows(timeline, lanes),
@@ -89,10 +98,10 @@ def _framework_spans(timeline: Timeline, names: Names) -> Iterator[Event]:
             continue
         args: Event = {"Sequence number": span.sequence, "Fwd thread id": int(span.is_backward and span.sequence >= 0)}
         if span.inputs or span.scalars:
-            args["Input Dims"] = argument_shapes(span, _LINE)
-            args["Input type"] = argument_types(span, _LINE)
+            args["Input Dims"] = argument_shapes(span, LINE)
+            args["Input type"] = argument_types(span, LINE)
         if span.frames:
-            args["Call stack"] = call_stack(span, _LINE)
+            args["Call stack"] = LINE.join(frames(span))
         category = names.annotation if span.kind == "annotation" else "cpu_op"
         yield {
             "ph": "X",
@@ -123,6 +132,25 @@ def _python_spans(timeline: Timeline) -> Iterator[Event]:
             "cat": "python_function",
             "args": args,
         }
+
+
+def _garbage_collections(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    pauses = recorded_collections(timeline)
+    if not pauses:
+        return
+    for pause in pauses:
+        # The lane has one thread, under the number of the process.
+        yield {
+            "ph": "X",
+            "name": "GC",
+            "pid": lanes.garbage,
+            "tid": timeline.pid,
+            "ts": us_text(pause.start),
+            "dur": us(pause.end - pause.start),
+            "cat": "GC",
+            "args": {},
+        }
+    yield from _lane(lanes.garbage, 1, "Python GC", "CPU", {timeline.pid: "Python GC"})
 
 
 def _python_parent(span: HostSpan) -> int:
@@ -172,33 +200,25 @@ def _task_queue(timeline: Timeline) -> Iterator[Event]:
 
 
 def _forward_backward_flows(timeline: Timeline) -> Iterator[Event]:
-    forward: dict[int, HostSpan] = {}
-    for span in timeline.spans:
-        if span.sequence < 0:
-            continue
-        if not span.is_backward:
-            forward[span.sequence] = span
-        elif span.sequence in forward:
-            # One operator may have several nodes; the flow leads to the first of them.
-            origin = forward.pop(span.sequence)
-            for phase, end in (("s", origin), ("f", span)):
-                yield {
-                    "ph": phase,
-                    "bp": "e",
-                    "name": "fwdbwd",
-                    "id": span.sequence,
-                    "pid": timeline.pid,
-                    "tid": end.tid,
-                    "ts": us_text(end.start),
-                    "cat": "fwdbwd",
-                }
+    for origin, node in forward_backward(timeline):
+        for phase, end in (("s", origin), ("f", node)):
+            yield {
+                "ph": phase,
+                "bp": "e",
+                "name": "fwdbwd",
+                "id": origin.sequence,
+                "pid": timeline.pid,
+                "tid": end.tid,
+                "ts": us_text(end.start),
+                "cat": "fwdbwd",
+            }
 
 
 # --- CANN and device -----------------------------------------------------------------------------------
 
 
-def _cann_calls(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[Event]:
-    for call in timeline.cann:
+def _cann_calls(timeline: Timeline, lanes: _Lanes, names: Names, recording: Recording) -> Iterator[Event]:
+    for call in cann_calls(timeline, recording):
         level, name = call.level, call.name
         if level == "hccl":
             level, name = names.collective.lower(), name.replace("Hccl@", names.collective.capitalize() + "@")
@@ -240,12 +260,12 @@ def _place(task: DeviceTask | Collective, lanes: _Lanes) -> tuple[int, int]:
     return lanes.hardware, task.stream
 
 
-def _device_tasks(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+def _device_tasks(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[Event]:
     for task in timeline.tasks:
         yield _hardware_event(
             lanes,
             task.name,
-            task.task_type,
+            names.vector_task if task.task_type == "AI_VECTOR_CORE" else task.task_type,
             task.stream,
             task.task_id,
             task.subtask,
@@ -255,7 +275,7 @@ def _device_tasks(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
         )
     for collective in timeline.collectives:
         for part in collective.tasks:
-            name = _HARDWARE_NAMES[part.kind]
+            name = HARDWARE_NAMES[part.kind]
             yield _hardware_event(
                 lanes,
                 name,
@@ -322,7 +342,7 @@ def _hardware_event(
     }
 
 
-def _collectives(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+def _collectives(timeline: Timeline, lanes: _Lanes, recording: Recording) -> Iterator[Event]:
     for collective in timeline.collectives:
         yield {
             "name": collective_name(collective),
@@ -333,13 +353,13 @@ def _collectives(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
             "args": {
                 "connection_id": collective.launch.connection,
                 "model id": NOT_IN_GRAPH,
-                "data_type": _hccl_type(collective),
+                "data_type": collective_dtype(collective),
                 "alg_type": "MESH-RING",
                 "count": collective.data.nbytes // collective.data.dtype.size,
             },
             "ph": "X",
         }
-        for part in collective.tasks:
+        for part in collective.tasks if recording.details else ():
             yield {
                 "name": part.kind,
                 "pid": lanes.collectives,
@@ -351,21 +371,12 @@ def _collectives(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
             }
 
 
-def _hccl_type(collective: Collective) -> str:
-    return {"DT_BF16": "BFP16", "FLOAT": "FP32"}[collective.data.dtype.device_name]
-
-
 def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
     duration = us(part.end - part.start)
-    moves = part.nbytes > 0
-    link = ("HCCS" if part.plane else "ON_CHIP") if moves else "INVALID_TYPE"
-    notify = {"Memcpy": _NO_NOTIFY, "Reduce_Inline": "0"}.get(part.kind, str(88 + 4 * part.plane))
+    step = plane_step(collective, part)
     estimated = {"Notify_Record": 1, "Notify_Wait": 0.02}.get(part.kind, 0.6 + part.nbytes / 19300)
-    data_type = "INVALID_TYPE"
-    if part.kind == "Reduce_Inline":
-        data_type = _hccl_type(collective) if part.plane else "INT32"
     return {
-        "notify_id": notify,
+        "notify_id": str(_NO_NOTIFY if step.notify is None else step.notify),
         "duration estimated(us)": estimated,
         "stream id": COMMUNICATION_STREAM,
         "task id": collective.task_id,
@@ -373,11 +384,11 @@ def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
         "task type": part.kind,
         "src rank": rank,
         "dst rank": NOT_IN_GRAPH if part.peer is None else part.peer,
-        "transport type": "LOCAL" if part.kind == "Notify_Wait" else "SDMA",
+        "transport type": step.transport,
         "size(Byte)": part.nbytes,
-        "data type": data_type,
-        "link type": link,
-        "bandwidth(GB/s)": part.nbytes / duration / 1000 if moves else 0.0,
+        "data type": step.dtype,
+        "link type": step.link,
+        "bandwidth(GB/s)": part.nbytes / duration / 1000 if part.nbytes > 0 else 0.0,
         "model id": NOT_IN_GRAPH,
     }
 
@@ -448,27 +459,30 @@ def _framework_lanes(timeline: Timeline) -> Iterator[Event]:
         }
 
 
-def _device_lanes(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[Event]:
+def _device_lanes(timeline: Timeline, lanes: _Lanes, names: Names, recording: Recording) -> Iterator[Event]:
     label = f"NPU {timeline.device}" if names.has_device_column else "NPU"
     host_tids = (timeline.pid, timeline.autograd_tid, timeline.acl_tid)
-    yield from _lane(lanes.cann, 7, "CANN", "CPU", {tid: f"Thread {tid}" for tid in host_tids})
+    # Without events the lane of CANN has no name, but still the threads at which flows begin (facts B1).
+    name = "CANN" if recording.details else None
+    yield from _lane(lanes.cann, 7, name, "CPU", {tid: f"Thread {tid}" for tid in host_tids})
     streams = (COMPUTE_STREAM, COMMUNICATION_STREAM) if timeline.collectives else (COMPUTE_STREAM,)
     yield from _lane(lanes.hardware, 13, "Ascend Hardware", label, {stream: f"Stream {stream}" for stream in streams})
     yield from _lane(lanes.frequency, 14, "AI Core Freq", label, {})
     planes = {0: "Group 0 Communication"}
-    planes |= {plane + 1: f"Plane {plane}" for plane in range(timeline.world_size)}
+    planes |= {plane + 1: f"Plane {plane}" for plane in range(timeline.world_size if recording.details else 1)}
     yield from _lane(lanes.collectives, 15, names.collective, label, planes if timeline.collectives else {})
     overlap = dict(enumerate(OverlapAnalysis.LANES))
     yield from _lane(lanes.overlap, 23, "Overlap Analysis", label, overlap, sorted_threads=False)
 
 
 def _lane(
-    pid: int, sort_index: int, name: str, label: str, threads: dict[int, str], *, sorted_threads: bool = True
+    pid: int, sort_index: int, name: str | None, label: str, threads: dict[int, str], *, sorted_threads: bool = True
 ) -> Iterator[Event]:
     def meta(what: str, tid: int, args: Event) -> Event:
         return {"name": what, "pid": pid, "tid": tid, "args": args, "ph": "M"}
 
-    yield meta("process_name", 0, {"name": name})
+    if name is not None:
+        yield meta("process_name", 0, {"name": name})
     for tid, thread in threads.items():
         yield meta("thread_name", tid, {"name": thread})
         if sorted_threads:

@@ -1,4 +1,4 @@
-"""communication.json and communication_matrix.json: collectives by time, link and packet size.
+"""Collectives by time, link and packet size: communication.json, communication_matrix.json and their tables.
 
 Sizes are in MB of 10^6 bytes. As in real exports, waiting and transfer times are those of one plane.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..timeline import Collective, PlaneTask, Timeline
-from .fields import ms, us
 from .overlap import GROUP_ID, collective_name
+from .units import ms, us
 
 Json = dict[str, object]
 LARGE_PACKET_MB = 32.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..timeline import Timeline
-from .fields import Names
+from .generation import Names
 from .overlap import GROUP_KEY, GROUP_NAME
+from .recording import Recording
 
 _VARIABLES = (
     "ASCEND_GLOBAL_LOG_LEVEL",
@@ -19,8 +20,11 @@ _VARIABLES = (
 """The variables that a profile records; an empty value means that the variable was not set."""
 
 
-def profiler_info(timeline: Timeline, names: Names) -> dict[str, object]:
-    """The profiler's settings, versions where the generation records them, and the rank."""
+def profiler_info(timeline: Timeline, names: Names, recording: Recording, export: str) -> dict[str, object]:
+    """The profiler's settings, versions where the generation records them, and the rank.
+
+    ``export`` is the kind of export, ``text`` or ``db``.
+    """
     info: dict[str, object] = {
         "config": {
             "common_config": {
@@ -39,15 +43,15 @@ def profiler_info(timeline: Timeline, names: Names) -> dict[str, object]:
                 "with_modules": True,
             },
             "experimental_config": {
-                "_profiler_level": "Level1",
-                "_aic_metrics": "ACL_AICORE_PIPE_UTILIZATION",
+                "_profiler_level": recording.setting,
+                "_aic_metrics": recording.metrics,
                 "_l2_cache": False,
                 "_msprof_tx": False,
                 "_data_simplification": True,
                 "record_op_args": False,
-                "_export_type": ["text"] if names.has_versions else "text",
+                "_export_type": [export] if names.has_versions else export,
                 "_op_attr": False,
-                "_gc_detect_threshold": None,
+                "_gc_detect_threshold": timeline.gc_threshold_ms,
             },
         },
         "start_info": {
@@ -70,7 +74,7 @@ def profiler_info(timeline: Timeline, names: Names) -> dict[str, object]:
 def profiler_metadata(timeline: Timeline, names: Names) -> dict[str, object]:
     """The environment that was recorded and, in newer exports, the parallel layout."""
     variables = (*_VARIABLES, "HCCL_ALGO") if names.has_versions else _VARIABLES
-    metadata: dict[str, object] = {"ENV_VARIABLES": dict.fromkeys(variables, "")}
+    metadata: dict[str, object] = {"ENV_VARIABLES": {name: timeline.variables.get(name, "") for name in variables}}
     if names.has_versions and timeline.world_size > 1:
         metadata["distributed_args"] = {
             "tensor_model_parallel_size": 1,

@@ -1,0 +1,148 @@
+"""What to record next time: worked out from what a result could not answer, or the recommended default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from advisor_core.collecting.options import Option, Tool, Window, known_options
+from advisor_core.models.base import Text
+from advisor_core.models.run import RuleOutcome, RunResult
+
+_STRETCHING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One option of a plan. ``rules``: those that could not answer without it. ``noticed``: the profile shows the lack
+    itself (one step only, ranks that are not there)."""
+
+    id: str
+    option: Option
+    rules: tuple[str, ...] = ()
+    noticed: bool = False
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``bytes`` of the files that an analysis reads, ``ranks`` ranks together; ``seconds`` are recorded.
+    ``measured``: bytes per step and rank of the profile at hand, taken at ``level``. ``growth``: the factor from
+    that level, which is counted in; ``None`` where it is not known."""
+
+    bytes: int
+    ranks: int
+    seconds: float
+    measured: int
+    level: str
+    growth: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``: options that the
+    tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with what else to do
+    or that reason. ``stretched``: options of the profile at hand that make host times longer."""
+
+    tool: Tool
+    choices: tuple[Choice, ...]
+    beyond: tuple[Choice, ...]
+    window: Window
+    decode: bool
+    rl_steps: tuple[int, ...]
+    ranks: tuple[int, ...] | None
+    steps: int
+    open: tuple[tuple[str, Text | None], ...]
+    estimate: Estimate | None
+    stretched: tuple[str, ...]
+
+    def has(self, option: str) -> bool:
+        return any(choice.id == option for choice in self.choices)
+
+    def answered(self) -> tuple[str, ...]:
+        """The rules that the configuration lets answer."""
+        return tuple(sorted({rule for choice in self.choices for rule in choice.rules}))
+
+
+def plan(tool: Tool, result: RunResult | None = None) -> Plan:
+    """The configuration for ``tool``. What the profile has stays: a new one that answers the open questions must not
+    lose the answers of this one."""
+    known = known_options()
+    unanswered = [outcome for outcome in result.rules if outcome.state == "cannot_answer"] if result else []
+    rules = _rules_by_option(unanswered)
+    noticed = _noticed(result) if result else set()
+    chosen = [
+        Choice(name, option, rules.get(name, ()), name in noticed)
+        for name, option in known.options.items()
+        if option.default or name in rules or name in noticed
+    ]
+    decode = tool in ("vllm", "mindie") or (result is not None and result.profile.kind == "decode")
+    window = known.windows.decode if decode else known.windows.training
+    rl_steps = tuple(known.windows.rl)
+    steps = len(rl_steps) if tool == "verl" else window.active
+    ranks = _ranks(result, all_ranks="all_ranks" in noticed or "all_ranks" in rules)
+    return Plan(
+        tool=tool,
+        choices=tuple(choice for choice in chosen if tool in choice.option.settings),
+        beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
+        window=window,
+        decode=decode,
+        rl_steps=rl_steps,
+        ranks=ranks,
+        steps=steps,
+        open=tuple((o.rule, o.collect or o.reason) for o in unanswered if not set(o.options) & known.options.keys()),
+        estimate=_estimate(result, steps, ranks) if result else None,
+        stretched=tuple(name for name in _STRETCHING if result and result.environment.profiler.get(name) is True),
+    )
+
+
+def _rules_by_option(outcomes: Iterable[RuleOutcome]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for option in outcome.options:
+            found.setdefault(option, []).append(outcome.rule)
+    return {option: tuple(rules) for option, rules in found.items()}
+
+
+def _noticed(result: RunResult) -> set[str]:
+    """The options whose lack the profile shows, whatever the rules say."""
+    noticed = set()
+    steps = [step.rank for step in result.profile.steps]
+    if any(steps.count(rank) == 1 for rank in result.profile.ranks):
+        noticed.add("steps")
+    if result.profile.world_size and result.profile.world_size > len(result.profile.ranks):
+        noticed.add("all_ranks")
+    settings = result.environment.profiler
+    before = [settings.get(f"schedule.{name}") for name in ("skip_first", "wait", "warmup")]
+    if any(count is not None for count in before) and not any(before):
+        noticed.add("warm_up")
+    if any(settings.get(name) is True for name in _STRETCHING):
+        noticed.add("light")
+    if any(source.level in ("level_none", "level0") for source in result.inputs):
+        noticed.add("level1")
+    return noticed
+
+
+def _ranks(result: RunResult | None, *, all_ranks: bool) -> tuple[int, ...] | None:
+    if all_ranks:
+        return None
+    return tuple(result.profile.ranks) if result else (0,)
+
+
+def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> Estimate | None:
+    """From the size and the step time of the profile at hand; ``None`` where it has no steps."""
+    recorded = len(result.profile.steps)
+    size = sum(file.bytes for source in result.inputs for file in source.files)
+    if not recorded or not size:
+        return None
+    level = next((source.level for source in result.inputs if source.level), "")
+    growth = known_options().growth.get(level)
+    wall = sum(step.end_ns - step.start_ns for step in result.profile.steps) / recorded
+    count = len(ranks) if ranks is not None else max(result.profile.world_size or 0, len(result.profile.ranks))
+    return Estimate(
+        bytes=round(size / recorded * (growth or 1.0) * steps * count),
+        ranks=count,
+        seconds=steps * wall / 1e9,
+        measured=round(size / recorded),
+        level=level,
+        growth=growth,
+    )

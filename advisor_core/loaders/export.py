@@ -1,0 +1,68 @@
+"""What one kind of export of a rank gave, before the kinds are put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from advisor_core.facts.spec import Unavailable
+from advisor_core.locale import message
+from advisor_core.models.base import Text
+from advisor_core.models.run import Diagnostic, InputFile
+from advisor_core.tables import Table
+
+_OPTIONS: Final = {
+    "loader.collect.npu": ("device",),
+    "loader.collect.cpu": ("host",),
+    "loader.collect.both": ("host", "device"),
+    "loader.collect.step": ("device", "steps"),
+    "loader.collect.level1": ("level1",),
+    "loader.collect.communication": ("level1",),
+    "loader.collect.memory": ("memory",),
+    "loader.collect.msprof_tasks": ("device", "level1"),
+    "loader.collect.msprof_timeline": ("device", "level1"),
+    "loader.collect.msprof_api": ("level1",),
+    "loader.collect.msprof_memory": ("memory",),
+    "loader.collect.msprof_framework": ("host", "steps"),
+}
+"""What the messages that say how to collect a table ask for, as ids of ``collecting/options.yaml``."""
+
+
+def lacking(reason: Text, collect: str, instead: Text | None = None) -> Unavailable:
+    """A table that is not there. ``collect``: id of the message that says how to get it. ``instead``: what else has
+    to be done, where the table was collected and is only not at hand."""
+    if instead is not None:
+        return Unavailable(reason, instead)
+    return Unavailable(reason, message(collect), _OPTIONS.get(collect, ()))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank lies. ``root``: the path that the user named; ``directory``: the profile's directory."""
+
+    root: Path
+    directory: Path
+
+    def shown(self, path: Path) -> str:
+        """The name of a file in a report: relative to what the user named."""
+        return Path(os.path.relpath(path, self.root if self.root.is_dir() else self.root.parent)).as_posix()
+
+    def inside(self, path: Path) -> str:
+        """The name of a file within the profile, the same from wherever it is named."""
+        return Path(os.path.relpath(path, self.directory)).as_posix()
+
+
+@dataclass
+class Export:
+    """``tables``: canonical tables that could be read; ``missing``: why the others could not. ``metadata``: what the
+    export records of the job, as in profiler_metadata.json, and ``metadata_file`` where."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    missing: dict[str, Unavailable] = field(default_factory=dict)
+    files: list[InputFile] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata_file: str = ""

@@ -1,0 +1,205 @@
+"""The files of one msprof profile into canonical tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+import pandas as pd
+
+from advisor_core.facts.spec import Unavailable
+from advisor_core.loaders import ascend_files, msprof_layout
+from advisor_core.loaders.communication_json import read_communication, read_matrix
+from advisor_core.loaders.csv_file import CsvTable, read_csv
+from advisor_core.loaders.export import Export
+from advisor_core.loaders.files import HashedFile
+from advisor_core.loaders.msprof_files import DELIVERABLES, DEVICE, NEVER, TASK_TIME, TIMELINE, Deliverable, export_name
+from advisor_core.loaders.msprof_layout import Layout
+from advisor_core.loaders.problems import Problems
+from advisor_core.loaders.slices import LineSource, join
+from advisor_core.loaders.trace_json import Trace, TraceSource, read_trace
+from advisor_core.locale import message
+from advisor_core.models.run import Diagnostic, InputFile
+from advisor_core.tables import SCHEMAS, RowSource, Table
+
+_OF_DEVICE: Final = ("device_tasks", "communication_tasks", "flows", "overlap", "frequency")
+"""Tables of the timeline that mix devices where it has several: its events do not say which device they are of."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the files of one kind gave, by table."""
+
+    deliverable: Deliverable
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    sources: Mapping[str, RowSource] = field(default_factory=dict)
+    missing: Mapping[str, Unavailable] = field(default_factory=dict)
+
+
+class MsprofExport:
+    """Reads a profile. ``export``: what it gave; ``device``: the device that the tables are of, None where they name
+    none. Damage is said and costs its table; so does a slice that is absent or damaged: the rest would have a hole."""
+
+    def __init__(self, files: Layout, name: str) -> None:
+        self.export = Export()
+        self._files = files
+        self._place = files.place
+        self._name = name
+        if files.others:
+            names = ", ".join(path.name for path in files.others)
+            self._warn("loader.msprof.older", files=names)
+        reads = [self._read(deliverable) for deliverable in DELIVERABLES]
+        self.device, several = self._choose_device(reads)
+        for read in reads:
+            self._take(read, several)
+        self._leave_out_lone_tasks(reads)
+        self._read_analysis()
+        for table, (reason, collect) in NEVER.items():
+            self.export.missing[table] = Unavailable(message(reason), message(collect))
+
+    def _warn(self, name: str, **values: object) -> None:
+        said = message(name, **values)
+        self.export.diagnostics.append(Diagnostic(severity="warning", source=self._name, message=said))
+
+    def _read(self, deliverable: Deliverable) -> _Read:
+        paths = self._files.exports.get(deliverable.kind, ())
+        if not paths:
+            return _Read(deliverable, missing=dict.fromkeys(deliverable.tables, self._absence(deliverable)))
+        together = self._together(paths)
+        try:
+            absent = msprof_layout.missing_slices(paths)
+            if absent:
+                numbers = ", ".join(map(str, absent))
+                raise Unavailable(message("loader.msprof.slices_missing", file=together, numbers=numbers))
+            if deliverable.csv is None:
+                return self._timeline(deliverable, paths, together)
+            return self._csv(deliverable, deliverable.csv, paths, together)
+        except Unavailable as failure:
+            self.export.diagnostics.append(Diagnostic(severity="error", source=together, message=failure.reason))
+            missing = Unavailable(failure.reason, failure.collect or message(deliverable.collect))
+            return _Read(deliverable, missing=dict.fromkeys(deliverable.tables, missing))
+
+    def _csv(self, deliverable: Deliverable, table: CsvTable, paths: Sequence[Path], together: str) -> _Read:
+        parts = [self._open(path, lambda file, problems: read_csv(file, table, problems)) for path in paths]
+        sources = [LineSource(file.name, file.sha256) for _, file in parts]
+        frame, source = join(table.schema, together, [frame for frame, _ in parts], sources)
+        return _Read(deliverable, {table.schema.name: frame}, {table.schema.name: source})
+
+    def _timeline(self, deliverable: Deliverable, paths: Sequence[Path], together: str) -> _Read:
+        traces: list[Trace] = []
+        sources: list[RowSource] = []
+        for path in paths:
+            trace, file = self._open(path, read_trace)
+            traces.append(trace)
+            sources.append(TraceSource(file.name, path, file.sha256, trace.index))
+        frames: dict[str, pd.DataFrame] = {}
+        of: dict[str, RowSource] = {}
+        missing: dict[str, Unavailable] = {}
+        for table in deliverable.tables:
+            there = [number for number, trace in enumerate(traces) if table in trace.frames]
+            if there:
+                own = [traces[number].frames[table] for number in there]
+                frames[table], of[table] = join(SCHEMAS[table], together, own, [sources[number] for number in there])
+            else:
+                reason = traces[0].missing[table]
+                missing[table] = Unavailable(reason.reason, reason.collect or message(deliverable.collect))
+        return _Read(deliverable, frames, of, missing)
+
+    def _open(self, path: Path, read: Callable[[HashedFile, Problems], T]) -> tuple[T, InputFile]:
+        """What ``read`` makes of a file, and the file under its name in a report. Raises `Unavailable`."""
+        name = self._place.shown(path)
+        problems = Problems(name)
+        try:
+            with HashedFile(path) as file:
+                try:
+                    content = read(file, problems)
+                finally:
+                    finished = file.finish(name)
+                    self.export.files.append(finished.model_copy(update={"name": self._place.inside(path)}))
+        except OSError as error:
+            raise Unavailable(message("loader.unreadable", file=name, why=error.strerror or str(error))) from None
+        finally:
+            self.export.diagnostics.extend(problems.diagnostics())
+        return content, finished
+
+    def _choose_device(self, reads: Sequence[_Read]) -> tuple[int | None, bool]:
+        """The device with the most tasks where there are several: added up, their times would be of no device."""
+        for read in reads:
+            for frame in read.frames.values():
+                named = frame.loc[frame[DEVICE] >= 0, DEVICE] if DEVICE in frame else pd.Series(dtype="int64")
+                if len(named) == 0:
+                    continue
+                counts = named.value_counts()
+                device = int(counts[counts == counts.max()].index.min())
+                others = ", ".join(str(other) for other in sorted(counts.index) if other != device)
+                if others:
+                    self._warn("loader.msprof.devices", device=device, others=others)
+                return device, bool(others)
+        return None, False
+
+    def _take(self, read: _Read, several_devices: bool) -> None:
+        export = self.export
+        for table, frame in read.frames.items():
+            if table in export.tables:
+                continue
+            if several_devices and read.deliverable is TIMELINE and table in _OF_DEVICE:
+                reason = message("loader.msprof.devices_mixed", file=read.sources[table].file)
+                export.missing[table] = Unavailable(reason, message("loader.collect.msprof_one_device"))
+                continue
+            if DEVICE in frame:
+                frame = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
+            if len(frame):
+                export.tables[table] = Table(SCHEMAS[table], SCHEMAS[table].conform(frame), read.sources[table])
+                export.missing.pop(table, None)
+        for table, missing in read.missing.items():
+            if table not in export.tables:
+                export.missing.setdefault(table, missing)
+
+    def _leave_out_lone_tasks(self, reads: Sequence[_Read]) -> None:
+        """task_time names the tasks of collectives, not the collectives: alone it would make their time idle."""
+        tasks = self.export.tables.get("device_tasks")
+        sources = [read.sources.get("device_tasks") for read in reads if read.deliverable is TASK_TIME]
+        if tasks is None or tasks.source not in sources or "kernels" in self.export.tables:
+            return
+        del self.export.tables["device_tasks"]
+        reason = message("loader.msprof.lone_tasks", file=tasks.source.file)
+        self.export.missing["device_tasks"] = Unavailable(reason, message(TASK_TIME.collect))
+
+    def _read_analysis(self) -> None:
+        """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does."""
+        for deliverable, read in ((ascend_files.COMMUNICATION, read_communication), (ascend_files.MATRIX, read_matrix)):
+            path = self._files.analysis.get(deliverable.name)
+            collect = message("loader.collect.msprof_analysis")
+            try:
+                if path is None:
+                    raise self._no(deliverable.name, "loader.collect.msprof_analysis")
+                frames, file = self._open(path, read)
+            except Unavailable as failure:
+                if path is not None:
+                    source = self._place.shown(path)
+                    self.export.diagnostics.append(Diagnostic(severity="error", source=source, message=failure.reason))
+                missing = Unavailable(failure.reason, failure.collect or collect)
+                self.export.missing |= dict.fromkeys(deliverable.tables, missing)
+                continue
+            for table, frame in frames.items():
+                offset = LineSource(file.name, file.sha256, "offset")
+                self.export.tables[table] = Table(SCHEMAS[table], frame, offset)
+
+    def _absence(self, deliverable: Deliverable) -> Unavailable:
+        return self._no(deliverable.pattern, deliverable.collect)
+
+    def _no(self, file: str, collect: str) -> Unavailable:
+        if not self._place.root.is_dir():
+            reason = message("loader.only_file", file=self._place.root.name, absent=file)
+            return Unavailable(reason, message("loader.collect.msprof_directory"))
+        return Unavailable(message("loader.absent", file=file), message(collect))
+
+    def _together(self, paths: Sequence[Path]) -> str:
+        """What to call the files of one export: the only one's name, or ``op_summary_slice_*_20240101000000.csv``."""
+        name = self._place.shown(paths[0])
+        named = export_name(paths[0].name)
+        return name if len(paths) == 1 or named is None else name.replace(f"_slice_{named.slice}_", "_slice_*_")

@@ -1,0 +1,535 @@
+"""Causes of lost time: each is a switch with a size that makes a healthy job worse, and whose absence is its cure.
+
+A cause knows nothing about rules. Sizes come from real profiles and published figures; remarks such as "facts E1" name
+the section of the project's fact base that has the source, and "assumed" says that there is none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from .model import Implementation
+from .setup import Dispatch, Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(ABC):
+    """One cause. ``ranks``: where it is, empty for everywhere."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A name that is unique in the catalogue."""
+
+    @property
+    @abstractmethod
+    def cure(self) -> str:
+        """What one would change to be rid of it."""
+
+    @abstractmethod
+    def afflict(self, setup: Setup) -> Setup:
+        """The same job with this cause."""
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        """The ranks that have it, empty for all."""
+        return ()
+
+
+def _host(setup: Setup, **changes: int) -> Setup:
+    return replace(setup, host=replace(setup.host, **changes))
+
+
+def _train(setup: Setup, **changes: object) -> Setup:
+    return replace(setup, training=replace(setup.training, **changes))  # type: ignore[arg-type]
+
+
+def _write(setup: Setup, **changes: object) -> Setup:
+    implementation: Implementation = replace(setup.training.implementation, **changes)  # type: ignore[arg-type]
+    return _train(setup, implementation=implementation)
+
+
+def _shape(setup: Setup, **changes: int) -> Setup:
+    return _train(setup, shape=replace(setup.training.shape, **changes))
+
+
+# --- host ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SlowHost(Cause):
+    """One layer of dispatch costs more per operator. Real forward operators take 200-500 us with stacks, shapes and
+    memory recorded (facts DATA-A)."""
+
+    layer: Literal["python", "framework", "runtime"]
+    ns: int
+
+    @property
+    def name(self) -> str:
+        return f"slow-{self.layer}"
+
+    @property
+    def cure(self) -> str:
+        return {
+            "python": "less Python per operator",
+            "framework": "bound threads, fewer checks, graph mode",
+            "runtime": "bound CANN thread, cached workspace and tiling",
+        }[self.layer]
+
+    def afflict(self, setup: Setup) -> Setup:
+        if self.layer == "framework":
+            return _host(setup, operator=self.ns, autograd=self.ns)
+        if self.layer == "runtime":
+            return _host(setup, cann=self.ns)
+        return _host(setup, python=self.ns)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowDispatch(Cause):
+    """Every layer of dispatch at the cost of an untuned job (facts DATA-A)."""
+
+    python: int = 56_000
+    operator: int = 82_000
+    autograd: int = 26_000
+
+    @property
+    def name(self) -> str:
+        return "slow-host-dispatch"
+
+    @property
+    def cure(self) -> str:
+        return "bound threads, fewer recorded options, graph mode"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _host(setup, python=self.python, operator=self.operator, autograd=self.autograd)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQueueOff(Cause):
+    """TASK_QUEUE_ENABLE=0: the thread that runs the model also calls CANN (facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "task-queue-off"
+
+    @property
+    def cure(self) -> str:
+        return "TASK_QUEUE_ENABLE=1"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, dispatch=replace(setup.dispatch, task_queue=False))
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBlocking(Cause):
+    """ASCEND_LAUNCH_BLOCKING=1: every operator waits for its kernels, and there is no task queue (facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "launch-blocking"
+
+    @property
+    def cure(self) -> str:
+        return "ASCEND_LAUNCH_BLOCKING=0"
+
+    def afflict(self, setup: Setup) -> Setup:
+        variables = (*setup.variables, ("ASCEND_LAUNCH_BLOCKING", "1"))
+        return replace(setup, dispatch=Dispatch(task_queue=False, blocking=True), variables=variables)
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentItem(Cause):
+    """The loss of every micro-batch and the norm of every gradient are read back with ``.item()``, and Python works
+    on the loss for ``log_ns`` before it goes on."""
+
+    log_ns: int = 900_000
+
+    @property
+    def name(self) -> str:
+        return "item-synchronisation"
+
+    @property
+    def cure(self) -> str:
+        return "keep the norms on the device, read the loss once per step"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, item_per_parameter=True, reads_loss=True, loss_log_ns=self.log_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class SynchronousSampling(Cause):
+    """A serving step waits for its tokens before the next one is scheduled (facts C4)."""
+
+    @property
+    def name(self) -> str:
+        return "synchronous-sampling"
+
+    @property
+    def cure(self) -> str:
+        return "asynchronous scheduling"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, waits_for_tokens=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLoader(Cause):
+    """The data loader needs ``loading_ns`` for a batch (facts E9: more than 10 ms is a problem)."""
+
+    loading_ns: int
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "slow-data-loader"
+
+    @property
+    def cure(self) -> str:
+        return "more workers, pinned memory, prefetching"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, loading_ns=self.loading_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageCollection(Cause):
+    """Python collects garbage for ``pause_ns`` every ``operators`` operators. A collection of the oldest generation
+    takes tens to hundreds of ms where many objects live (facts E1: 2770 -> 2900 ms)."""
+
+    operators: int
+    pause_ns: int
+    recorded: bool
+
+    @property
+    def name(self) -> str:
+        return "garbage-collection" if self.recorded else "unrecorded-garbage-collection"
+
+    @property
+    def cure(self) -> str:
+        return "gc.freeze() after building the model, gc.disable() in the loop"
+
+    def afflict(self, setup: Setup) -> Setup:
+        changed = _host(setup, gc_every=self.operators, gc_pause=self.pause_ns)
+        return replace(changed, gc_threshold_ms=1.0 if self.recorded else None)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorChurn(Cause):
+    """Tensors of at least ``nbytes`` are taken from the driver and given back to it each time, as when the cache of
+    the allocator is emptied or disabled. 400 us per call: assumed."""
+
+    nbytes: int = 40 << 20
+    call_ns: int = 400_000
+
+    @property
+    def name(self) -> str:
+        return "allocator-churn"
+
+    @property
+    def cure(self) -> str:
+        return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no empty_cache()"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _host(setup, malloc_bytes=self.nbytes, malloc_ns=self.call_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineCompilation(Cause):
+    """Splits and concatenations go through the operator compiler at each call (facts E1)."""
+
+    @property
+    def name(self) -> str:
+        return "online-compilation"
+
+    @property
+    def cure(self) -> str:
+        return "set_compile_mode(jit_compile=False), binary operators"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _write(setup, compiled_concat=True)
+
+
+# --- model code and shapes -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unfused(Cause):
+    """A part of the model is written out as a chain of operators (facts E2)."""
+
+    part: Literal["rms-norm", "swiglu", "rotary", "cross-entropy", "optimizer"]
+
+    @property
+    def name(self) -> str:
+        return f"unfused-{self.part}"
+
+    @property
+    def cure(self) -> str:
+        return "the fused operator"
+
+    def afflict(self, setup: Setup) -> Setup:
+        if self.part == "optimizer":
+            return _train(setup, fused_optimizer=False)
+        switch = {
+            "rms-norm": "fused_norm",
+            "swiglu": "fused_swiglu",
+            "rotary": "fused_rotary",
+            "cross-entropy": "fused_loss",
+        }[self.part]
+        return _write(setup, **{switch: False})
+
+
+@dataclass(frozen=True, slots=True)
+class UnalignedVocabulary(Cause):
+    """The rows of the output projection are no multiple of 512 bytes (facts E4)."""
+
+    vocab: int = 50257
+
+    @property
+    def name(self) -> str:
+        return "unaligned-vocabulary"
+
+    @property
+    def cure(self) -> str:
+        return "pad the vocabulary to a multiple of 256"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _shape(setup, vocab=self.vocab)
+
+
+@dataclass(frozen=True, slots=True)
+class SixteenKibTail(Cause):
+    """The rows of the second feed-forward product are a multiple of 16 KiB (facts E4; the size of the effect is
+    assumed, see `chip.STRIDED_SLOWDOWN`). The healthy width differs by one tile."""
+
+    ffn: int = 8192
+
+    @property
+    def name(self) -> str:
+        return "tail-of-16-kib"
+
+    @property
+    def cure(self) -> str:
+        return "another feed-forward width or tensor-parallel split"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _shape(setup, ffn=self.ffn)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallMatmuls(Cause):
+    """Query, key and value are three products of one input (facts E4)."""
+
+    @property
+    def name(self) -> str:
+        return "small-matmuls-on-one-input"
+
+    @property
+    def cure(self) -> str:
+        return "one merged weight"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _write(setup, merged_qkv=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateFormat(Cause):
+    """Weights are kept in ND and converted to the cube's format before each product, and gradients back
+    (``allow_internal_format``, facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "format-conversions"
+
+    @property
+    def cure(self) -> str:
+        return "torch_npu.npu.config.allow_internal_format = False"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _write(setup, private_format=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SinglePrecision(Cause):
+    """The model runs in FP32 (facts D1; rate from the MatMulV3 and Conv2D of DATA-A)."""
+
+    @property
+    def name(self) -> str:
+        return "fp32-where-bf16-would-do"
+
+    @property
+    def cure(self) -> str:
+        return "autocast to bfloat16"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _write(setup, single_precision=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AiCpuOperator(Cause):
+    """An operator of each micro-batch has no kernel for the cores and runs on the AI CPU for ``ns`` (duration
+    assumed; facts E2 and E3: sort, unique and repeat_interleave on int64)."""
+
+    ns: int = 3_000_000
+
+    @property
+    def name(self) -> str:
+        return "ai-cpu-operator"
+
+    @property
+    def cure(self) -> str:
+        return "another element type or operator"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, ai_cpu_ns=self.ns)
+
+
+# --- communication -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoOverlap(Cause):
+    """Gradients are reduced after the backward pass."""
+
+    @property
+    def name(self) -> str:
+        return "communication-not-overlapped"
+
+    @property
+    def cure(self) -> str:
+        return "reduce each bucket as soon as it is full"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, overlapped_buckets=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallBuckets(Cause):
+    """Gradients are reduced one by one, or in buckets of ``bucket_bytes``."""
+
+    bucket_bytes: int = 0
+
+    @property
+    def name(self) -> str:
+        return "small-communication-packets"
+
+    @property
+    def cure(self) -> str:
+        return "buckets of tens of MB"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, bucket_bytes=self.bucket_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowLink(Cause):
+    """The link between two ranks has a fraction of its bandwidth."""
+
+    pair: tuple[int, int]
+    factor: float
+
+    @property
+    def name(self) -> str:
+        return "slow-link"
+
+    @property
+    def cure(self) -> str:
+        return "repair the link"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, slow_pairs=(*setup.slow_pairs, (*self.pair, self.factor)))
+
+
+@dataclass(frozen=True, slots=True)
+class SlowNetwork(Cause):
+    """Every link has the bandwidth of one 200 Gb/s adapter that several devices share (facts D2)."""
+
+    bytes_per_s: float = 3e9
+
+    @property
+    def name(self) -> str:
+        return "slow-network"
+
+    @property
+    def cure(self) -> str:
+        return "ranks of one group within a server"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, link=replace(setup.link, bytes_per_s=self.bytes_per_s))
+
+
+# --- one rank ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledClock(Cause):
+    """The chip of some ranks, or of all, runs at a lower clock (facts E3: a drop of 5 % or more)."""
+
+    mhz: int
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "throttled-clock"
+
+    @property
+    def cure(self) -> str:
+        return "cooling, power limit"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, mhz=self.mhz)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowHostOfRank(Cause):
+    """The host of some ranks is slower by a factor, as when other processes take its cores (facts E1)."""
+
+    factor: float
+    ranks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "slow-host-of-a-rank"
+
+    @property
+    def cure(self) -> str:
+        return "bind the threads, free the cores"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, host_factor=self.factor)
+
+
+@dataclass(frozen=True, slots=True)
+class DataImbalance(Cause):
+    """Some ranks get more samples than the others (facts E6)."""
+
+    load: float
+    ranks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "data-parallel-imbalance"
+
+    @property
+    def cure(self) -> str:
+        return "balance samples by tokens"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, load=self.load)

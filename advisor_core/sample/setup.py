@@ -1,0 +1,66 @@
+"""Everything the simulation of a job needs to know: what it runs, on which ranks, hosts, chips and links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .chip import Chip
+from .context import HostCosts
+from .links import HCCS, Link
+from .serving import Serving
+from .training import Training
+
+
+@dataclass(frozen=True, slots=True)
+class RankSetup:
+    """What may differ from rank to rank.
+
+    ``loading_ns``: what the data loader needs for a batch; ``host_factor``: how much slower than `Setup.host` its host
+    is; ``load``: its share of samples, 1 is that of the others; ``mhz``: the clock of its chip.
+    """
+
+    loading_ns: int = 900_000
+    host_factor: float = 1.0
+    load: float = 1.0
+    mhz: int = Chip().mhz
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """How operators reach CANN: through the task queue (TASK_QUEUE_ENABLE) or on the thread that calls them, and
+    whether every call waits for its task (ASCEND_LAUNCH_BLOCKING)."""
+
+    task_queue: bool = True
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A job. ``slow_pairs``: links between two ranks that are slower than the others by a factor;
+    ``variables``: environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at
+    least this long, ``None`` for none."""
+
+    training: Training | Serving
+    host: HostCosts
+    ranks: tuple[RankSetup, ...]
+    dispatch: Dispatch = Dispatch()
+    link: Link = HCCS
+    slow_pairs: tuple[tuple[int, int, float], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    gc_threshold_ms: float | None = None
+
+    def with_ranks(self, chosen: tuple[int, ...], **changes: float) -> Setup:
+        """The same job with some ranks changed; no rank chosen means all."""
+        ranks = tuple(
+            replace(rank, **changes) if not chosen or number in chosen else rank  # type: ignore[arg-type]
+            for number, rank in enumerate(self.ranks)
+        )
+        return replace(self, ranks=ranks)
+
+    def training_of(self, rank: int) -> Training | Serving:
+        """What one rank works on: its share of samples."""
+        load = self.ranks[rank].load
+        if load == 1.0:
+            return self.training
+        shape = self.training.shape
+        return replace(self.training, shape=replace(shape, batch=max(1, round(shape.batch * load))))

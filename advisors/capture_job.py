@@ -1,0 +1,152 @@
+"""Capture quality of a job: whether the profiles belong together, and which ranks are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from advisor_core.api import (
+    Column,
+    Facts,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Profile,
+    Reference,
+    Scalar,
+    Scope,
+    Unavailable,
+    advisor,
+    fact,
+)
+from advisors.measuring import row
+from advisors.messages import message
+
+_LISTED = 16
+
+
+@dataclass(frozen=True)
+class Capture:
+    """How the profile of one rank came about. ``versions``, ``parallel``: as text, '' if not recorded. ``group_ranks``:
+    the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are none."""
+
+    level: str
+    versions: str
+    parallel: str
+    world_size: int | None
+    group_ranks: tuple[int, ...]
+    start_ns: int
+    end_ns: int
+
+
+@fact("capture", needs=("profile",), wants=("steps",), shared=True)
+def capture(facts: Facts) -> Capture:
+    """How the profile of a rank came about, for the comparison with others."""
+    profile: Profile = facts["profile"]
+    windows = facts.get("steps")
+    return Capture(
+        level=profile.level or "",
+        versions=", ".join(f"{name} {profile.versions[name]}" for name in sorted(profile.versions)),
+        parallel=", ".join(f"{name}={profile.parallel[name]}" for name in sorted(profile.parallel)),
+        world_size=profile.world_size,
+        group_ranks=tuple(sorted({int(rank) for ranks in profile.groups.values() for rank in ranks})),
+        start_ns=int(windows["start_ns"].min()) if windows is not None else -1,
+        end_ns=int(windows["end_ns"].max()) if windows is not None else -1,
+    )
+
+
+@advisor(
+    "capture_job.same_job",
+    scope=Scope.JOB,
+    needs=("capture",),
+    columns=(
+        Column("profiles", "int", "count", "profiles that were given as one job"),
+        Column("differing", "int", "count", "aspects that ranks of one job have in common and these do not"),
+        Column("aspects", "text", "", "which aspects these are"),
+        Column(
+            "apart_ns", "int", "ns", "time between the end of the first and the start of the last, 0 if they overlap"
+        ),
+    ),
+)
+def same_job(facts: Facts, params: Params) -> Observations:
+    """Whether the profiles belong to the same run."""
+    captures: Mapping[int, Capture] = facts["capture"]
+    if len(captures) < 2:
+        raise NotApplicable(message("capture_job.one_rank"))
+    known = list(captures.values())
+    aspects: dict[str, set[str] | set[int]] = {
+        "versions": {found.versions for found in known if found.versions},
+        "level": {found.level for found in known if found.level},
+        "world size": {found.world_size for found in known if found.world_size},
+        "parallel layout": {found.parallel for found in known if found.parallel},
+    }
+    differing = [name for name, values in aspects.items() if len(values) > 1]
+    timed = [found for found in known if found.start_ns >= 0]
+    apart = max((found.start_ns for found in timed), default=0) - min((found.end_ns for found in timed), default=0)
+    if apart > 0:
+        differing.append("time")
+    frame = row(
+        profiles=len(captures), differing=len(differing), aspects=", ".join(differing), apart_ns=max(0, int(apart))
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        rows: list[dict[str, Scalar]] = [
+            {
+                "rank": rank,
+                "level": found.level,
+                "versions": found.versions,
+                "world_size": found.world_size,
+                "parallel": found.parallel,
+                "start": found.start_ns,
+                "end": found.end_ns,
+            }
+            for rank, found in sorted(captures.items())[:_LISTED]
+        ]
+        return [Metric(message("capture_job.profiles"), rows, {"start": "ns", "end": "ns"})]
+
+    return Observations(frame, evidence, lambda number: sorted(captures))
+
+
+@advisor(
+    "capture_job.ranks",
+    scope=Scope.JOB,
+    needs=("capture", "collective_calls"),
+    columns=(
+        Column("profiled", "int", "count", "ranks that were given"),
+        Column("expected", "int", "count", "ranks that the profiles name, by recorded sizes and groups or as peers"),
+        Column("missing", "int", "count", "expected less profiled"),
+    ),
+)
+def ranks(facts: Facts, params: Params) -> Observations:
+    """How many ranks of the job are not in the profile."""
+    captures: Mapping[int, Capture] = facts["capture"]
+    calls: Mapping[int, pd.DataFrame] = facts["collective_calls"]
+    recorded = {rank for found in captures.values() for rank in found.group_ranks}
+    sizes = [found.world_size for found in captures.values() if found.world_size]
+    numbered = recorded | set(range(max(sizes, default=0)))
+    # without recorded groups, as many as one rank's collectives name; which they are is not known then
+    peers = max((int(found["members"].max()) for found in calls.values() if len(found)), default=-1)
+    named = max(len(numbered | set(captures)) if numbered else -1, peers)
+    if named < 1:
+        raise Unavailable(message("capture_job.no_size"), message("capture_job.no_size.collect"), ("all_ranks",))
+    expected = max(named, len(captures))
+    frame = row(profiled=len(captures), expected=expected, missing=expected - len(captures))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        given = ", ".join(map(str, sorted(captures)[:_LISTED]))
+        absent = ", ".join(map(str, sorted(numbered - set(captures))[:_LISTED]))
+        shown: dict[str, Scalar] = {
+            "profiled": given,
+            "missing": absent or None,
+            "largest_group": max(peers, 0) or None,
+        }
+        return [Metric(message("capture_job.ranks_listed"), [shown], {"largest_group": "count"})]
+
+    return Observations(frame, evidence, lambda number: sorted(captures))
+
+
+FACTS = (capture,)
+ADVISORS = (same_job, ranks)

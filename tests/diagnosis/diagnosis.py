@@ -1,0 +1,151 @@
+"""Runs the advisor on a simulated job and holds what it says against the truth."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from advisor_core.engine import run
+from advisor_core.models.finding import Finding
+from advisor_core.models.run import RunResult
+from advisor_core.rank_run import RunOptions
+from advisor_core.sample.export.generation import NAMES
+from advisor_core.sample.export.recording import RECORDINGS, Level
+from advisor_core.sample.job import simulate
+from advisor_core.sample.scenarios import Scenario
+from advisor_core.sample.text import write_text
+from tests.diagnosis.expectations import allowed, names
+from tests.diagnosis.truth import Truth, truth_of
+
+SERIOUS = ("high", "medium")
+TIE = 0.9
+"""A cause that costs at least this share of the largest one may come first as well."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a finding puts at stake against what the cure saves, ns per step. ``error``: relative to what is saved."""
+
+    basis: str
+    predicted_ns: float
+    saved_ns: float
+
+    @property
+    def error(self) -> float:
+        return (self.predicted_ns - self.saved_ns) / self.saved_ns
+
+    @property
+    def kept(self) -> bool:
+        """Exact and estimated impacts are meant to be within 20 %, upper bounds never below what is saved."""
+        return self.error >= -0.01 if self.basis == "upper_bound" else abs(self.error) <= 0.20
+
+
+@dataclass(frozen=True)
+class CauseOutcome:
+    """A cause and the findings that name it. ``rule``: of the first of them, ``None`` if it was not found."""
+
+    cause: str
+    saved_ns: float
+    share: float
+    rule: str | None
+    severity: str | None
+    prediction: Prediction | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A scenario judged. ``causes``: those worth finding; ``small``: the others; ``false_findings``: rule and title of
+    serious findings that name no cause and are no symptom of one; ``first``: the rule that comes first below symptoms;
+    ``ranked``: that finding names the largest cause (``None`` without causes)."""
+
+    scenario: str
+    seed: int
+    step_ns: float
+    causes: tuple[CauseOutcome, ...]
+    small: tuple[CauseOutcome, ...]
+    false_findings: tuple[tuple[str, str], ...]
+    first: str | None
+    ranked: bool | None
+
+
+def analyse(scenario: Scenario, seed: int, level: Level = "level1", *drop: str) -> RunResult:
+    """The advisor's result on one simulated job, from a text export without the files named in ``drop``."""
+    with tempfile.TemporaryDirectory(prefix="diagnosis-") as folder:
+        for rank in write(scenario, seed, Path(folder), level):
+            for path in rank.rglob("*"):
+                if path.is_file() and path.name.startswith(drop):
+                    path.unlink()
+        return run([Path(folder)], RunOptions(), jobs=1)
+
+
+def write(scenario: Scenario, seed: int, folder: Path, level: Level = "level1") -> list[Path]:
+    """The text export of a job that need not be in the catalogue."""
+    names, recording = NAMES[scenario.headers], RECORDINGS[level]
+    return [write_text(timeline, folder, names, recording) for timeline in simulate(scenario, seed)]
+
+
+@cache
+def diagnose(scenario: Scenario, seed: int) -> Outcome:
+    """One scenario: what is true, what was said, and how the two agree."""
+    return judge(scenario, seed, truth_of(scenario, seed), analyse(scenario, seed))
+
+
+def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Outcome:
+    """Hold the findings against the truth."""
+    findings = result.findings
+    worth = truth.worth_finding()
+    outcomes = [_cause_outcome(cost.cause.name, cost.saved_ns, truth, _naming(findings, cost.cause)) for cost in worth]
+    small = [
+        _cause_outcome(cost.cause.name, cost.saved_ns, truth, _naming(findings, cost.cause))
+        for cost in truth.costs
+        if cost not in worth
+    ]
+    fine = allowed(scenario.causes)
+    wrong = [
+        (finding.rule, finding.title.en)
+        for finding in findings
+        if finding.severity in SERIOUS and finding.rule not in fine
+    ]
+    first = _below_symptoms(findings)
+    largest = [cost.cause for cost in worth if cost.saved_ns >= TIE * worth[0].saved_ns]
+    ranked = None if not worth else first is not None and any(names(first, cause) for cause in largest)
+    return Outcome(
+        scenario.name,
+        seed,
+        truth.step_ns,
+        tuple(outcomes),
+        tuple(replace(outcome, prediction=None) for outcome in small),
+        tuple(wrong),
+        first.rule if first else None,
+        ranked,
+    )
+
+
+def _naming(findings: Sequence[Finding], cause: object) -> list[Finding]:
+    return [finding for finding in findings if names(finding, cause)]  # type: ignore[arg-type]
+
+
+def _cause_outcome(name: str, saved: float, truth: Truth, naming: Sequence[Finding]) -> CauseOutcome:
+    share = saved / truth.step_ns
+    if not naming:
+        return CauseOutcome(name, saved, share, None, None, None)
+    lead = naming[0]
+    # A rule may have a finding per operator or place; together they are what it says about the cause.
+    predicted = sum(f.impact.ns_per_step for f in naming if f.rule == lead.rule and f.rank == lead.rank)
+    prediction = Prediction(lead.impact.basis, predicted, saved)
+    return CauseOutcome(name, saved, share, lead.rule, lead.severity, prediction)
+
+
+def _below_symptoms(findings: Sequence[Finding]) -> Finding | None:
+    """The first finding, or the largest cause that the report shows below it."""
+    if not findings:
+        return None
+    by_print = {finding.fingerprint: finding for finding in findings}
+    first, seen = findings[0], set[str]()
+    while first.explained_by and first.fingerprint not in seen:
+        seen.add(first.fingerprint)
+        first = by_print[first.explained_by[0]]
+    return first

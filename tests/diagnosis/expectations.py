@@ -1,0 +1,116 @@
+"""What the rules ought to say about each cause: the knowledge of rules that the simulator must not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from advisor_core.models.finding import Finding
+from advisor_core.sample.causes import Cause
+
+Names = Callable[[Finding, Cause], bool]
+
+
+def anything(finding: Finding, cause: Cause) -> bool:
+    """The rule alone says it; its rank must still be right."""
+    return not cause.where or set(finding.ranks) <= set(cause.where)
+
+
+def subject(**wanted: str) -> Names:
+    """Columns of the finding must contain a word."""
+
+    def names(finding: Finding, cause: Cause) -> bool:
+        known = {**finding.observation, **finding.subject}
+        return anything(finding, cause) and all(word in str(known.get(key)) for key, word in wanted.items())
+
+    return names
+
+
+def _late(leaf: str) -> Names:
+    """The job's view: the rank is named, and what it did too long."""
+
+    def names(finding: Finding, cause: Cause) -> bool:
+        found = str(finding.observation.get("cause"))
+        return finding.subject.get("late") in cause.where and found.startswith(leaf)
+
+    return names
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
+    as well, being symptoms or other views of the same cause."""
+
+    says: dict[str, Names]
+    also: frozenset[str]
+
+
+def _expect(says: dict[str, Names] | str, *also: str) -> Expectation:
+    rules = {says: anything} if isinstance(says, str) else says
+    return Expectation(rules, frozenset(also))
+
+
+IDLE = ("HD001",)
+TALK = ("CO001",)
+VECTOR = ("NS001", "PB002", "PB003", "PB010", "PB001")
+PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
+WAITING = ("CO001", "CO002", "CO010")
+
+EXPECTATIONS: dict[str, Expectation] = {
+    "slow-python": _expect({"HD002": anything}, *IDLE, "HD003"),
+    "slow-framework": _expect({"HD002": anything, "HD003": anything}, *IDLE),
+    "slow-runtime": _expect({"HD002": anything}, *IDLE, "HD003"),
+    "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
+    # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
+    "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003"),
+    "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
+    "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
+    "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),
+    # No two batches take equally long: ranks that share a slow loader wait for each other as well.
+    "slow-data-loader": _expect({"HD007": anything, "CO010": _late("idle/host/dataloader")}, *IDLE, *WAITING),
+    "garbage-collection": _expect("HD008", *IDLE),
+    # Without the lane of the collector all that can be said is that the host was late.
+    "unrecorded-garbage-collection": _expect("HD008", *IDLE, "HD002"),
+    "allocator-churn": _expect("HD009", *IDLE, "HD002", "HD003"),
+    "online-compilation": _expect("HD005", *IDLE, "HD002", "HD003"),
+    "unfused-rms-norm": _expect("NS010", *VECTOR, "NS005"),
+    "unfused-swiglu": _expect("NS011", *VECTOR, "NS002"),
+    "unfused-rotary": _expect("NS012", *VECTOR, "NS002", "NS004", "NS006"),
+    "unfused-cross-entropy": _expect("NS014", *VECTOR, "NS005"),
+    "unfused-optimizer": _expect("NS015", *VECTOR, "NS005"),
+    "unaligned-vocabulary": _expect("SA001", *PRODUCT, "NS003", "NS001"),
+    "tail-of-16-kib": _expect({"SA002": subject(axis="8192")}, *PRODUCT),
+    "small-matmuls-on-one-input": _expect("SA005", *PRODUCT, "SA004"),
+    "format-conversions": _expect("NS003", "NS001"),
+    "fp32-where-bf16-would-do": _expect("NS022", *PRODUCT),
+    "ai-cpu-operator": _expect({"NS021": subject(operator="Sort")}, "NS001"),
+    "communication-not-overlapped": _expect({"CO003": anything}, *TALK, "CO006"),
+    "small-communication-packets": _expect("CO005", *TALK, "CO003", "CO006", "CO009"),
+    "slow-link": _expect("CO007", *TALK, "CO003", "CO006", "CO002"),
+    "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
+    "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
+    "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
+    "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
+}
+"""By name of the cause."""
+
+
+def expectation(cause: Cause) -> Expectation:
+    """What is expected of a cause; one that some ranks have makes the others wait."""
+    expected = EXPECTATIONS[cause.name]
+    return Expectation(expected.says, expected.also | frozenset(WAITING)) if cause.where else expected
+
+
+def names(finding: Finding, cause: Cause) -> bool:
+    """Whether a finding names this cause, on the right rank."""
+    says = expectation(cause).says.get(finding.rule)
+    return says is not None and says(finding, cause)
+
+
+def allowed(causes: tuple[Cause, ...]) -> frozenset[str]:
+    """The rules that may fire at medium or high severity in a job with these causes."""
+    rules: frozenset[str] = frozenset()
+    for cause in causes:
+        expected = expectation(cause)
+        rules |= expected.also | frozenset(expected.says)
+    return rules

@@ -1,0 +1,53 @@
+"""What each cause of a scenario really costs: the step with it less the step without it, everything else equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from advisor_core.sample.causes import Cause
+from advisor_core.sample.job import simulate
+from advisor_core.sample.scenarios import Scenario
+
+WORTH_FINDING = 0.03
+"""A cause of this share of the step must be found."""
+
+
+@dataclass(frozen=True)
+class CauseCost:
+    """``saved_ns``: by how much a step becomes shorter with the cure."""
+
+    cause: Cause
+    saved_ns: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """``step_ns``: time of a step of a long run, of the job as a whole."""
+
+    step_ns: float
+    costs: tuple[CauseCost, ...]
+
+    def worth_finding(self) -> list[CauseCost]:
+        """The causes that must be found, largest first."""
+        found = [cost for cost in self.costs if cost.saved_ns >= WORTH_FINDING * self.step_ns]
+        return sorted(found, key=lambda cost: -cost.saved_ns)
+
+
+def step_ns(scenario: Scenario, seed: int) -> float:
+    """Time of a step of a long run: what doubling the number of steps adds, so that start and end do not count."""
+    job, steps = scenario.job, scenario.steps
+    longer = replace(scenario, job=replace(job, training=replace(job.training, steps=2 * steps)))
+    return (_run_ns(longer, seed) - _run_ns(scenario, seed)) / steps
+
+
+def _run_ns(scenario: Scenario, seed: int) -> int:
+    """From the start of the profile to the moment when every rank has finished."""
+    timelines = simulate(scenario, seed)
+    return max(timeline.end for timeline in timelines) - min(timeline.start for timeline in timelines)
+
+
+def truth_of(scenario: Scenario, seed: int) -> Truth:
+    """The cost of every cause by itself, the others left in place, with the same seed."""
+    step = step_ns(scenario, seed)
+    costs = [CauseCost(cause, step - step_ns(scenario.cured(cause), seed)) for cause in scenario.causes]
+    return Truth(step, tuple(costs))

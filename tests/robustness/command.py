@@ -1,0 +1,153 @@
+"""The whole command in this process, small profiles to give it, and what must hold of every run."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from unittest import mock
+
+import jsonschema
+
+from advisor_core import cli
+from advisor_core.models.run import RunResult
+
+OUTPUT = "ASCEND_PROFILER_OUTPUT"
+KERNELS = f"{OUTPUT}/kernel_details.csv"
+TRACE = f"{OUTPUT}/trace_view.json"
+SHORT_ROWS = 120
+"""Rows of each table that a shortened profile keeps."""
+BEFORE_US = 2_000
+"""So long before its first kernel its trace begins: the host is ahead."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: exit code, both streams, and the report where one was written."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+    @property
+    def result(self) -> RunResult:
+        """The result, which is held against its schema on the way."""
+        text = (self.folder / "report.json").read_text(encoding="utf-8")
+        data = json.loads(text, parse_constant=lambda name: _refuse(name))
+        _validator().validate(data)
+        return RunResult.model_validate(data)
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+def _refuse(constant: str) -> float:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(RunResult.model_json_schema())
+
+
+def advise(*arguments: object, folder: Path | None = None) -> Done:
+    """``advisor ARGUMENTS``, through the entry point. ``folder``: where the report goes (adds ``-o``)."""
+    out, err = io.StringIO(), io.StringIO()
+    words = [*map(str, arguments), *(["-o", str(folder)] if folder else [])]
+    with mock.patch.object(sys, "argv", ["advisor", *words]), redirect_stdout(out), redirect_stderr(err):
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, out.getvalue(), err.getvalue(), folder or Path("advisor-report"))
+
+
+def run(profile: Path, folder: Path, *options: object) -> Done:
+    """``advisor run PROFILE`` in this process, held to what is true of every run: no traceback, one of the promised
+    exit codes, the input as it was, a result that fits its schema, a ledger that adds up, no rule that broke."""
+    before = contents(profile)
+    done = advise("run", profile, "--jobs", 1, *options, folder=folder)
+    assert "Traceback" not in done.err, done.err
+    assert done.code in (0, 1, 2, 3), done.err
+    assert contents(profile) == before
+    if done.code in (0, 1):
+        result = done.result
+        for step in result.ledger:
+            assert sum(entry.ns for entry in step.entries) == step.wall_ns
+            assert all(entry.ns > 0 for entry in step.entries)
+        assert {rule.rule for rule in result.rules if rule.state == "error"} == set(), told(result)
+    else:
+        assert not folder.exists() or not any(folder.iterdir())
+        assert done.err.strip()
+    return done
+
+
+def told(result: RunResult) -> str:
+    """All diagnostics, one a line."""
+    said = [f"{d.severity}: {d.source}: {d.message.en}" for d in result.diagnostics]
+    said += [f"{rule.rule}: {rule.reason.en}" for rule in result.rules if rule.state == "error" and rule.reason]
+    return "\n".join(said)
+
+
+def contents(path: Path) -> dict[str, tuple[str, int]]:
+    """Hash and time of change of every file at or below ``path``; links, pipes and devices by kind only."""
+    found = {}
+    for entry in [path, *_walk(path)]:
+        status = os.lstat(entry)
+        whole = entry.is_file() and not entry.is_symlink()
+        digest = hashlib.sha256(entry.read_bytes()).hexdigest() if whole else oct(status.st_mode)
+        found[os.fsdecode(entry)] = (digest, status.st_mtime_ns)
+    return found
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    if path.is_dir() and not path.is_symlink():
+        for entry in sorted(path.iterdir()):
+            yield entry
+            yield from _walk(entry)
+
+
+def shorten(profile: Path, target: Path) -> Path:
+    """Write ``target``: a rank around its first collectives, where it computes, communicates and waits; kernels and
+    trace of that time, and the first rows of the other tables."""
+    shutil.copytree(profile, target)
+    header, *kernels = read_rows(target / KERNELS)
+    core, start = header.index("Accelerator Core"), header.index("Start Time(us)")
+    first_call = next(row for row, values in enumerate(kernels) if values[core] in ("HCCL", "COMMUNICATION"))
+    kept = kernels[max(0, first_call - SHORT_ROWS // 3) :][:SHORT_ROWS]
+    first, last = float(kept[0][start]) - BEFORE_US, float(kept[-1][start])
+    for path in (target / OUTPUT).glob("*.csv"):
+        write_rows(path, read_rows(path)[: SHORT_ROWS + 1])
+    write_rows(target / KERNELS, [header, *kept])
+    events = json.loads((target / TRACE).read_text(encoding="utf-8"))
+    shown = [event for event in events if event["ph"] == "M" or first <= float(event["ts"]) <= last]
+    (target / TRACE).write_text(json.dumps(shown), encoding="utf-8")
+    return target
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def change(path: Path, column: str, row: int, value: str) -> None:
+    """Put ``value`` into one cell; ``row`` 0 is the first below the header."""
+    rows = read_rows(path)
+    rows[row + 1][rows[0].index(column)] = value
+    write_rows(path, rows)
