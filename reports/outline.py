@@ -528,7 +528,10 @@ def verdict(outline: Outline, labels: Labels) -> str:
         leaf = max(node.leaves(), key=lambda leaf: leaf.ns)
         inner = round(100 * mean.share(leaf.ns))
         if percent >= 25 and leaf.path != node.path and leaf.ns * 2 >= node.ns:
-            what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
+            if leaf.path.endswith("/unknown"):
+                what = labels("verdict.unknown", what=what)
+            else:
+                what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
         said.append(labels("verdict.next" if said else "verdict.part", percent=percent or "< 1", what=what))
     ranks, steps = len(outline.by_rank), mean.steps
     time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(said)

@@ -58,7 +58,7 @@ def test_idle_without_device_tasks_cannot_answer() -> None:
 def test_idle_of_unknown_cause_asks_for_a_trace() -> None:
     found = outcome("HD001", late().store("flows", "host_events"))
     assert found.first.observation["unknown_share"] == 1
-    assert [advice.kind for advice in found.first.advice] == ["investigate", "collect"]
+    assert [advice.kind for advice in found.first.advice] == ["collect", "investigate"]
 
 
 def test_late_launch_names_the_operator_and_what_the_host_did() -> None:
