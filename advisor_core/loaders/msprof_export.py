@@ -13,7 +13,7 @@ from advisor_core.facts.spec import Unavailable
 from advisor_core.loaders import ascend_files, msprof_layout
 from advisor_core.loaders.communication_json import read_communication, read_matrix
 from advisor_core.loaders.csv_file import CsvTable, read_csv
-from advisor_core.loaders.export import Export
+from advisor_core.loaders.export import Export, lacking
 from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.msprof_files import DELIVERABLES, DEVICE, NEVER, TASK_TIME, TIMELINE, Deliverable, export_name
 from advisor_core.loaders.msprof_layout import Layout
@@ -59,7 +59,7 @@ class MsprofExport:
         self._leave_out_lone_tasks(reads)
         self._read_analysis()
         for table, (reason, collect) in NEVER.items():
-            self.export.missing[table] = Unavailable(message(reason), message(collect))
+            self.export.missing[table] = lacking(message(reason), collect)
 
     def _warn(self, name: str, **values: object) -> None:
         said = message(name, **values)
@@ -80,7 +80,7 @@ class MsprofExport:
             return self._csv(deliverable, deliverable.csv, paths, together)
         except Unavailable as failure:
             self.export.diagnostics.append(Diagnostic(severity="error", source=together, message=failure.reason))
-            missing = Unavailable(failure.reason, failure.collect or message(deliverable.collect))
+            missing = lacking(failure.reason, deliverable.collect, failure.collect)
             return _Read(deliverable, missing=dict.fromkeys(deliverable.tables, missing))
 
     def _csv(self, deliverable: Deliverable, table: CsvTable, paths: Sequence[Path], together: str) -> _Read:
@@ -106,7 +106,7 @@ class MsprofExport:
                 frames[table], of[table] = join(SCHEMAS[table], together, own, [sources[number] for number in there])
             else:
                 reason = traces[0].missing[table]
-                missing[table] = Unavailable(reason.reason, reason.collect or message(deliverable.collect))
+                missing[table] = lacking(reason.reason, deliverable.collect, reason.collect)
         return _Read(deliverable, frames, of, missing)
 
     def _open(self, path: Path, read: Callable[[HashedFile, Problems], T]) -> tuple[T, InputFile]:
@@ -148,7 +148,7 @@ class MsprofExport:
                 continue
             if several_devices and read.deliverable is TIMELINE and table in _OF_DEVICE:
                 reason = message("loader.msprof.devices_mixed", file=read.sources[table].file)
-                export.missing[table] = Unavailable(reason, message("loader.collect.msprof_one_device"))
+                export.missing[table] = lacking(reason, "loader.collect.msprof_one_device")
                 continue
             if DEVICE in frame:
                 frame = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
@@ -167,13 +167,12 @@ class MsprofExport:
             return
         del self.export.tables["device_tasks"]
         reason = message("loader.msprof.lone_tasks", file=tasks.source.file)
-        self.export.missing["device_tasks"] = Unavailable(reason, message(TASK_TIME.collect))
+        self.export.missing["device_tasks"] = lacking(reason, TASK_TIME.collect)
 
     def _read_analysis(self) -> None:
         """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does."""
         for deliverable, read in ((ascend_files.COMMUNICATION, read_communication), (ascend_files.MATRIX, read_matrix)):
             path = self._files.analysis.get(deliverable.name)
-            collect = message("loader.collect.msprof_analysis")
             try:
                 if path is None:
                     raise self._no(deliverable.name, "loader.collect.msprof_analysis")
@@ -182,7 +181,7 @@ class MsprofExport:
                 if path is not None:
                     source = self._place.shown(path)
                     self.export.diagnostics.append(Diagnostic(severity="error", source=source, message=failure.reason))
-                missing = Unavailable(failure.reason, failure.collect or collect)
+                missing = lacking(failure.reason, "loader.collect.msprof_analysis", failure.collect)
                 self.export.missing |= dict.fromkeys(deliverable.tables, missing)
                 continue
             for table, frame in frames.items():
@@ -195,8 +194,8 @@ class MsprofExport:
     def _no(self, file: str, collect: str) -> Unavailable:
         if not self._place.root.is_dir():
             reason = message("loader.only_file", file=self._place.root.name, absent=file)
-            return Unavailable(reason, message("loader.collect.msprof_directory"))
-        return Unavailable(message("loader.absent", file=file), message(collect))
+            return lacking(reason, "loader.collect.msprof_directory")
+        return lacking(message("loader.absent", file=file), collect)
 
     def _together(self, paths: Sequence[Path]) -> str:
         """What to call the files of one export: the only one's name, or ``op_summary_slice_*_20240101000000.csv``."""
