@@ -34,6 +34,7 @@ from advisor_core.hookspecs import hookimpl
 from advisor_core.loaders.profile import InputError, Loader, Profile, RankInput
 from advisor_core.models.base import Scalar, Text
 from advisor_core.models.run import Diagnostic, InputFile, RunResult, View
+from advisor_core.packaged import packaged_yaml
 from advisor_core.registry import Registry, Renderer, Ruleset
 from advisor_core.tables import SCHEMAS, RowSource, Table, TableSchema
 
@@ -96,6 +97,7 @@ __all__ = [
     "kernel_type",
     "matching",
     "moved_bytes",
+    "packaged_yaml",
     "per_text",
     "shapes_of",
     "tensor_bytes",

@@ -13,13 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import yaml
 
 from advisor_core.api import (
     DTYPE_BYTES,
@@ -34,6 +32,7 @@ from advisor_core.api import (
     advisor,
     elements,
     fact,
+    packaged_yaml,
     shapes_of,
 )
 from advisors.messages import message
@@ -68,7 +67,6 @@ class Pattern:
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of the file, in its order."""
-    source = resources.files("advisors").joinpath("fusion_patterns.yaml").read_text(encoding="utf-8")
     return tuple(
         Pattern(
             name,
@@ -79,7 +77,7 @@ def patterns() -> tuple[Pattern, ...]:
             tuple(entry.get("keeps", ())),
             int(entry.get("backward_passes" if backward else "passes", 0)),
         )
-        for name, entry in yaml.safe_load(source).items()
+        for name, entry in packaged_yaml("advisors", "fusion_patterns.yaml").items()
         for key, backward in (("chains", False), ("backward", True))
         if key in entry
     )

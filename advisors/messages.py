@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
-import yaml
-
-from advisor_core.api import Text
+from advisor_core.api import Text, packaged_yaml
 
 
 @cache
 def _messages() -> dict[str, Text]:
-    source = resources.files("advisors").joinpath("messages.yaml").read_text(encoding="utf-8")
-    loaded = yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {name: Text(**texts) for name, texts in loaded.items()}
+    return {name: Text(**texts) for name, texts in packaged_yaml("advisors", "messages.yaml").items()}
 
 
 def message(name: str, /, **values: object) -> Text:

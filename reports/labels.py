@@ -6,15 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from advisor_core.models.base import Scalar, Text
+from advisor_core.packaged import packaged_yaml
 from advisor_core.units import format_quantity
 
-_LOCALE = Path(__file__).parent / "locale.yaml"
 _WAIT_RANK = re.compile(r"^(?P<parent>.+)/rank[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -48,25 +45,17 @@ def prettify(part: str) -> str:
     return part.replace("_", " ").replace("-", " ").strip() or "?"
 
 
-_COLUMNS = Path(__file__).parent / "columns.yaml"
-
-
 @cache
 def columns() -> Mapping[str, str]:
     """Chinese headings by column name."""
-    loaded: dict[str, str] = _load(_COLUMNS)
+    loaded: dict[str, str] = packaged_yaml("reports", "columns.yaml")
     return loaded
-
-
-def _load(path: Path) -> Any:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where PyYAML was built with it
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
 
 
 @cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Every label: key to language to text."""
-    loaded: dict[str, dict[str, str]] = _load(_LOCALE)
+    loaded: dict[str, dict[str, str]] = packaged_yaml("reports", "locale.yaml")
     return loaded
 
 

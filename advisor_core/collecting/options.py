@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Literal, get_args
 
-import yaml
 from pydantic import Field
 
 from advisor_core.models.base import Model, Text
+from advisor_core.packaged import packaged_yaml
 
 Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
@@ -51,5 +50,4 @@ class Options(Model):
 @cache
 def known_options() -> Options:
     """The contents of ``options.yaml``."""
-    source = resources.files(__package__).joinpath("options.yaml").read_text(encoding="utf-8")
-    return Options.model_validate(yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    return Options.model_validate(packaged_yaml("advisor_core.collecting", "options.yaml"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 
 import numpy as np
 import pandas as pd
-import yaml
+
+from advisor_core.packaged import packaged_yaml
 
 OTHER = "other"
 AI_CPU = "aicpu"
@@ -16,8 +16,7 @@ AI_CPU = "aicpu"
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    source = resources.files(__package__).joinpath("operator_classes.yaml").read_text(encoding="utf-8")
-    loaded = yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    loaded = packaged_yaml("advisor_core.facts", "operator_classes.yaml")
     return tuple(
         (name, re.compile("|".join("".join(".*" if c == "*" else re.escape(c) for c in p) for p in globs), re.I))
         for name, globs in loaded.items()

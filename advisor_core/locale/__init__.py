@@ -7,18 +7,14 @@ unfilled is an error of the programmer and raises KeyError.
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
-
-import yaml
 
 from advisor_core.models.base import Text
+from advisor_core.packaged import packaged_yaml
 
 
 @cache
 def _messages() -> dict[str, Text]:
-    source = resources.files(__name__).joinpath("messages.yaml").read_text(encoding="utf-8")
-    loaded = yaml.load(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {name: Text(**texts) for name, texts in loaded.items()}
+    return {name: Text(**texts) for name, texts in packaged_yaml(__name__, "messages.yaml").items()}
 
 
 def message(name: str, /, **values: object) -> Text:
