@@ -29,6 +29,7 @@ from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, 
 from advisor_core.resolving import scalar
 from advisor_core.rules.problems import RuleFileError
 from advisor_core.rules.ruleset import RuleBook, load_rules
+from advisor_core.unknown import why_unknown
 from advisor_core.views import operator_bars, step_strip
 
 
@@ -159,6 +160,7 @@ def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[Le
     walls = (steps["end_ns"] - steps["start_ns"]).to_numpy()
     slowest = int(walls.argmax())
     told = _derivations(store, profile).of_step(slowest, int(walls[slowest]))
+    why = {path: why_unknown(path, store) for path in ledger["path"].unique().tolist()}
     infos, booked = [], []
     leaves = [*ledger.itertuples()]
     edges = np.searchsorted(ledger["step"].to_numpy(), np.arange(len(steps) + 1))  # its rows are in order of steps
@@ -168,6 +170,8 @@ def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[Le
             LedgerEntry(
                 path=row.path,
                 ns=int(row.ns),
+                reason=why[row.path][0],
+                collect=why[row.path][1],
                 detail={"overlapped_communication_ns": int(row.overlapped_ns)} if row.overlapped_ns else {},
                 pieces=told.get(row.path, []) if number == slowest else [],
             )

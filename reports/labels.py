@@ -12,7 +12,7 @@ from advisor_core.models.base import Scalar, Text
 from advisor_core.packaged import packaged_yaml
 from advisor_core.units import format_quantity
 
-_WAIT_RANK = re.compile(r"^(?P<parent>.+)/rank[ _](?P<n>\d+)$")
+_WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
@@ -104,8 +104,8 @@ class Labels:
         """The label of the last part of a ledger path; what is unknown is prettified."""
         if f"path.{path}" in self:
             return self(f"path.{path}")
-        if (match := _WAIT_RANK.match(path)) and f"path.{match['parent']}/rank" in self:
-            return self(f"path.{match['parent']}/rank", n=match["n"])
+        if (match := _WAIT_RANK.match(path)) and f"path.{match['family']}" in self:
+            return self(f"path.{match['family']}", n=match["n"])
         return prettify(one_line(path.rpartition("/")[2]))
 
     def trail(self, path: str) -> str:

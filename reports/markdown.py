@@ -15,6 +15,7 @@ from reports.outline import (
     STATE_ORDER,
     UNEXPLAINED_LIMIT,
     Item,
+    LedgerRow,
     Outline,
     coverage,
     rank_name,
@@ -360,13 +361,13 @@ class _Writer:
         yield f"{t('ledger.note')} {t('ledger.known', known=known, claimed=claimed)}"
         yield ""
         names = [rank_name(ledger, outline, t) for ledger in outline.columns]
-        notes = any(row.detail for row in outline.rows)
+        notes = any(row.detail or row.reasons for row in outline.rows)
         rows = []
         for row in outline.rows:
             label = t("word.others", count=row.others) if row.others else t.path(row.path)
             label = f"**{self._text(label)}**" if row.depth == 0 else INDENT * row.depth + self._text(label)
             cells = [f"{t.time(ns)} ({t.share(share)})" if ns else "–" for ns, share in row.cells]
-            rows.append([label, *cells, *([self._details(row.detail.items())] if notes else [])])
+            rows.append([label, *cells, *([self._note(row)] if notes else [])])
         rows.append(
             [
                 f"**{t('ledger.total')}**",
@@ -376,6 +377,11 @@ class _Writer:
         )
         header = [t("ledger.entry"), *names, *([t("ledger.detail")] if notes else [])]
         yield from table(header, rows, (False, *(True for _ in names)))
+
+    def _note(self, row: LedgerRow) -> str:
+        t = self.t
+        parts = [self._details(row.detail.items()), *(self._text(t.of(text)) for text in row.reasons)]
+        return t("word.semicolon").join(part for part in parts if part)
 
     def _details(self, details: Iterable[tuple[str, Scalar]]) -> str:
         t = self.t

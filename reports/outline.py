@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
-from advisor_core.models.base import Scalar
+from advisor_core.models.base import Scalar, Text
 from advisor_core.models.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.models.run import LedgerStep, RuleOutcome, RunResult, State
 from reports.labels import Labels
@@ -60,6 +60,8 @@ class Ledger:
     entries: Mapping[str, int]
     details: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
     pieces: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+    """Why an entry has no cause, and what would tell it."""
 
     def share(self, ns: float) -> float:
         return ns / self.wall_ns if self.wall_ns > 0 else 0.0
@@ -97,16 +99,19 @@ def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
         sums: dict[str, int] = defaultdict(int)
         details: dict[str, Mapping[str, Scalar]] = {}
         pieces: dict[str, Sequence[Mapping[str, Scalar]]] = {}
+        reasons: dict[str, tuple[Text, ...]] = {}
         for step in own:
             for entry in step.entries:
                 sums[entry.path] += entry.ns
                 if entry.detail:
                     details.setdefault(entry.path, entry.detail)
+                if entry.reason is not None:
+                    reasons.setdefault(entry.path, tuple(text for text in (entry.reason, entry.collect) if text))
                 if entry.pieces:
                     pieces.setdefault(entry.path, entry.pieces)
         wall = round(sum(step.wall_ns for step in own) / len(own))
         entries = {path: round(ns / len(own)) for path, ns in sums.items()}
-        result.append(Ledger(rank, len(own), wall, entries, details, pieces))
+        result.append(Ledger(rank, len(own), wall, entries, details, pieces, reasons))
     return result
 
 
@@ -114,7 +119,9 @@ def mean_ledger(by_rank: Sequence[Ledger]) -> Ledger:
     """The mean of all ranks."""
     sums: dict[str, int] = defaultdict(int)
     details: dict[str, Mapping[str, Scalar]] = {}
+    reasons: dict[str, tuple[Text, ...]] = {}
     for ledger in by_rank:
+        reasons = {**ledger.reasons, **reasons}
         for path, ns in ledger.entries.items():
             sums[path] += ns
         for path, detail in ledger.details.items():
@@ -126,6 +133,7 @@ def mean_ledger(by_rank: Sequence[Ledger]) -> Ledger:
         wall_ns=round(sum(ledger.wall_ns for ledger in by_rank) / count),
         entries={path: round(ns / count) for path, ns in sums.items()},
         details=details,
+        reasons=reasons,
     )
 
 
@@ -144,6 +152,7 @@ class LedgerRow:
     cells: tuple[tuple[int, float], ...]
     others: int = 0
     detail: Mapping[str, Scalar] = field(default_factory=dict)
+    reasons: tuple[Text, ...] = ()
 
 
 def ledger_rows(columns: Sequence[Ledger], order: Ledger, siblings: int = 12) -> list[LedgerRow]:
@@ -157,7 +166,14 @@ def ledger_rows(columns: Sequence[Ledger], order: Ledger, siblings: int = 12) ->
     def lines(nodes: Sequence[Node], depth: int) -> Iterator[LedgerRow]:
         shown = nodes if len(nodes) <= siblings else nodes[: siblings - 1]
         for node in shown:
-            yield LedgerRow(node.path, depth, cells([node.path]), detail=order.details.get(node.path, {}))
+            yield LedgerRow(
+                node.path,
+                depth,
+                cells([node.path]),
+                0,
+                order.details.get(node.path, {}),
+                order.reasons.get(node.path, ()),
+            )
             yield from lines(node.children, depth + 1)
         rest = nodes[len(shown) :]
         if rest:

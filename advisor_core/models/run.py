@@ -66,10 +66,13 @@ class Profile(Model):
 
 class LedgerEntry(Model):
     """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/framework``). ``pieces``: the largest stretches of
-    it, with what they point at in the files; told for the slowest step of a rank."""
+    it, with what they point at in the files; told for the slowest step of a rank. ``reason`` and ``collect``: why an
+    entry ``.../unknown`` has no cause, and what would tell it."""
 
     path: str
     ns: int
+    reason: Text | None = None
+    collect: Text | None = None
     detail: dict[str, Scalar] = Field(default_factory=dict)
     pieces: list[dict[str, Scalar]] = Field(default_factory=list)
 

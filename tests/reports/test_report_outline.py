@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from advisor_core.models.base import Text
 from advisor_core.models.finding import Claim, Finding, Impact
+from reports.html import HtmlRenderer
 from reports.labels import Labels, catalogue, shorten, visible
+from reports.markdown import MarkdownRenderer
 from reports.outline import Outline, arrange, percents, unclaimed, verdict, what_ran
 
 WALLS = {0: 1000, 1: 1000}
@@ -193,3 +196,20 @@ def test_every_label_exists_in_both_languages() -> None:
 def test_what_cannot_be_seen_becomes_visible() -> None:
     assert visible("a\x1b[31m\u202eb\ud800") == "a\ufffd[31m\ufffdb\ufffd"
     assert shorten("x" * 100, 11) == "xxxxxx…xxxx"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_an_unknown_entry_says_why_and_what_would_tell(example: ModuleType, lang: str) -> None:
+    result = example.alexnet()
+    reason, collect = Text(en="no planes <odd>", zh="没有 plane <odd>"), Text(en="take level 1", zh="用 level1 采集")
+    step = result.ledger[0]
+    entries = [
+        entry.model_copy(update={"reason": reason, "collect": collect}) if entry.path == "idle/unknown" else entry
+        for entry in step.entries
+    ]
+    result = result.model_copy(update={"ledger": [step.model_copy(update={"entries": entries}), *result.ledger[1:]]})
+    (row,) = [row for row in Outline(result).rows if row.path == "idle/unknown"]
+    assert row.reasons == (reason, collect)
+    for page in (HtmlRenderer().render(result, lang), MarkdownRenderer().render(result, lang)):
+        assert collect.of(lang) in page and "<odd>" not in page.replace("\\<odd\\>", "")
+    assert "no planes &lt;odd&gt;" in HtmlRenderer().render(result, "en")
