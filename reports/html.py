@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from advisor_core.models.run import RunResult
+from advisor_core.models.run import RunResult, View
 from reports import charts, prose, tables
 from reports.labels import Labels, shorten, visible
 from reports.outline import (
@@ -40,6 +40,10 @@ LISTED_DIAGNOSTICS = 200
 UNEXPLAINED_ROWS = 24
 
 
+TREE_LIMIT = 0.01
+"""Share of the step from which an entry of the ledger stands on the first screen."""
+
+
 class HtmlRenderer:
     """Writes the report that is attached to a ticket."""
 
@@ -51,6 +55,7 @@ class HtmlRenderer:
         outline = Outline(result)
         detailed, further = _split(outline.items)
         shown = outline.shown
+        strip = _first_strip(result, outline)
         return (
             _environment()
             .get_template("report.html.j2")
@@ -64,12 +69,15 @@ class HtmlRenderer:
                 ran=what_ran(outline, labels),
                 verdict=verdict(outline, labels),
                 bars=charts.ledger_bars(shown, labels, [rank_name(ledger, outline, labels) for ledger in shown]),
+                tree=[row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)],
+                tree_limit=TREE_LIMIT,
+                strip=charts.draw(strip, labels) if strip else None,
                 column=labels.column(max((ledger.wall_ns for ledger in outline.columns), default=0)),
                 column_names=[rank_name(ledger, outline, labels) for ledger in outline.columns],
                 heatmap=charts.rank_heatmap(outline.by_rank, outline.mean, labels)
                 if len(outline.by_rank) > ALL_RANKS
                 else None,
-                charts=[charts.draw(view, labels) for view in result.views],
+                charts=[charts.draw(view, labels) for view in result.views if view is not strip],
                 fills=charts.Keys(labels),
                 coverage=coverage(outline, labels),
                 detailed=detailed,
@@ -88,6 +96,13 @@ class HtmlRenderer:
                 short=lambda text: shorten(prose.plain(text), TITLE),
             )
         )
+
+
+def _first_strip(result: RunResult, outline: Outline) -> View | None:
+    """The slowest step of the slowest rank that is drawn."""
+    walls = {ledger.rank: ledger.wall_ns for ledger in outline.by_rank}
+    strips = [view for view in result.views if view.kind == "strip" and view.rank in walls]
+    return max(strips, key=lambda view: walls[view.rank], default=None)
 
 
 def _split(items: list[Item]) -> tuple[list[Item], list[Item]]:
