@@ -122,7 +122,7 @@ def run(
     from advisor_core.engine import StepError
     from advisor_core.engine import run as run_engine
     from advisor_core.loaders.profile import InputError
-    from advisor_core.rank_run import RunOptions
+    from advisor_core.rank_run import RunOptions, own_problems
     from advisor_core.rules.problems import RuleFileError
 
     target = output or DEFAULT_OUTPUT
@@ -148,6 +148,8 @@ def run(
     click.echo(_summary(result, lang, written))
     if failed:
         _stop(EXIT_INTERNAL, "\n".join(failed))
+    if problems := own_problems(options):
+        _stop(EXIT_USAGE, "\n".join(map(str, problems)))
     if fail_on is not None and _reaches(result, fail_on):
         sys.exit(EXIT_FINDINGS)
 
@@ -372,13 +374,12 @@ def schema() -> None:
 
 
 def _book(rulesets: tuple[Path, ...]) -> Any:
-    from advisor_core.rank_run import RunOptions, prepared
-    from advisor_core.rules.problems import RuleFileError
+    from advisor_core.rank_run import RunOptions, own_problems, prepared
 
-    try:
-        return prepared(RunOptions(rulesets=tuple(path.resolve() for path in rulesets)))[1]
-    except RuleFileError as error:
-        _stop(EXIT_USAGE, str(error))
+    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    if problems := own_problems(options):
+        _stop(EXIT_USAGE, "\n".join(map(str, problems)))
+    return prepared(options)[1]
 
 
 @cli.command()

@@ -27,8 +27,8 @@ from advisor_core.loaders.profile import Profile, RankInput
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StepInfo, View
 from advisor_core.resolving import scalar
-from advisor_core.rules.problems import RuleFileError
-from advisor_core.rules.ruleset import RuleBook, load_rules
+from advisor_core.rules.problems import Problem, RuleFileError
+from advisor_core.rules.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.unknown import why_unknown
 from advisor_core.views import operator_bars, step_strip
 
@@ -73,16 +73,24 @@ def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
 
 
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
-    """The rules of the host's rule sets and the user's, in order of judging. Raises `RuleFileError`."""
+    """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
+    and told in the book's ``problems``. Raises `RuleFileError` for options about rules that do not fit."""
     sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
     book = load_rules(sources, host.advisors, dict(options.overrides), strict=False)
-    if book.problems:  # of the user: an error; of a plugin: said in the report, which is made without that rule
-        installed = load_rules([ruleset.root for ruleset in host.rulesets.values()], host.advisors, strict=False)
-        if own := set(book.problems) - set(installed.problems):
-            raise RuleFileError(own)
+    if any(problem.file.startswith(SET_OPTION) for problem in book.problems):
+        raise RuleFileError(book.problems)
     if options.select:
         book = book.select(options.select)
     return book.ignore(options.ignore) if options.ignore else book
+
+
+def own_problems(options: RunOptions) -> list[Problem]:
+    """What is wrong with the rule files that the user named, as opposed to those of installed plugins."""
+    host, book = prepared(options)
+    if not book.problems or not options.rulesets:
+        return []
+    installed = load_rules([ruleset.root for ruleset in host.rulesets.values()], host.advisors, strict=False)
+    return sorted(set(book.problems) - set(installed.problems))
 
 
 def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:

@@ -29,6 +29,7 @@ from advisor_core.api import (
     hookimpl,
 )
 from advisor_core.host import load_host
+from advisor_core.models.run import RunResult
 from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, change, contents, read_rows, run, told, write_rows
 
 as_root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -359,6 +360,11 @@ def test_a_rule_file_that_is_wrong(rank: Path, tmp_path: Path, kind: str) -> Non
         advise("rules", "list", "--ruleset", tmp_path / "rules.yaml"),
     ):
         assert done.code == 2 and words in done.err and "rules.yaml" in done.err and "Traceback" not in done.err
+    # The other rules have run, and the report says which one is missing.
+    result = RunResult.model_validate_json((tmp_path / "report" / "report.json").read_bytes())
+    assert {"HD001", "CO001"} <= {outcome.rule for outcome in result.rules if outcome.state != "error"}
+    (said, *_) = [diagnostic for diagnostic in result.diagnostics if diagnostic.source == "rules.yaml"]
+    assert said.severity == "error" and str(tmp_path) not in said.message.en
     checked = advise("rules", "check", tmp_path / "rules.yaml")
     assert checked.code == 1 and words in checked.err and "Traceback" not in checked.err
 
