@@ -92,6 +92,11 @@ def cli() -> None:
     help="Change a threshold, in the unit of the rule.",
 )
 @click.option("--rank", type=int, help="Read only this rank.")
+@click.option(
+    "--role",
+    metavar="NAME",
+    help="Read only this role of a reinforcement learning job: a directory below PATH, such as actor_update.",
+)
 @click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @click.option(
@@ -109,6 +114,7 @@ def run(
     ignore: tuple[str, ...],
     settings: tuple[str, ...],
     rank: int | None,
+    role: str | None,
     step: int | None,
     jobs: int | None,
     fail_on: str | None,
@@ -116,12 +122,13 @@ def run(
     """Analyse the profile at PATH and write a report.
 
     PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
-    directory above several of them (a job with several ranks), or a single file of a known kind. The report goes to
+    directory above several of them (a job with several ranks), or a single file of a known kind. Where every role of a
+    reinforcement learning job has a directory of its own below PATH, choose one with --role. The report goes to
     ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.engine import StepError
     from advisor_core.engine import run as run_engine
-    from advisor_core.loaders.profile import InputError
+    from advisor_core.loaders.profile import InputError, RoleError
     from advisor_core.rank_run import RunOptions, own_problems
     from advisor_core.rules.problems import RuleFileError
 
@@ -136,10 +143,10 @@ def run(
     )
     try:
         renderers = _renderers(formats)
-        result = run_engine(paths, options, rank=rank, jobs=jobs, progress=_tell)
+        result = run_engine(paths, options, rank=rank, role=role, jobs=jobs, progress=_tell)
     except InputError as error:
         _stop(EXIT_INPUT, str(error))
-    except (RuleFileError, StepError) as error:
+    except (RuleFileError, StepError, RoleError) as error:
         _stop(EXIT_USAGE, str(error))
     written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:

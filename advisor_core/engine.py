@@ -19,7 +19,7 @@ from advisor_core.claims import claim_all, link, rank_findings
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
-from advisor_core.loaders.discover import discover
+from advisor_core.loaders.discover import discover, role_of
 from advisor_core.loaders.profile import InputError, RankInput
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
@@ -43,27 +43,30 @@ def run(
     options: RunOptions,
     *,
     rank: int | None = None,
+    role: str | None = None,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> RunResult:
-    """Analyse the profiles at ``paths`` as one job. ``jobs``: processes, by default as many as pay.
+    """Analyse the profiles at ``paths`` as one job. ``role``: only those in the directory of this name, of a job that
+    profiles each role by itself. ``jobs``: processes, by default as many as pay.
 
-    Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there) and `RuleFileError`.
+    Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
+    not there, or several and none chosen) and `RuleFileError`.
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    sources = _sources(host, paths, rank)
+    sources = _sources(host, paths, rank, role)
     outcomes, failures = _run_ranks(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
-    result = combine(host, book, outcomes, failures)
+    result = combine(host, book, outcomes, failures, None if role is None else role_of(sources[0]))
     return result.model_copy(update={"timings": {**result.timings, "total_s": round(time.perf_counter() - began, 3)}})
 
 
-def _sources(host: Host, paths: Sequence[Path], rank: int | None) -> list[RankInput]:
+def _sources(host: Host, paths: Sequence[Path], rank: int | None, role: str | None) -> list[RankInput]:
     loaders = list(host.loaders.values())
-    found = discover(loaders, *paths)
+    found = discover(loaders, *paths, role=role)
     by_rank = {source.rank: source for source in found}
     if rank is not None and rank not in by_rank:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(by_rank)))}")
@@ -140,6 +143,7 @@ def combine(
     book: RuleBook,
     outcomes: Sequence[RankOutcome],
     failures: Sequence[tuple[RankInput, InputError]] = (),
+    role: str | None = None,
 ) -> RunResult:
     """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
     outcomes = _compared(outcomes)
@@ -162,6 +166,7 @@ def combine(
             world_size=max((o.world_size for o in outcomes if o.world_size), default=None),
             steps=[step for outcome in outcomes for step in outcome.steps],
             parallel=dict(outcomes[0].parallel),
+            role=role,
         ),
         ledger=ledger,
         findings=findings,

@@ -590,6 +590,8 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
         Ran("ran.phase", labels(phase) if phase in labels else result.profile.kind),
         Ran("ran.chip", _chip(result) or missing),
     ]
+    if result.profile.role is not None:
+        facts.insert(1, Ran("ran.role", result.profile.role))
     if sizes := [f"{name} {size}" for name, size in result.profile.parallel.items() if size > 1]:
         facts.append(Ran("ran.parallel", labels.join(sizes)))
     return facts

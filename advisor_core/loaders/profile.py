@@ -17,6 +17,11 @@ class InputError(Exception):
     """The input cannot be used at all; the message names the path and what is wrong with it. Exit code 3."""
 
 
+class RoleError(Exception):
+    """The profiles are those of several roles of a job, of which the user has to choose one, or the chosen one is not
+    there; the message names those that are. Exit code 2."""
+
+
 @dataclass(frozen=True)
 class RankInput:
     """One rank's profile on disk, found but not read. Picklable: ranks may be loaded in other processes.

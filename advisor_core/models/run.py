@@ -55,13 +55,15 @@ class StepInfo(Model):
 
 
 class Profile(Model):
-    """``kind``: ``training``, ``inference`` or ``unknown``. ``parallel``: sizes by dimension (tp, pp, dp, ...)."""
+    """``kind``: ``training``, ``inference`` or ``unknown``. ``parallel``: sizes by dimension (tp, pp, dp, ...).
+    ``role``: the one that was chosen of a job that profiles each of its roles by itself."""
 
     kind: str
     ranks: list[int]
     world_size: int | None = None
     steps: list[StepInfo]
     parallel: dict[str, int] = Field(default_factory=dict)
+    role: str | None = None
 
 
 class LedgerEntry(Model):

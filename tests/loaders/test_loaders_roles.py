@@ -1,0 +1,162 @@
+"""Jobs of reinforcement learning that profile each role by itself: ``save_path/<role>/*_ascend_pt``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.loaders.discover import discover, role_of
+from advisor_core.loaders.msprof import MsprofLoader
+from advisor_core.loaders.profile import InputError, RankInput, RoleError
+from tests.robustness.command import OUTPUT, run, shorten
+
+ROLES = ("actor_compute_log_prob", "actor_update", "rollout_generate")
+KERNELS = "Name,Start Time(us),Duration(us)\nk,1.000\t,2\n"
+
+
+def make(directory: Path, rank: int | None) -> Path:
+    (directory / OUTPUT).mkdir(parents=True)
+    (directory / OUTPUT / "kernel_details.csv").write_text(KERNELS)
+    if rank is not None:
+        (directory / f"profiler_info_{rank}.json").write_text("{}")
+    return directory
+
+
+def found(*paths: Path, role: str | None = None) -> list[RankInput]:
+    return discover([AscendPytorchLoader(), MsprofLoader()], *paths, role=role)
+
+
+@pytest.fixture
+def save_path(tmp_path: Path) -> Path:
+    """Three roles of two ranks, as verl names the directories."""
+    for role in ROLES:
+        for rank in (0, 1):
+            make(tmp_path / "save" / role / f"host_{rank}_20260101_ascend_pt", rank)
+    return tmp_path / "save"
+
+
+def test_roles_are_not_ranks_of_one_job(save_path: Path) -> None:
+    with pytest.raises(RoleError) as said:
+        found(save_path)
+    assert "3 roles" in str(said.value) and str(said.value).endswith(f"--role: {', '.join(ROLES)}")
+
+
+@pytest.mark.parametrize("role", [*ROLES, "actor_update/"])
+def test_a_role_is_a_job(save_path: Path, role: str) -> None:
+    sources = found(save_path, role=role)
+    name = role.rstrip("/")
+    assert [(s.rank, s.directory.parent, s.root, role_of(s)) for s in sources] == [
+        (rank, save_path / name, save_path, name) for rank in (0, 1)
+    ]
+    loaded = AscendPytorchLoader().load(sources[1])
+    assert loaded.path == f"{name}/host_1_20260101_ascend_pt"
+    assert (save_path / loaded.tables["kernels"].source.file).is_file()
+    assert [(s.rank, s.directory) for s in found(save_path / name)] == [(s.rank, s.directory) for s in sources]
+
+
+@pytest.mark.parametrize("role", ["update_actor", "", ".", "..", "../save/actor_update", "/", "a\0b"])
+def test_a_role_that_is_not_there(save_path: Path, role: str) -> None:
+    with pytest.raises(RoleError) as said:
+        found(save_path, role=role)
+    assert all(name in str(said.value) for name in ROLES)
+    profile = save_path / "actor_update" / "host_0_20260101_ascend_pt"
+    for path, role in ((profile, profile.name), (profile, OUTPUT), (profile.parent, profile.name)):
+        with pytest.raises(RoleError, match="no profile lies in a directory below"):
+            found(path, role=role)
+
+
+def test_steps_with_directories_of_their_own(tmp_path: Path) -> None:
+    for role in ("2/e2e", "4/e2e"):
+        make(tmp_path / role / "a_ascend_pt", 0)
+    with pytest.raises(RoleError, match="2/e2e, 4/e2e"):
+        found(tmp_path)
+    (source,) = found(tmp_path, role="4/e2e")
+    assert source.directory == tmp_path / "4" / "e2e" / "a_ascend_pt"
+    with pytest.raises(RoleError, match="2/e2e, 4/e2e"):
+        found(tmp_path, role="4")
+
+
+def test_one_dataset_over_all_stages_needs_no_role(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        make(tmp_path / "e2e" / f"{rank}_ascend_pt", rank)
+    assert [s.rank for s in found(tmp_path)] == [s.rank for s in found(tmp_path, role="e2e")] == [0, 1]
+
+
+def test_directories_of_nodes_are_one_job(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        make(tmp_path / f"node{rank}" / "a_ascend_pt", rank)
+    assert [s.rank for s in found(tmp_path)] == [0, 1]
+
+
+def test_a_role_over_several_nodes(save_path: Path, tmp_path: Path) -> None:
+    for role in ROLES[:2]:
+        make(tmp_path / "other" / role / "a_ascend_pt", 2)
+    assert [s.rank for s in found(save_path, tmp_path / "other", role="actor_update")] == [0, 1, 2]
+    assert [s.rank for s in found(save_path, tmp_path / "other", role="rollout_generate")] == [0, 1]
+
+
+def test_ranks_that_no_profile_records_are_counted_within_the_role(tmp_path: Path) -> None:
+    for role in ROLES:
+        make(tmp_path / role / "a_ascend_pt", None)
+    assert [s.rank for s in found(tmp_path, role="rollout_generate")] == [0]
+
+
+def test_several_profiles_of_a_rank_in_one_role(save_path: Path) -> None:
+    make(save_path / "actor_update" / "host_0_20260102_ascend_pt", 0)
+    with pytest.raises(RoleError, match="3 roles"):
+        found(save_path)
+    with pytest.raises(InputError, match=r"rank 0 is claimed by two .*host_0_20260101.*host_0_20260102"):
+        found(save_path, role="actor_update")
+    assert len(found(save_path, role="rollout_generate")) == 2
+
+
+def test_a_role_that_was_not_analysed_is_still_one(save_path: Path) -> None:
+    """vLLM leaves its profiles for an analysis offline."""
+    for rank in (0, 1):
+        shutil.rmtree(save_path / "rollout_generate" / f"host_{rank}_20260101_ascend_pt" / OUTPUT)
+    with pytest.raises(RoleError, match="3 roles"):
+        found(save_path)
+    with pytest.raises(InputError, match="analyse"):
+        found(save_path, role="rollout_generate")
+    assert [s.problem for s in found(save_path, role="actor_update")] == ["", ""]
+
+
+@pytest.fixture
+def recorded(advisor_sample: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Writes a role's directory from the ranks of the embedded sample."""
+
+    def write(role: str) -> Path:
+        for profile in sorted(advisor_sample.iterdir()):
+            shorten(profile, tmp_path / "save" / role / profile.name)
+        return tmp_path / "save"
+
+    return write
+
+
+def test_the_report_of_a_role(recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    for role in ROLES[1:]:
+        save_path = recorded(role)
+    none = run(save_path, tmp_path / "none")
+    assert none.code == 2 and "--role: actor_update, rollout_generate" in none.err
+    wrong = run(save_path, tmp_path / "wrong", "--role", "critic")
+    assert wrong.code == 2 and "'critic'" in wrong.err and "actor_update, rollout_generate" in wrong.err
+
+    for lang, label in (("en", "Role"), ("zh", "角色")):
+        done = run(save_path, tmp_path / lang, "--role", "actor_update", "--lang", lang)
+        assert done.code == 0 and done.result.profile.role == "actor_update"
+        assert {source.path.split("/")[0] for source in done.result.inputs} == {"actor_update"}
+        assert label in done.out and "actor_update" in done.out
+        summary = done.text("report.md").split("##")[0]
+        assert label in summary and r"actor\_update" in summary
+        assert "<dd>actor_update</dd>" in done.text("report.html")
+
+    alone = run(save_path / "actor_update", tmp_path / "alone")
+    assert alone.result.profile.role is None and "Role" not in alone.text("report.md").split("##")[0]
+    ledgers = [json.loads((tmp_path / name / "report.json").read_bytes())["ledger"] for name in ("en", "alone")]
+    chosen, by_path = (json.dumps(ledger) for ledger in ledgers)
+    assert '"actor_update/node-1' in chosen and chosen.replace('"actor_update/', '"') == by_path
