@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from advisor_core.loaders import msprof_layout
+from advisor_core.loaders import ascend_db, msprof_layout
 from advisor_core.loaders.device_info import DeviceInfo, find_device_info
 from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.msprof_export import MsprofExport
-from advisor_core.loaders.msprof_files import KNOWN, export_name
+from advisor_core.loaders.msprof_files import DATABASE, KNOWN, export_name
 from advisor_core.loaders.msprof_layout import Layout
 from advisor_core.loaders.profile import InputError, Profile, RankInput
 from advisor_core.locale import message
@@ -33,7 +33,8 @@ class MsprofLoader:
     def discover(self, root: Path) -> Sequence[RankInput]:
         problems: dict[Path, str] = {}
         found = _found(root, problems)
-        recorded = {directory: _recorded_rank(directory) for directory in found}
+        layouts = {directory: msprof_layout.layout(root, directory) for directory in found}
+        recorded = {directory: _recorded_rank(files) for directory, files in layouts.items()}
         free = (number for number in range(len(found) + 1) if number not in recorded.values())
         return [
             RankInput(
@@ -42,7 +43,7 @@ class MsprofLoader:
                 kind=KIND,
                 rank=next(free) if (rank := recorded[directory]) is None else rank,
                 loader=self.name,
-                bytes=msprof_layout.layout(root, directory).bytes(),
+                bytes=layouts[directory].bytes(),
                 problem=problems.get(directory, ""),
             )
             for directory in sorted(found, key=problems.__contains__)
@@ -83,6 +84,8 @@ class MsprofLoader:
 def _found(root: Path, problems: dict[Path, str]) -> list[Path]:
     """The directories of profiles at or below ``root``; ``problems``: what is wrong with some of them."""
     if not root.is_dir():
+        if DATABASE.fullmatch(root.name):
+            return [root.parent]
         named = export_name(root.name)
         known = KNOWN.get(named.kind) if named is not None else None
         return [msprof_layout.owner(root.parent)] if known is not None and root.name.endswith(known.suffix) else []
@@ -102,9 +105,10 @@ def _found(root: Path, problems: dict[Path, str]) -> list[Path]:
     return found
 
 
-def _recorded_rank(directory: Path) -> int | None:
-    infos = find_device_info(directory, directory)
-    return next((info.rank for info in infos if info.rank is not None), None)
+def _recorded_rank(files: Layout) -> int | None:
+    infos = find_device_info(files.place.directory, files.place.directory)
+    rank = next((info.rank for info in infos if info.rank is not None), None)
+    return ascend_db.recorded_rank(files.database) if rank is None and files.database is not None else rank
 
 
 def _device(files: Layout, device: int | None) -> DeviceInfo | None:

@@ -15,6 +15,8 @@ from advisor_core.loaders.communication_json import read_communication, read_mat
 from advisor_core.loaders.csv_file import CsvTable, read_csv
 from advisor_core.loaders.export import Export, lacking
 from advisor_core.loaders.files import HashedFile
+from advisor_core.loaders.msprof_db import TABLES as IN_DATABASE
+from advisor_core.loaders.msprof_db import read_database
 from advisor_core.loaders.msprof_files import DELIVERABLES, DEVICE, NEVER, TASK_TIME, TIMELINE, Deliverable, export_name
 from advisor_core.loaders.msprof_layout import Layout
 from advisor_core.loaders.problems import Problems
@@ -57,6 +59,8 @@ class MsprofExport:
         for read in reads:
             self._take(read, several)
         self._leave_out_lone_tasks(reads)
+        if files.database is not None:
+            self._read_database(files.database)
         self._read_analysis()
         for table, (reason, collect) in NEVER.items():
             self.export.missing[table] = lacking(message(reason), collect)
@@ -168,6 +172,28 @@ class MsprofExport:
         del self.export.tables["device_tasks"]
         reason = message("loader.msprof.lone_tasks", file=tasks.source.file)
         self.export.missing["device_tasks"] = lacking(reason, TASK_TIME.collect)
+
+    def _read_database(self, path: Path) -> None:
+        """What the text export lacks, from the DB export. How to record what that lacks too is said in the options of
+        msprof, not in those of the profiler whose readers these are."""
+        export = self.export
+        collect = {table: file.collect for file in reversed(DELIVERABLES) for table in file.tables}
+        lacked = sorted(IN_DATABASE - export.tables.keys())
+        try:
+            found, self.device = read_database(self._place, path)
+        except Unavailable as failure:
+            source = self._place.shown(path)
+            export.diagnostics.append(Diagnostic(severity="error", source=source, message=failure.reason))
+            export.missing |= {table: lacking(failure.reason, collect[table], failure.collect) for table in lacked}
+            return
+        export.files += found.files
+        export.diagnostics += found.diagnostics
+        for table in lacked:
+            if table in found.tables:
+                export.tables[table] = found.tables[table]
+                export.missing.pop(table, None)
+            else:
+                export.missing[table] = lacking(found.missing[table].reason, collect[table])
 
     def _read_analysis(self) -> None:
         """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does."""

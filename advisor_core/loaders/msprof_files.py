@@ -26,6 +26,9 @@ _NAME: Final = re.compile(
 )
 _KIB: Final = 2.0**10
 
+DATABASE: Final = re.compile(r"msprof_(\d{1,20})\.db")
+"""Name of the DB export; the number is the time of the export."""
+
 DEVICE: Final = "device_id"
 """A column that tables of an export of several devices carry until one device is chosen."""
 

@@ -11,7 +11,16 @@ from typing import Final
 from advisor_core.loaders import ascend_files
 from advisor_core.loaders.export import Place
 from advisor_core.loaders.files import regular_size
-from advisor_core.loaders.msprof_files import ANALYSIS, DELIVERABLES, OUTPUT, PROF, Deliverable, export_name, is_timed
+from advisor_core.loaders.msprof_files import (
+    ANALYSIS,
+    DATABASE,
+    DELIVERABLES,
+    OUTPUT,
+    PROF,
+    Deliverable,
+    export_name,
+    is_timed,
+)
 from advisor_core.loaders.profile import InputError
 
 _FRAMEWORKS: Final = ("_ascend_pt", "_ascend_ms")
@@ -21,16 +30,19 @@ _OLD_SUMMARY: Final = re.compile(r"device_\d+")
 @dataclass(frozen=True)
 class Layout:
     """The files of a profile. ``exports``: by kind, the files of the newest export in the order of their slices;
-    ``others``: files of older exports, which are not read. ``analysis``: what ``msprof --analyze`` wrote, by name."""
+    ``others``: files of older exports, which are not read. ``analysis``: what ``msprof --analyze`` wrote, by name.
+    ``database``: the newest DB export, where no file of the text export tells when the device ran what; else None."""
 
     place: Place
     exports: Mapping[str, Sequence[Path]]
     others: Sequence[Path] = ()
     analysis: Mapping[str, Path] = field(default_factory=dict)
+    database: Path | None = None
 
     def bytes(self) -> int:
         """Size of all files together."""
         paths = [*(path for paths in self.exports.values() for path in paths), *self.analysis.values()]
+        paths += [] if self.database is None else [self.database]
         return sum(regular_size(path) or 0 for path in paths)
 
 
@@ -38,6 +50,8 @@ def layout(root: Path, directory: Path) -> Layout:
     """The files of the profile in ``directory``; only the given one where ``root`` is a file."""
     place = Place(root, directory)
     if not root.is_dir():
+        if DATABASE.fullmatch(root.name):
+            return Layout(place, {}, database=root)
         named = export_name(root.name)
         assert named is not None
         return Layout(place, {named.kind: (root,)})
@@ -53,7 +67,9 @@ def layout(root: Path, directory: Path) -> Layout:
     analysed = directory / ANALYSIS
     names = (ascend_files.COMMUNICATION.name, ascend_files.MATRIX.name)
     analysis = {name: analysed / name for name in names if (analysed / name).exists()}
-    return Layout(place, exports, others, analysis)
+    timed = any(is_timed(path.name) for paths in exports.values() for path in paths)
+    databases = [] if timed else _databases(directory)
+    return Layout(place, exports, [*others, *databases[1:]], analysis, next(iter(databases), None))
 
 
 def owner(directory: Path) -> Path:
@@ -76,13 +92,22 @@ def is_profile(directory: Path) -> bool:
     output = directory / OUTPUT
     if any(map(is_timed, [*names, *(entry.name for entry in output.iterdir())] if output.is_dir() else names)):
         return True
+    if _databases(directory):
+        return True
     raw = PROF.fullmatch(directory.absolute().name) and any(map(_OLD_SUMMARY.fullmatch, names))
     if not raw or any(directory.glob("device_*/summary")):
         return False
     raise InputError(
-        f"{directory}: neither op_summary_*.csv nor task_time_*.csv nor msprof_*.json is there; if the profile was "
-        f"collected but not exported, run msprof --export=on --output={directory} first"
+        f"{directory}: neither op_summary_*.csv nor task_time_*.csv nor msprof_*.json nor msprof_*.db is there; if the "
+        f"profile was collected but not exported, run msprof --export=on --output={directory} first"
     )
+
+
+def _databases(directory: Path) -> list[Path]:
+    """DB exports, the newest first. They lie in the profile's directory, beside that of the text export."""
+    folders = [folder for folder in (directory, directory / OUTPUT) if folder.is_dir()]
+    found = [path for folder in folders for path in folder.iterdir() if DATABASE.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (int(path.stem.rpartition("_")[2]), path.name), reverse=True)
 
 
 def missing_slices(paths: Sequence[Path]) -> list[int]:
