@@ -45,9 +45,10 @@ def settle(ranks: Mapping[int, Shared]) -> dict[int, Shared]:
 def rebooked(steps: Sequence[LedgerStep], ledger: pd.DataFrame) -> list[LedgerStep]:
     """The steps of a rank with the entries of its settled ``ledger``; what is known of an entry stays with it."""
     result = []
+    by_step = dict(list(ledger.groupby("step")))
     for number, step in enumerate(steps):
         told = {entry.path: entry for entry in step.entries}
-        own = ledger[ledger["step"] == number]
+        own = by_step.get(number, ledger.iloc[:0])
         entries = [
             told.get(path, LedgerEntry(path=path, ns=0)).model_copy(update={"ns": ns})
             for path, ns in zip(own["path"].tolist(), own["ns"].tolist(), strict=True)

@@ -11,8 +11,6 @@ from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 
-import pandas as pd
-
 from advisor_core.advisor import Scope
 from advisor_core.arrivals import rebooked, settle
 from advisor_core.claims import claim_all, link, rank_findings
@@ -183,9 +181,9 @@ def _compared(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
     compared = []
     for outcome in outcomes:
         shared = settled[outcome.rank]
-        ledger = shared.get("ledger")
-        booked = rebooked(outcome.ledger, ledger) if isinstance(ledger, pd.DataFrame) else outcome.ledger
-        compared.append(replace(outcome, shared=shared, ledger=booked))
+        if shared.get("ledger") is not outcome.shared.get("ledger"):
+            outcome = replace(outcome, ledger=rebooked(outcome.ledger, shared["ledger"]))
+        compared.append(replace(outcome, shared=shared))
     return compared
 
 
