@@ -65,7 +65,7 @@ def capture(facts: Facts) -> Capture:
     columns=(
         Column("profiles", "int", "count", "profiles that were given as one job"),
         Column("differing", "int", "count", "aspects that ranks of one job have in common and these do not"),
-        Column("aspects", "text", "", "which aspects these are"),
+        Column("aspects", "text", "", "which aspects these are, as columns of the evidence"),
         Column(
             "apart_ns", "int", "ns", "time between the end of the first and the start of the last, 0 if they overlap"
         ),
@@ -80,14 +80,14 @@ def same_job(facts: Facts, params: Params) -> Observations:
     aspects: dict[str, set[str] | set[int]] = {
         "versions": {found.versions for found in known if found.versions},
         "level": {found.level for found in known if found.level},
-        "world size": {found.world_size for found in known if found.world_size},
-        "parallel layout": {found.parallel for found in known if found.parallel},
+        "world_size": {found.world_size for found in known if found.world_size},
+        "parallel": {found.parallel for found in known if found.parallel},
     }
     differing = [name for name, values in aspects.items() if len(values) > 1]
     timed = [found for found in known if found.start_ns >= 0]
     apart = max((found.start_ns for found in timed), default=0) - min((found.end_ns for found in timed), default=0)
     if apart > 0:
-        differing.append("time")
+        differing.append("start")
     frame = row(
         profiles=len(captures), differing=len(differing), aspects=", ".join(differing), apart_ns=max(0, int(apart))
     )

@@ -247,12 +247,12 @@ def _ranks(*about: dict[str, Any], starts: tuple[float, ...] = ()) -> dict[int, 
         ({"versions": {"cann": "8.3"}}, {"versions": {"cann": "8.2"}}, "versions"),
         ({"versions": {"cann": "8.3"}}, {}, ""),  # unknown is no difference
         ({"level": "level0"}, {"level": "level1"}, "level"),
-        ({"world_size": 8}, {"world_size": 16}, "world size"),
-        ({"parallel": {"tp": 2}}, {"parallel": {"tp": 4}}, "parallel layout"),
+        ({"world_size": 8}, {"world_size": 16}, "world_size"),
+        ({"parallel": {"tp": 2}}, {"parallel": {"tp": 4}}, "parallel"),
         (
             {"parallel": {"tp": 2}, "world_size": 4},
             {"parallel": {"tp": 4}, "world_size": 8},
-            "world size, parallel layout",
+            "world_size, parallel",
         ),
     ],
 )
@@ -266,7 +266,7 @@ def test_profiles_of_different_jobs(one: dict[str, Any], other: dict[str, Any], 
 def test_profiles_of_different_times() -> None:
     assert outcome("DQ013", _ranks({}, {}, starts=(0, 50))).state == "pass"
     found = outcome("DQ013", _ranks({}, {}, starts=(0, 5_000_000)))
-    assert found.first.observation["aspects"] == "time"
+    assert found.first.observation["aspects"] == "start"
     assert found.first.observation["apart_ns"] == 5_000_000_000 - 100_000
     assert outcome("DQ013", _ranks({})).state == "not_applicable"
 
