@@ -17,6 +17,7 @@ from .device import Device
 from .framework import FrameworkThread
 from .group import Group
 from .program import Instruction
+from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
 from .serving import ServingLoop
 from .setup import Setup
@@ -65,10 +66,12 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     return timelines
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop:
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop:
     work, rank = setup.training_of(number), setup.ranks[number]
     if isinstance(work, Training):
         return TrainingLoop(work, len(setup.ranks), rank.loading_ns)
+    if isinstance(work, Reinforcement):
+        return ReinforcementLoop(work, len(setup.ranks), rank.loading_ns, rank.longest)
     return ServingLoop(work, rank.loading_ns)
 
 

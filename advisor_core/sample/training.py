@@ -33,6 +33,7 @@ class Training:
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
+    ``has_loader``: batches come from a data loader, else from the memory of the host.
     """
 
     shape: ModelShape
@@ -46,6 +47,7 @@ class Training:
     bucket_bytes: int = 40_000_000
     ai_cpu_ns: int = 0
     reads_loss: bool = True
+    has_loader: bool = True
 
 
 class TrainingLoop:
@@ -63,6 +65,11 @@ class TrainingLoop:
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
             for name, weight in self._parameters.weights.items()
         }
+
+    @property
+    def weights(self) -> Parameters:
+        """What is trained."""
+        return self._parameters
 
     @property
     def _overlaps(self) -> bool:
@@ -88,6 +95,15 @@ class TrainingLoop:
         free_after_last_use(program)
         return program
 
+    def step(self) -> list[Instruction]:
+        """One optimizer step, for a job that does more than train."""
+        return self._step()
+
+    def all_reduce(self, data: Tensor) -> list[Instruction]:
+        """Reduce something else than gradients, and let the compute stream wait for it."""
+        index = next(self._collective)
+        return [AllReduce(data, index), AwaitCollective(index)]
+
     def _step(self) -> list[Instruction]:
         training = self._training
         program: list[Instruction] = [_python("train.py(131): train_step")]
@@ -111,7 +127,7 @@ class TrainingLoop:
         training, shape = self._training, self._training.shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
-        program.append(NextBatch(tokens, self._loading_ns))
+        program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
         ready = _GradientSink(self, buckets)
         eager = Eager(
             self._parameters.weights,
