@@ -31,6 +31,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         ledger,
         pipes,
         rank_summary,
+        stages,
         steps,
         timeline,
         work,
@@ -52,4 +53,6 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         chip.chip,
         pipes.pipes,
         context.context,
+        stages.stages,
+        stages.stage_ledger,
     )

@@ -94,8 +94,19 @@ def cli() -> None:
 @click.option("--rank", type=int, help="Read only this rank.")
 @click.option(
     "--role",
+    "roles",
+    multiple=True,
     metavar="NAME",
-    help="Read only this role of a reinforcement learning job: a directory below PATH, such as actor_update.",
+    help="Read only this role of a reinforcement learning job: a directory below PATH, such as actor_update; may be "
+    "repeated.",
+)
+@click.option(
+    "--stage-mark",
+    "stage_marks",
+    multiple=True,
+    metavar="TEXT=STAGE",
+    help="Marks in the trace whose names have TEXT in them are the stage STAGE of an iteration, such as "
+    "my_generate=rollout; may be repeated.",
 )
 @click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
@@ -114,7 +125,8 @@ def run(
     ignore: tuple[str, ...],
     settings: tuple[str, ...],
     rank: int | None,
-    role: str | None,
+    roles: tuple[str, ...],
+    stage_marks: tuple[str, ...],
     step: int | None,
     jobs: int | None,
     fail_on: str | None,
@@ -123,8 +135,8 @@ def run(
 
     PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
     directory above several of them (a job with several ranks), or a single file of a known kind. Where every role of a
-    reinforcement learning job has a directory of its own below PATH, choose one with --role. The report goes to
-    ./advisor-report unless -o says otherwise; the input is never written to.
+    reinforcement learning job has a directory of its own below PATH, they are the stages of one report; --role chooses
+    some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.engine import StepError
     from advisor_core.engine import run as run_engine
@@ -140,10 +152,11 @@ def run(
         ignore=ignore,
         overrides=tuple(_override(setting) for setting in settings),
         step=step,
+        stage_marks=tuple(_stage_mark(mark) for mark in stage_marks),
     )
     try:
         renderers = _renderers(formats)
-        result = run_engine(paths, options, rank=rank, role=role, jobs=jobs, progress=_tell)
+        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_tell)
     except InputError as error:
         _stop(EXIT_INPUT, str(error))
     except (RuleFileError, StepError, RoleError) as error:
@@ -242,6 +255,13 @@ def _override(setting: str) -> tuple[str, Scalar]:
         except ValueError:
             continue
     return name.strip(), text
+
+
+def _stage_mark(mark: str) -> tuple[str, str]:
+    text, separator, stage = (part.strip() for part in mark.rpartition("="))
+    if not (text and separator and stage):
+        _stop(EXIT_USAGE, f"--stage-mark takes TEXT=STAGE, not {mark!r}")
+    return text, stage
 
 
 def _tell(text: str) -> None:

@@ -16,9 +16,11 @@ from advisor_core.arrivals import rebooked, settle
 from advisor_core.claims import claim_all, link, rank_findings
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
+from advisor_core.joining import joined, of_stage
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
-from advisor_core.loaders.discover import discover, role_of
+from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, RankInput
+from advisor_core.loaders.roles import role_of
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import SEVERITIES, Finding
@@ -41,34 +43,57 @@ def run(
     options: RunOptions,
     *,
     rank: int | None = None,
-    role: str | None = None,
+    roles: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> RunResult:
-    """Analyse the profiles at ``paths`` as one job. ``role``: only those in the directory of this name, of a job that
-    profiles each role by itself. ``jobs``: processes, by default as many as pay.
+    """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
+    profiles each role by itself; all of its roles are the stages of one result. ``jobs``: processes, by default as many
+    as pay.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
-    not there, or several and none chosen) and `RuleFileError`.
+    not there) and `RuleFileError`.
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    sources = _sources(host, paths, rank, role)
+    sources = _sources(host, paths, rank, roles)
     outcomes, failures = _run_ranks(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
-    result = combine(host, book, outcomes, failures, None if role is None else role_of(sources[0]))
+    role = role_of(sources[0]) if len(roles) == 1 else None
+    result = _of_stages(host, book, outcomes, failures, role)
     return result.model_copy(update={"timings": {**result.timings, "total_s": round(time.perf_counter() - began, 3)}})
 
 
-def _sources(host: Host, paths: Sequence[Path], rank: int | None, role: str | None) -> list[RankInput]:
-    loaders = list(host.loaders.values())
-    found = discover(loaders, *paths, role=role)
-    by_rank = {source.rank: source for source in found}
-    if rank is not None and rank not in by_rank:
-        raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(by_rank)))}")
-    return [by_rank[number] for number in sorted(by_rank) if rank in (None, number)]
+def _sources(host: Host, paths: Sequence[Path], rank: int | None, roles: Sequence[str]) -> list[RankInput]:
+    found = discover(list(host.loaders.values()), *paths, roles=roles)
+    ranks = {source.rank for source in found}
+    if rank is not None and rank not in ranks:
+        raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
+    return [source for source in found if rank in (None, source.rank)]
+
+
+def _of_stages(
+    host: Host,
+    book: RuleBook,
+    outcomes: Sequence[RankOutcome],
+    failures: Sequence[tuple[RankInput, InputError]],
+    role: str | None,
+) -> RunResult:
+    """One result; the ranks of a stage are compared with one another, and with those of no other stage."""
+    stages = {outcome.stage for outcome in outcomes} | {source.stage for source, _ in failures}
+    if len(stages) == 1:
+        return combine(host, book, outcomes, failures, role)
+    parts = []
+    for stage in sorted(stages):
+        own = [outcome for outcome in outcomes if outcome.stage == stage]
+        failed = [failure for failure in failures if failure[0].stage == stage]
+        if own:
+            parts.append((stage, of_stage(combine(host, book, own, failed), stage)))
+    unread = [failure for failure in failures if failure[0].stage not in dict(parts)]
+    said = [_unreadable(failure).model_copy(update={"stage": failure[0].stage}) for failure in unread]
+    return joined(parts, said)
 
 
 def _run_ranks(
@@ -80,7 +105,8 @@ def _run_ranks(
     failures: list[tuple[RankInput, InputError]] = []
 
     def keep(source: RankInput, outcome: Callable[[], RankOutcome]) -> None:
-        progress(f"rank {source.rank}: {source.directory}")
+        stage = f"{source.stage}, " if source.stage else ""
+        progress(f"{stage}rank {source.rank}: {source.directory}")
         try:
             outcomes.append(outcome())
         except InputError as error:
@@ -172,6 +198,7 @@ def combine(
         views=[view for outcome in _drawn(outcomes, findings) for view in outcome.views],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
+        stages=[stage for outcome in outcomes for stage in outcome.stages],
     )
 
 
@@ -302,17 +329,21 @@ def _diagnostics(
         name = Path(problem.file).name
         text = message("engine.rule_left_out", line=problem.line, problem=problem.message)
         found.append(Diagnostic(severity="error", source=name, message=text))
-    for source, error in failures:
-        # a report leaves the machine: without the directories of this one
-        said = str(error).replace(str(source.directory), source.directory.name)
-        text = message("engine.rank_unreadable", rank=source.rank, error=said)
-        found.append(Diagnostic(severity="error", source=source.directory.name, message=text))
+    found += [_unreadable(failure) for failure in failures]
     for outcome in outcomes:
         for diagnostic in outcome.diagnostics:
             where = f"rank {outcome.rank}: {diagnostic.source}" if len(outcomes) > 1 else diagnostic.source
             found.append(diagnostic.model_copy(update={"source": where}))
     order = ("error", "warning", "info")
     return sorted(found, key=lambda diagnostic: order.index(diagnostic.severity))
+
+
+def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
+    source, error = failure
+    # a report leaves the machine: without the directories of this one
+    said = str(error).replace(str(source.directory), source.directory.name)
+    text = message("engine.rank_unreadable", rank=source.rank, error=said)
+    return Diagnostic(severity="error", source=source.directory.name, message=text)
 
 
 def _timings(outcomes: Sequence[RankOutcome]) -> dict[str, float]:

@@ -24,11 +24,13 @@ from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
+from advisor_core.locale import message
 from advisor_core.models.base import Scalar
-from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StepInfo, View
+from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StageTime, StepInfo, View
 from advisor_core.resolving import scalar
 from advisor_core.rules.problems import Problem, RuleFileError
 from advisor_core.rules.ruleset import SET_OPTION, RuleBook, load_rules
+from advisor_core.stage_times import stage_times
 from advisor_core.unknown import why_unknown
 from advisor_core.views import operator_bars, step_strip
 
@@ -42,6 +44,7 @@ class RunOptions:
     ignore: tuple[str, ...] = ()
     overrides: tuple[tuple[str, Scalar], ...] = ()
     step: int | None = None
+    stage_marks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class RankOutcome:
     rules: RuleRun
     shared: Mapping[str, Any]
     views: list[View]
+    stage: str
+    stages: list[StageTime]
     diagnostics: list[Diagnostic]
     timings: Mapping[str, float] = field(default_factory=dict)
 
@@ -97,7 +102,12 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
     host, book = prepared(options)
     began = time.perf_counter()
-    profile = dataclasses.replace(host.loaders[source.loader].load(source), selected_step=options.step)
+    profile = dataclasses.replace(
+        host.loaders[source.loader].load(source),
+        selected_step=options.step,
+        stage=source.stage,
+        stage_marks=options.stage_marks,
+    )
     loaded = time.perf_counter()
     store = fact_store(host, profile)
     context = _context(store)
@@ -120,9 +130,20 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
         rules=rules,
         shared=shared,
         views=views,
-        diagnostics=[*profile.diagnostics, *store.diagnostics],
+        stage=profile.stage,
+        stages=stage_times(store, profile),
+        diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
         timings={"load_s": round(loaded - began, 3), "analyse_s": round(judged - loaded, 3)},
     )
+
+
+def _older(source: RankInput) -> list[Diagnostic]:
+    """Says which recordings of the same rank were not read."""
+    if not source.older:
+        return []
+    names = ", ".join(path.relative_to(source.root).as_posix() for path in source.older)
+    said = message("loader.older_recordings", count=len(source.older), newest=source.directory.name, older=names)
+    return [Diagnostic(severity="warning", source=source.directory.name, message=said)]
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:

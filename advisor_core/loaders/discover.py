@@ -1,18 +1,14 @@
-"""Finding profiles below a path, whatever formats there are, and the roles that they lie in.
-
-A job of reinforcement learning profiles each role by itself (verl's discrete mode), in a directory of its name:
-``save_path/actor_update/*_ascend_pt``, ``save_path/rollout_generate/*_ascend_pt``. A rank then has a profile in each of
-them; they are stages of a step, not ranks of a job.
-"""
+"""Finding profiles below a path, whatever formats there are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from advisor_core.loaders.profile import InputError, Loader, RankInput, RoleError
+from advisor_core.loaders.profile import InputError, Loader, RankInput
+from advisor_core.loaders.roles import newest, of_roles, with_stages
 
 DEEPEST: Final = 6
 """Levels of directories below the given one that are searched."""
@@ -20,26 +16,31 @@ DEEPEST: Final = 6
 _MOST_DIRECTORIES: Final = 20_000
 
 
-def discover(loaders: Iterable[Loader], *paths: Path, role: str | None = None) -> list[RankInput]:
-    """The profiles at or below the paths, by rank; with ``role`` only those in its directory. Those that cannot be used
-    are among them, with their problem, as long as one can. Raises `InputError` where none can, and where two claim the
-    same rank; `RoleError` where roles repeat a rank and none is chosen, and for one that is not there."""
+def discover(loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = ()) -> list[RankInput]:
+    """The profiles at or below the paths, by stage and rank; with ``roles`` only those in directories of these names.
+    Those that cannot be used are among them, with their problem, as long as one can. Raises `InputError` where none
+    can, and where two claim the same rank of a stage; `RoleError` for a role that is not there."""
     loaders = list(loaders)
-    found = [source for path in paths for source in _found(loaders, path)]
-    if role is not None:
-        found = _of_role(loaders, found, role)
-    usable = [source for source in found if not source.problem]
-    if not usable:
+
+    def find(path: Path) -> list[RankInput]:
+        return _found(loaders, path)
+
+    found = [source for path in paths for source in find(path)]
+    if roles:
+        found = of_roles(find, found, roles)
+    if not any(not source.problem for source in found):
         raise InputError(found[0].problem)
-    _reject_roles(found)
+    found = newest(with_stages(find, found))
+    usable = [source for source in found if not source.problem]
     reject_duplicates(usable)
-    taken = {source.rank for source in usable}
+    taken = {(source.stage, source.rank) for source in usable}
     for source in found:
         if source.problem:  # its rank may be recorded; if it is another profile's, any free number will do
-            free = next(number for number in (source.rank, *range(len(found) + 1)) if number not in taken)
-            taken.add(free)
+            numbers = (source.rank, *range(len(found) + 1))
+            free = next(number for number in numbers if (source.stage, number) not in taken)
+            taken.add((source.stage, free))
             usable.append(replace(source, rank=free))
-    return sorted(usable, key=lambda source: source.rank)
+    return sorted(usable, key=lambda source: (source.stage, source.rank))
 
 
 def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
@@ -67,56 +68,11 @@ def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
     return found
 
 
-def role_of(source: RankInput) -> str:
-    """The directory between the path that the user gave and the profile: ``actor_update``, or ``2/e2e`` where steps
-    have directories of their own; '' for a profile that is the path or lies directly in it."""
-    if source.directory == source.root or not source.directory.is_relative_to(source.root):
-        return ""
-    above = source.directory.relative_to(source.root).parent
-    return "" if above == Path() else above.as_posix()
-
-
-def _of_role(loaders: Iterable[Loader], found: Iterable[RankInput], role: str) -> list[RankInput]:
-    """The profiles in the directories of a role, by whatever path. Found again from there, so that ranks which no
-    profile records are counted within the role; their files are still named from the path that the user gave."""
-    found = list(found)
-    name = Path(role).as_posix()  # a shell completes the name of a directory with a slash
-    roots = list(dict.fromkeys(source.root for source in found if role_of(source) == name))
-    if not roots:
-        roles = _roles(found)
-        raise RoleError(
-            f"there is no role {role!r}; the profiles are those of {', '.join(roles)}"
-            if roles
-            else f"there is no role {role!r}: no profile lies in a directory below the path"
-        )
-    again = [replace(source, root=root) for root in roots for source in _found(loaders, root / name)]
-    return [source for source in again if role_of(source) == name]
-
-
-def _reject_roles(sources: Iterable[RankInput]) -> None:
-    """Raises `RoleError` where a rank has a profile in several directories below one path."""
-    seen: dict[tuple[Path, int], str] = {}
-    sources = list(sources)
-    for source in sources:
-        role = role_of(source)
-        first = seen.setdefault((source.root, source.rank), role)
-        if first != role and first and role:
-            roles = _roles(sources)
-            raise RoleError(
-                f"{source.root}: rank {source.rank} has a profile in each of several directories, as the {len(roles)} "
-                f"roles of a job of reinforcement learning have; choose one with --role: {', '.join(roles)}"
-            )
-
-
-def _roles(sources: Iterable[RankInput]) -> list[str]:
-    return sorted({role_of(source) for source in sources} - {""})
-
-
 def reject_duplicates(sources: Iterable[RankInput]) -> None:
-    """Raises `InputError` where two directories claim the same rank."""
-    seen: dict[int, RankInput] = {}
+    """Raises `InputError` where two directories claim the same rank of a stage."""
+    seen: dict[tuple[str, int], RankInput] = {}
     for source in sources:
-        first = seen.setdefault(source.rank, source)
+        first = seen.setdefault((source.stage, source.rank), source)
         if first is not source:
             raise InputError(
                 f"rank {source.rank} is claimed by two profiles: {first.directory} and {source.directory}; "

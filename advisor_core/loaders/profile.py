@@ -10,6 +10,7 @@ from typing import Protocol
 from advisor_core.facts.spec import Unavailable
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, InputFile
+from advisor_core.stages import Aliases
 from advisor_core.tables import Table
 
 
@@ -18,8 +19,7 @@ class InputError(Exception):
 
 
 class RoleError(Exception):
-    """The profiles are those of several roles of a job, of which the user has to choose one, or the chosen one is not
-    there; the message names those that are. Exit code 2."""
+    """The role that the user chose is not there; the message names those that are. Exit code 2."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class RankInput:
 
     ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
+    ``stage``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
+    further recordings of the same rank and stage, which are not read.
     """
 
     root: Path
@@ -37,6 +39,8 @@ class RankInput:
     loader: str
     bytes: int
     problem: str = ""
+    stage: str = ""
+    older: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Profile:
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
     maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
-    step the user wants to see.
+    step the user wants to see. ``stage``: as of `RankInput`; ``stage_marks``: what further names of marks stand for.
     """
 
     rank: int
@@ -67,6 +71,8 @@ class Profile:
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     selected_step: int | None = None
+    stage: str = ""
+    stage_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
 

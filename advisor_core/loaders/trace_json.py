@@ -32,6 +32,9 @@ from advisor_core.tables import Int64Array, PositionKind
 
 _FREQUENCY: Final = "AI Core Freq"
 _DEVICE_LANES: Final = ("hardware", "communication")
+_MARKS: Final = frozenset({"marker", "push/pop", "start/end", "marker_ex"})
+"""The ``event_type`` of a mark (ENUM_MSTX_EVENT_TYPE of databases). The exporter names the lane of marks after the
+executable of the process, so that its events alone tell it."""
 _HOST_LANES: Final = ("python", "mindspore", "gc", "os", "mstx", "cann")
 _FIRST_BIG_FLOW: Final = -2
 """Flow ids beyond int64 are numbered downwards from here; -1 stays 'none'."""
@@ -56,6 +59,7 @@ class _Args(msgspec.Struct, gc=False):
     link: Any = msgspec.field(name="link type", default="")
     transport: Any = msgspec.field(name="transport type", default="")
     mhz: Any = msgspec.field(name="MHz", default=None)
+    mark: Any = msgspec.field(name="event_type", default=None)
     name: Any = None
     sort_index: Any = None
 
@@ -182,6 +186,7 @@ class _Events:
         self.threads: dict[tuple[int, int], str] = {}
         self.sort_indexes: dict[tuple[int, int], int] = {}
         self.slices: dict[int, list[Columns]] = {}
+        self.marked: set[int] = set()
         self.flows: list[Columns] = []
         self.clock: list[Columns] = []
         self.interners: dict[str, Interner] = {name: Interner() for name in ("name", "flow", "phase", *_TEXTS)}
@@ -202,6 +207,12 @@ class _Events:
         self._add_clock(*of("C"))
         self._add_slices(*of("X"))
         self._add_flows(*of("s", "f"))
+
+    def lane(self, pid: int) -> vocabulary.Lane | None:
+        """The lane of a process, by its name or its marks; None where neither is known yet."""
+        if pid in self.marked:
+            return "mstx"
+        return vocabulary.lane(self.processes[pid]) if pid in self.processes else None
 
     def _name(self, events: Iterable[_Event]) -> None:
         for event in events:
@@ -235,10 +246,13 @@ class _Events:
         objects = np.empty(len(events), object)
         objects[:] = events
         for pid in np.unique(pids).tolist():
-            lane = vocabulary.lane(self.processes[pid]) if pid in self.processes else None
+            here = pids == pid
+            first = events[int(here.argmax())]
+            if first.args is not None and isinstance(first.args.mark, str) and first.args.mark in _MARKS:
+                self.marked.add(pid)
+            lane = self.lane(pid)
             if lane == "other":
                 continue
-            here = pids == pid
             columns = self._columns(objects[here].tolist(), _NEEDED[lane] if lane else (*_INTS, *_TEXTS))
             columns |= {"start_ns": starts[here], "us": durations[here], "source_row": ordinals[here]}
             self.slices.setdefault(pid, []).append(columns)
@@ -297,7 +311,9 @@ class _Assembly:
         self._path = path
         self._index = index
         self._problems = problems
-        self._lanes = {pid: vocabulary.lane(name) for pid, name in events.processes.items()}
+        self._lanes = {
+            pid: lane for pid in dict.fromkeys([*events.processes, *events.slices]) if (lane := events.lane(pid))
+        }
         self._missing: dict[str, Unavailable] = {}
 
     def trace(self) -> Trace:

@@ -577,3 +577,67 @@ class DataImbalance(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, load=self.load)
+
+
+# --- reinforcement learning ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LongTailRollout(Cause):
+    """The longest responses of some ranks are longer by a factor; the others wait for them (facts E8: no public
+    figures, the factor is assumed)."""
+
+    longest: float
+    ranks: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "long-tail-rollout"
+
+    @property
+    def cure(self) -> str:
+        return "balance prompts by expected length, partial or asynchronous rollout"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, longest=self.longest)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowReward(Cause):
+    """The reward function takes ``ns`` on the host, and the devices have nothing to do meanwhile (size assumed)."""
+
+    ns: int
+
+    @property
+    def name(self) -> str:
+        return "slow-reward"
+
+    @property
+    def cure(self) -> str:
+        return "reward in parallel processes, or while responses are still being generated"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, reward_ns=self.ns)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRollout(Cause):
+    """The inference engine runs its model operator by operator and spends ``ns`` of Python before each of them
+    (``enforce_eager``, facts C4; size: forward operators of DATA-A)."""
+
+    ns: int = 180_000
+
+    @property
+    def name(self) -> str:
+        return "slow-rollout"
+
+    @property
+    def cure(self) -> str:
+        return "graph mode for decode"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, engine_ns=self.ns)

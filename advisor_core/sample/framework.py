@@ -11,6 +11,7 @@ from .kernels import Tensor
 from .program import (
     AwaitCommunication,
     Backward,
+    CloseMark,
     Communicate,
     Enter,
     Instruction,
@@ -19,8 +20,10 @@ from .program import (
     NextBatch,
     Node,
     Op,
+    OpenMark,
+    Python,
 )
-from .timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, SpanKind, Step
+from .timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
 
 _INTERFACES = {
     "allReduce": ("c10d::allreduce_", "HcclAllreduce"),
@@ -45,6 +48,7 @@ class FrameworkThread:
         self._open: list[HostSpan] = []
         self._frames: list[str] = []
         self._step_span: HostSpan | None = None
+        self._marks: list[tuple[str, int]] = []
 
     def run(self, program: Iterable[Instruction]) -> Process:
         """Execute the instructions one after the other."""
@@ -66,6 +70,15 @@ class FrameworkThread:
                 yield from self._run_backward(instruction)
             elif isinstance(instruction, Communicate):
                 yield from self._communicate(instruction)
+            elif isinstance(instruction, Python):
+                yield self._context.vary("host", instruction.ns)
+            elif isinstance(instruction, OpenMark):
+                yield self._context.vary("host", 3_000)
+                self._marks.append((instruction.message, self._context.now))
+            elif isinstance(instruction, CloseMark):
+                yield self._context.vary("host", 3_000)
+                message, start = self._marks.pop()
+                self._context.timeline.marks.append(Mark(message, self._tid, start, self._context.now))
             else:
                 yield from self._await_communication(instruction)
 
@@ -194,10 +207,11 @@ class FrameworkThread:
 
     def _next_batch(self, instruction: NextBatch) -> Process:
         context = self._context
-        yield context.vary("host", 6_000)
-        self._begin("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
-        yield context.vary("host", instruction.loading_ns)
-        self._end()
+        if instruction.loader:
+            yield context.vary("host", 6_000)
+            self._begin("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+            yield context.vary("host", instruction.loading_ns)
+            self._end()
         yield context.vary("host", 20_000)
         self._begin("aten::to", inputs=(instruction.batch,), scalars=4)
         self._begin("aten::_to_copy", inputs=(instruction.batch,), scalars=5)

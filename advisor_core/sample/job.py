@@ -23,6 +23,7 @@ from .framework import FrameworkThread
 from .group import Groups
 from .pipeline import PipelineLoop
 from .program import Instruction
+from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
 from .serving import ServingLoop
 from .setup import Setup
@@ -85,12 +86,13 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop:
-    work, rank = setup.training_of(number), setup.ranks[number]
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop:
+    work, rank, place = setup.training_of(number), setup.ranks[number], Place(setup.arrangement, number)
     if isinstance(work, Training):
-        place = Place(setup.arrangement, number)
         loop = PipelineLoop if place.layout.pipeline > 1 else TrainingLoop
         return loop(work, place, rank.loading_ns)
+    if isinstance(work, Reinforcement):
+        return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
     return ServingLoop(work, rank.loading_ns)
 
 

@@ -188,9 +188,13 @@ def attention(
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 
 
-def cached_attention(acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int) -> Kernel:
-    """An attention kernel that reads keys and values, the inputs after the first, from a cache."""
-    work = AttentionWork(flops, False, inputs[0].dtype is DType.FP32, sum(tensor.nbytes for tensor in inputs[1:]))
+def cached_attention(
+    acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int, read: int | None = None
+) -> Kernel:
+    """An attention kernel that reads keys and values, the inputs after the first, from a cache: all of it, or ``read``
+    bytes of the blocks that it is given."""
+    cached = sum(tensor.nbytes for tensor in inputs[1:]) if read is None else read
+    work = AttentionWork(flops, False, inputs[0].dtype is DType.FP32, cached)
     type_ = "FusedInferAttentionScore"
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 

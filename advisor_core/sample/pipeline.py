@@ -94,7 +94,7 @@ class PipelineLoop(TrainingLoop):
         shape = self._training.shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         if self._part.first or self._part.last:
-            program.append(NextBatch(tokens, self._loading_ns))
+            program.append(NextBatch(tokens, self._loading_ns, self._training.has_loader))
         entered = tokens if batch.entered is None else batch.entered
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         batch.eager = self._recorder(buckets)

@@ -71,6 +71,8 @@ class NextBatch:
 
     batch: Tensor
     loading_ns: int
+    loader: bool = True
+    """Without a loader the batch is in the memory of the host already: it is only copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,39 @@ class AwaitCommunication:
     request: Communicate
 
 
-Instruction = Op | Node | Enter | Leave | NextBatch | Item | Backward | Communicate | AwaitCommunication
+@dataclass(frozen=True, slots=True)
+class Python:
+    """Work of the interpreter that calls no operator, nanoseconds."""
+
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMark:
+    """Begin a marked range (``mstx.range_start``)."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseMark:
+    """End the marked range that began last."""
+
+
+Instruction = (
+    Op
+    | Node
+    | Enter
+    | Leave
+    | NextBatch
+    | Item
+    | Backward
+    | Communicate
+    | AwaitCommunication
+    | Python
+    | OpenMark
+    | CloseMark
+)
 
 
 def _operators(program: list[Instruction]) -> list[Op]:

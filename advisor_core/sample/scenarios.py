@@ -17,6 +17,7 @@ from .causes import (
     FrequentItem,
     GarbageCollection,
     LaunchBlocking,
+    LongTailRollout,
     NoOverlap,
     OnlineCompilation,
     PrivateFormat,
@@ -28,6 +29,8 @@ from .causes import (
     SlowLink,
     SlowLoader,
     SlowNetwork,
+    SlowReward,
+    SlowRollout,
     SmallBuckets,
     SmallMatmuls,
     SynchronousSampling,
@@ -39,8 +42,9 @@ from .causes import (
 from .context import HostCosts
 from .layout import Layout
 from .model import Implementation, ModelShape
+from .reinforcement import Reinforcement
 from .serving import Serving
-from .setup import RankSetup, Setup
+from .setup import RankSetup, Setup, Work
 from .training import Training
 
 Headers = Literal["2024", "2025"]
@@ -80,7 +84,7 @@ class Scenario:
         return tuple(cause.name for cause in self.causes)
 
     @property
-    def training(self) -> Training | Serving:
+    def training(self) -> Work:
         """What the job trains or serves, with all causes."""
         return self.setup.training
 
@@ -122,7 +126,7 @@ _COMPACT_LOOP = replace(_TUNED_LOOP, shape=_COMPACT_SHAPE, micro_batches=2, step
 _FAST_HOST = HostCosts(python=11_000, operator=13_000, autograd=11_000)
 
 
-def _job(loop: Training | Serving, ranks: int) -> Setup:
+def _job(loop: Work, ranks: int) -> Setup:
     return Setup(loop, _FAST_HOST, (RankSetup(),) * ranks)
 
 
@@ -154,6 +158,10 @@ _PREFILL = replace(
     _DECODE,
     training=Serving(replace(_SERVED_SHAPE, sequence=2_048, batch=4), _FUSED, steps=2, cached=0),
 )
+# Responses of one length on all ranks; wide layers, so that a pass over 32 requests keeps the device busy.
+_RL_SHAPE = replace(_SERVED_SHAPE, layers=2, sequence=256, batch=32)
+_RL_LOOP = Reinforcement(_RL_SHAPE, _FUSED, steps=2, micro_batches=1, response=80, reward_ns=2_500_000)
+_RL_TWO, _RL_FOUR = (_job(_RL_LOOP, ranks) for ranks in (2, 4))
 
 _MEMBERS = (
     Scenario(
@@ -242,6 +250,17 @@ _MEMBERS = (
         "2025",
         _PIPELINE_FOUR,
     ),
+    Scenario(
+        "healthy-rl",
+        Text(
+            "Two iterations of reinforcement learning on two ranks: rollout, log-probabilities, reward, advantage "
+            "and update, each marked; responses of equal length, a quick reward function.",
+            "两个 rank 上的两轮强化学习: rollout, log-prob, reward, advantage 与 update, 各阶段均有打点; "
+            "响应长度一致, 奖励函数很快。",
+        ),
+        "2025",
+        _RL_TWO,
+    ),
 )
 
 _TITLES: Mapping[str, Text] = {
@@ -278,14 +297,17 @@ _TITLES: Mapping[str, Text] = {
     "throttled-clock": Text("a throttled clock", "芯片降频"),
     "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
     "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
+    "long-tail-rollout": Text("one rank with longer responses", "某个 rank 的响应更长"),
+    "slow-reward": Text("a slow reward function on the host", "主机侧奖励函数慢"),
+    "slow-rollout": Text("an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"),
 }
 
 
 def _afflicted(name: str, headers: Headers, job: Setup, *causes: Cause) -> Scenario:
     titles = [_TITLES[cause.name] for cause in causes]
     ranks = f"{len(job.ranks)} ranks" if len(job.ranks) > 1 else "one rank"
-    training = isinstance(job.training, Training)
-    what, was = ("Training", "训练") if training else ("Serving", "推理")
+    names = {Training: ("Training", "训练"), Serving: ("Serving", "推理")}
+    what, was = names.get(type(job.training), ("Reinforcement learning", "强化学习"))
     return Scenario(
         name,
         Text(
@@ -355,6 +377,9 @@ _SINGLES = (
     _afflicted("pipeline-imbalance", "2025", _PIPELINE_FOUR, EvenLayers((4, 3, 3, 3))),
     _afflicted("pipeline-bubble", "2025", _PIPELINE_FOUR, FewMicroBatches(6)),
     _afflicted("late-rank-in-pipeline", "2025", _PIPELINE_TWO, ThrottledClock(1_200, (1,))),
+    _afflicted("long-tail-rollout", "2025", _RL_FOUR, LongTailRollout(2.0, (2,))),
+    _afflicted("slow-reward", "2025", _RL_TWO, SlowReward(120_000_000)),
+    _afflicted("slow-rollout", "2025", _RL_TWO, SlowRollout()),
 )
 
 _PAIRS = (

@@ -8,8 +8,12 @@ from .chip import Chip
 from .context import HostCosts
 from .layout import Layout
 from .links import HCCS, Link
+from .reinforcement import Reinforcement
 from .serving import Serving
 from .training import Training
+
+Work = Training | Serving | Reinforcement
+"""What a job does on its devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +21,15 @@ class RankSetup:
     """What may differ from rank to rank.
 
     ``loading_ns``: what the data loader needs for a batch; ``host_factor``: how much slower than `Setup.host` its host
-    is; ``load``: its share of samples, 1 is that of the others; ``mhz``: the clock of its chip.
+    is; ``load``: its share of samples, 1 is that of the others; ``mhz``: the clock of its chip; ``longest``: its
+    longest responses as a multiple of a typical one.
     """
 
     loading_ns: int = 900_000
     host_factor: float = 1.0
     load: float = 1.0
     mhz: int = Chip().mhz
+    longest: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class Setup:
     ``variables``: environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at
     least this long, ``None`` for none; ``layout``: how the ranks are arranged, ``None`` for data parallelism alone."""
 
-    training: Training | Serving
+    training: Work
     host: HostCosts
     ranks: tuple[RankSetup, ...]
     dispatch: Dispatch = Dispatch()
@@ -67,7 +73,7 @@ class Setup:
         )
         return replace(self, ranks=ranks)
 
-    def training_of(self, rank: int) -> Training | Serving:
+    def training_of(self, rank: int) -> Work:
         """What one rank works on: its share of samples."""
         load = self.ranks[rank].load
         if load == 1.0:

@@ -155,6 +155,16 @@ class GarbageCollection:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A range that the code marked itself (``mstx.range_start`` and ``range_end``)."""
+
+    message: str
+    tid: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A profiled step on the host."""
 
@@ -189,6 +199,7 @@ class Timeline:
     gc_threshold_ms: float | None = None
     """The profiler records garbage collections at least this long; ``None``: none."""
     collections: list[GarbageCollection] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     layout: Layout = field(default_factory=Layout)
 
     @property

@@ -34,7 +34,8 @@ class Training:
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
-    ``stage_layers``: layers of each stage of a pipeline, empty for equally many.
+    ``stage_layers``: layers of each stage of a pipeline, empty for equally many. ``has_loader``: batches come from a
+    data loader, else from the memory of the host.
     """
 
     shape: ModelShape
@@ -49,6 +50,7 @@ class Training:
     ai_cpu_ns: int = 0
     reads_loss: bool = True
     stage_layers: tuple[int, ...] = ()
+    has_loader: bool = True
 
     def part(self, stage: int, stages: int) -> Part:
         """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
@@ -80,6 +82,11 @@ class TrainingLoop:
         }
 
     @property
+    def weights(self) -> Parameters:
+        """What is trained."""
+        return self._parameters
+
+    @property
     def _overlaps(self) -> bool:
         return self._training.overlapped_buckets and self._place.gradients is not None
 
@@ -102,6 +109,16 @@ class TrainingLoop:
         program += [Leave(), Leave()]
         free_after_last_use(program)
         return program
+
+    def step(self) -> list[Instruction]:
+        """One optimizer step, for a job that does more than train."""
+        return self._step()
+
+    def all_reduce(self, data: Tensor) -> list[Instruction]:
+        """Reduce something else than gradients, and let the compute stream wait for it."""
+        assert self._place.gradients is not None
+        reduction = self._place.gradients.collective("allReduce", data)
+        return [reduction, AwaitCommunication(reduction)]
 
     def _step(self) -> list[Instruction]:
         training = self._training
@@ -144,7 +161,7 @@ class TrainingLoop:
         training, shape = self._training, self._training.shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
-        program.append(NextBatch(tokens, self._loading_ns))
+        program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
         eager = self._recorder(buckets)
         loss, backward = self._decoder(eager).micro_batch(tokens, labels)
         backward()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
-from advisor_core.loaders.discover import discover, role_of
+from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof import MsprofLoader
 from advisor_core.loaders.profile import InputError, RankInput, RoleError
+from advisor_core.loaders.roles import role_of
 from tests.robustness.command import OUTPUT, run, shorten
 
 ROLES = ("actor_compute_log_prob", "actor_update", "rollout_generate")
@@ -27,8 +28,12 @@ def make(directory: Path, rank: int | None) -> Path:
     return directory
 
 
-def found(*paths: Path, role: str | None = None) -> list[RankInput]:
-    return discover([AscendPytorchLoader(), MsprofLoader()], *paths, role=role)
+def found(*paths: Path, role: str | None = None, roles: Sequence[str] = ()) -> list[RankInput]:
+    return discover([AscendPytorchLoader(), MsprofLoader()], *paths, roles=roles if role is None else [role])
+
+
+def lanes(sources: Sequence[RankInput]) -> list[tuple[str, int]]:
+    return [(source.stage, source.rank) for source in sources]
 
 
 @pytest.fixture
@@ -40,10 +45,35 @@ def save_path(tmp_path: Path) -> Path:
     return tmp_path / "save"
 
 
-def test_roles_are_not_ranks_of_one_job(save_path: Path) -> None:
-    with pytest.raises(RoleError) as said:
-        found(save_path)
-    assert "3 roles" in str(said.value) and str(said.value).endswith(f"--role: {', '.join(ROLES)}")
+def test_roles_are_stages_of_one_job(save_path: Path) -> None:
+    assert lanes(found(save_path)) == [(role, rank) for role in ROLES for rank in (0, 1)]
+    assert all(source.root == save_path and not source.older for source in found(save_path))
+
+
+def test_several_roles_may_be_chosen(save_path: Path) -> None:
+    chosen = found(save_path, roles=["rollout_generate/", "actor_update", "actor_update"])
+    assert lanes(chosen) == [(role, rank) for role in ROLES[1:] for rank in (0, 1)]
+    with pytest.raises(RoleError, match="critic"):
+        found(save_path, roles=["actor_update", "critic"])
+
+
+def test_roles_that_share_no_rank_are_stages_by_their_names(tmp_path: Path) -> None:
+    """Training and rollout on devices of their own."""
+    make(tmp_path / "actor_update" / "a_ascend_pt", 0)
+    make(tmp_path / "rollout_generate" / "a_ascend_pt", 1)
+    assert lanes(found(tmp_path)) == [("actor_update", 0), ("rollout_generate", 1)]
+
+
+def test_roles_of_names_of_their_own_are_stages_where_they_repeat_a_rank(tmp_path: Path) -> None:
+    for role in ("teacher", "student"):
+        make(tmp_path / role / "a_ascend_pt", 0)
+    make(tmp_path / "student" / "b_ascend_pt", 1)
+    assert lanes(found(tmp_path)) == [("student", 0), ("student", 1), ("teacher", 0)]
+
+
+def test_a_profile_beside_the_roles_is_a_stage_of_the_name_of_the_path(save_path: Path) -> None:
+    make(save_path / "alone_ascend_pt", 0)
+    assert lanes(found(save_path))[-1] == ("save", 0)
 
 
 @pytest.mark.parametrize("role", [*ROLES, "actor_update/"])
@@ -70,15 +100,33 @@ def test_a_role_that_is_not_there(save_path: Path, role: str) -> None:
             found(path, role=role)
 
 
-def test_steps_with_directories_of_their_own(tmp_path: Path) -> None:
-    for role in ("2/e2e", "4/e2e"):
+def test_of_several_iterations_the_last_is_read_and_names_the_others(tmp_path: Path) -> None:
+    for role in ("2/e2e", "4/e2e", "10/e2e"):
         make(tmp_path / role / "a_ascend_pt", 0)
-    with pytest.raises(RoleError, match="2/e2e, 4/e2e"):
-        found(tmp_path)
+    (source,) = found(tmp_path)
+    assert source.directory == tmp_path / "10" / "e2e" / "a_ascend_pt" and source.stage == ""
+    assert source.older == (tmp_path / "4" / "e2e" / "a_ascend_pt", tmp_path / "2" / "e2e" / "a_ascend_pt")
     (source,) = found(tmp_path, role="4/e2e")
-    assert source.directory == tmp_path / "4" / "e2e" / "a_ascend_pt"
-    with pytest.raises(RoleError, match="2/e2e, 4/e2e"):
+    assert source.directory == tmp_path / "4" / "e2e" / "a_ascend_pt" and source.older == ()
+    with pytest.raises(RoleError, match="10/e2e, 2/e2e, 4/e2e"):
         found(tmp_path, role="4")
+
+
+def test_iterations_with_roles(tmp_path: Path) -> None:
+    for step in ("2", "4"):
+        for role in ROLES[1:]:
+            make(tmp_path / step / role / "a_ascend_pt", 0)
+    sources = found(tmp_path)
+    assert lanes(sources) == [(role, 0) for role in ROLES[1:]]
+    assert [source.directory.parts[-3] for source in sources] == ["4", "4"]
+    assert [[path.parts[-3] for path in source.older] for source in sources] == [["2"], ["2"]]
+
+
+def test_nodes_with_roles(tmp_path: Path) -> None:
+    for rank, node in enumerate(("node0", "node1")):
+        for role in ROLES[1:]:
+            make(tmp_path / node / role / "a_ascend_pt", rank)
+    assert lanes(found(tmp_path)) == [(role, rank) for role in ROLES[1:] for rank in (0, 1)]
 
 
 def test_one_dataset_over_all_stages_needs_no_role(tmp_path: Path) -> None:
@@ -104,23 +152,44 @@ def test_ranks_that_no_profile_records_are_counted_within_the_role(tmp_path: Pat
     for role in ROLES:
         make(tmp_path / role / "a_ascend_pt", None)
     assert [s.rank for s in found(tmp_path, role="rollout_generate")] == [0]
+    assert lanes(found(tmp_path)) == [(role, 0) for role in ROLES]
 
 
-def test_several_profiles_of_a_rank_in_one_role(save_path: Path) -> None:
-    make(save_path / "actor_update" / "host_0_20260102_ascend_pt", 0)
-    with pytest.raises(RoleError, match="3 roles"):
+def test_the_newest_of_several_recordings_of_a_rank_is_read(save_path: Path) -> None:
+    newer = make(save_path / "actor_update" / "host_9_20260102_ascend_pt", 0)
+    sources = [s for s in found(save_path) if s.stage == "actor_update"]
+    assert [s.rank for s in sources] == [0, 1] and sources[0].directory == newer
+    assert sources[0].older == (save_path / "actor_update" / "host_0_20260101_ascend_pt",) and not sources[1].older
+    for path, role in ((save_path, "actor_update"), (save_path / "actor_update", None)):
+        (first, _) = found(path, role=role)
+        assert first.directory == newer and len(first.older) == 1
+
+
+def test_recordings_that_do_not_say_when_they_were_taken_are_not_guessed_at(save_path: Path) -> None:
+    make(save_path / "actor_update" / "again_ascend_pt", 0)
+    with pytest.raises(InputError, match=r"rank 0 is claimed by two .*again.*host_0_20260101"):
         found(save_path)
-    with pytest.raises(InputError, match=r"rank 0 is claimed by two .*host_0_20260101.*host_0_20260102"):
-        found(save_path, role="actor_update")
     assert len(found(save_path, role="rollout_generate")) == 2
+
+
+def test_a_newer_recording_that_cannot_be_used_does_not_hide_the_older(save_path: Path) -> None:
+    newer = make(save_path / "actor_update" / "host_0_20260102_ascend_pt", 0)
+    shutil.rmtree(newer / OUTPUT)
+    sources = found(save_path, role="actor_update")
+    assert [(s.directory.name, bool(s.problem)) for s in sources] == [
+        ("host_0_20260101_ascend_pt", False),
+        ("host_1_20260101_ascend_pt", False),
+        ("host_0_20260102_ascend_pt", True),
+    ]
 
 
 def test_a_role_that_was_not_analysed_is_still_one(save_path: Path) -> None:
     """vLLM leaves its profiles for an analysis offline."""
     for rank in (0, 1):
         shutil.rmtree(save_path / "rollout_generate" / f"host_{rank}_20260101_ascend_pt" / OUTPUT)
-    with pytest.raises(RoleError, match="3 roles"):
-        found(save_path)
+    sources = found(save_path)
+    assert sorted(lanes(sources)) == [(role, rank) for role in ROLES for rank in (0, 1)]
+    assert {s.stage for s in sources if s.problem} == {"rollout_generate"}
     with pytest.raises(InputError, match="analyse"):
         found(save_path, role="rollout_generate")
     assert [s.problem for s in found(save_path, role="actor_update")] == ["", ""]
@@ -141,8 +210,6 @@ def recorded(advisor_sample: Path, tmp_path: Path) -> Callable[[str], Path]:
 def test_the_report_of_a_role(recorded: Callable[[str], Path], tmp_path: Path) -> None:
     for role in ROLES[1:]:
         save_path = recorded(role)
-    none = run(save_path, tmp_path / "none")
-    assert none.code == 2 and "--role: actor_update, rollout_generate" in none.err
     wrong = run(save_path, tmp_path / "wrong", "--role", "critic")
     assert wrong.code == 2 and "'critic'" in wrong.err and "actor_update, rollout_generate" in wrong.err
 

@@ -200,6 +200,24 @@ def test_an_event_of_a_process_without_a_name(trace: Read) -> None:
     assert "host_events" in read.missing and read.frames["communication_tasks"].empty
 
 
+@pytest.mark.parametrize("name", ["python3", "Python", "ray::WorkerDict", "MSTX", None])
+@pytest.mark.parametrize("size", [200, 1 << 20])
+def test_marks_are_known_by_their_arguments(trace: Read, name: str | None, size: int) -> None:
+    """Their lane is named after the executable, which may be any; other events of such a lane are not read."""
+    stage = slice_(99, 1, "generate_sequences", "5.5", 2.0, args={"event_type": "start/end", "domain": "default"})
+    named = [] if name is None else [meta("process_name", 99, 0, name=name)]
+    for events in ([*NAMES, *EVENTS, *named, stage], [stage, *EVENTS, *NAMES, *named]):
+        result, diagnostics, _ = trace(text(events), chunk_bytes=size)
+        host = result.frames["host_events"]
+        marks = host[host["category"] == "mstx"]
+        assert marks[["name", "thread", "start_ns", "duration_ns"]].values.tolist() == [
+            ["generate_sequences", 1, 5500, 2000]
+        ]
+        assert not diagnostics
+    result, _, _ = trace(text([*NAMES, slice_(99, 1, "counter", "5.5", 2.0), meta("process_name", 99, 0, name="x")]))
+    assert "host_events" not in result.frames
+
+
 def test_lanes_that_are_not_there(trace: Read) -> None:
     read, _, _ = trace(text([NAMES[0], EVENTS[0]]))
     assert sorted(read.missing) == ["device_tasks", "flows", "frequency", "overlap"]

@@ -8,13 +8,15 @@ from itertools import count
 
 from ..export.calls import cann_calls, forward_backward, recorded_collections
 from ..export.recording import Recording
-from ..export.values import LINE, argument_shapes, argument_types, frames
-from ..timeline import Collective, DeviceTask, HostSpan, Timeline
+from ..export.values import LINE, MARK_DOMAIN, argument_shapes, argument_types, frames
+from ..timeline import NOT_IN_GRAPH, Collective, DeviceTask, HostSpan, Timeline
 from .database import Database, Strings, Value
-from .enums import FRAMEWORK_TYPES, number
+from .enums import FRAMEWORK_TYPES, MSTX_TYPES, number
 from .session import global_tid
 
 Row = tuple[Value, ...]
+FIRST_MARK = 4_000_000_001
+"""The connections of marks are counted from here."""
 _QUEUE, _PYTHON, _OPERATOR = (number(FRAMEWORK_TYPES, name) for name in ("queue", "trace", "op"))
 
 
@@ -44,6 +46,7 @@ class FrameworkTables:
         thread = global_tid(self._timeline, self._timeline.pid)
         pauses = [(pause.start, pause.end, thread) for pause in recorded_collections(self._timeline)]
         database.table("GC_RECORD", pauses)
+        database.table("MSTX_EVENTS", self._mark_rows())
 
     def _connect(self, nodes: set[int]) -> dict[int, list[int]]:
         """The connections of every span that has some."""
@@ -103,6 +106,16 @@ class FrameworkTables:
                 self._text(argument_types(span, LINE)),
                 self._stack(span),
                 _OPERATOR,
+            )
+
+    def _mark_rows(self) -> Iterator[Row]:
+        for connection, mark in enumerate(sorted(self._timeline.marks, key=lambda mark: mark.start), FIRST_MARK):
+            thread = global_tid(self._timeline, mark.tid)
+            kind = number(MSTX_TYPES, "start/end")
+            yield (
+                *(mark.start, mark.end, kind, NOT_IN_GRAPH, NOT_IN_GRAPH, self._strings(mark.message), thread, thread),
+                self._strings(MARK_DOMAIN),
+                connection,
             )
 
     def _text(self, text: str) -> int | None:

@@ -84,6 +84,9 @@ TABLES: dict[str, Table] = {
     ),
     "CONNECTION_IDS": Table(_integers("id connectionId")),
     "PYTORCH_CALLCHAINS": Table(_integers("id stack stackDepth")),
+    "MSTX_EVENTS": Table(
+        _integers("startNs endNs eventType rangeId category message globalTid endGlobalTid domainId connectionId")
+    ),
     "GC_RECORD": Table(_integers("startNs endNs globalTid")),
     "STEP_TIME": Table(_integers("id startNs endNs")),
     "NPU_MEM": Table(

@@ -45,7 +45,7 @@ def profiler_info(timeline: Timeline, names: Names, recording: Recording, export
                 "_profiler_level": recording.setting,
                 "_aic_metrics": recording.metrics,
                 "_l2_cache": False,
-                "_msprof_tx": False,
+                "_msprof_tx": bool(timeline.marks),
                 "_data_simplification": True,
                 "record_op_args": False,
                 "_export_type": [export] if names.has_versions else export,

@@ -9,6 +9,8 @@ from ..timeline import Collective, HostSpan
 
 LINE = ";\r\n"
 """Between the arguments of an operator, and the frames of a call stack in the trace."""
+MARK_DOMAIN = "default"
+"""The domain of marks that name none."""
 SOURCE_ROOT = "/train/"
 """Where the simulated training code lives; call stacks show full paths, spans relative ones."""
 

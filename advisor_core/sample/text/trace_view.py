@@ -11,7 +11,7 @@ from ..export.overlap import OverlapAnalysis, collective_name
 from ..export.planes import HARDWARE_NAMES, plane_step
 from ..export.recording import Recording
 from ..export.units import us
-from ..export.values import LINE, argument_shapes, argument_types, collective_dtype, frames
+from ..export.values import LINE, MARK_DOMAIN, argument_shapes, argument_types, collective_dtype, frames
 from ..layout import CommunicationGroup
 from ..timeline import (
     COMPUTE_STREAM,
@@ -55,6 +55,10 @@ class _Lanes:
         return self.pid(1)
 
     @property
+    def marks(self) -> int:
+        return self.pid(6)
+
+    @property
     def cann(self) -> int:
         return self.pid(7)
 
@@ -85,6 +89,7 @@ def trace_events(timeline: Timeline, names: Names, recording: Recording) -> list
         *_forward_backward_flows(timeline),
         *_python_spans(timeline),
         *_garbage_collections(timeline, lanes),
+        *_marks(timeline, lanes),
     ]
     if not recording.device:
         return framework
@@ -162,6 +167,25 @@ def _garbage_collections(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
             "args": {},
         }
     yield from _lane(lanes.garbage, 1, "Python GC", "CPU", {timeline.pid: "Python GC"})
+
+
+def _marks(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
+    """Ranges that the code marked. The exporter names their lane after the executable of the process, so that it is
+    their arguments which tell them from other events."""
+    if not timeline.marks:
+        return
+    for mark in sorted(timeline.marks, key=lambda mark: mark.start):
+        yield {
+            "name": mark.message,
+            "pid": lanes.marks,
+            "tid": mark.tid,
+            "ts": us_text(mark.start),
+            "dur": us(mark.end - mark.start),
+            "ph": "X",
+            "args": {"event_type": "start/end", "domain": MARK_DOMAIN},
+        }
+    threads = {mark.tid: f"Thread {mark.tid}" for mark in timeline.marks}
+    yield from _lane(lanes.marks, 6, "python3", "CPU", threads)
 
 
 def _python_parent(span: HostSpan) -> int:

@@ -1,0 +1,215 @@
+"""An iteration of reinforcement learning on one group of processes, as a program for the main thread of a rank.
+
+The stages follow each other on the same devices, as verl runs them when it collects them into one profile: generate
+responses, score them under the actor and under the reference model, reward them, work out advantages, update the
+actor (facts E8). Each stage is marked with its name. Ranks meet when all responses are there, to share them out evenly,
+at the statistics of the rewards, and at the gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from .communicator import Place
+from .eager import FP32, Eager, call
+from .kernels import DType, Tensor, vector
+from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from .program import (
+    CloseMark,
+    Enter,
+    Instruction,
+    Item,
+    Leave,
+    NextBatch,
+    Op,
+    OpenMark,
+    Python,
+    free_after_last_use,
+)
+from .serving import Inference
+from .training import FIRST_STEP, Training, TrainingLoop
+
+CACHE_BLOCK = 128
+"""Positions per block of a paged cache (facts E10)."""
+TAIL_SHARE = 8
+"""One request in so many is still being answered when the typical response has ended (assumed)."""
+SCHEDULE_NS = 150_000
+"""What an inference engine does on the host before each pass: as in the serving scenarios."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reinforcement:
+    """A job that trains a model on its own responses.
+
+    ``shape``: one micro-batch of the update, ``sequence`` being prompt and response together; a rank has
+    ``micro_batches`` of them. ``response``: tokens of a typical response, each of them a decode pass over all requests.
+    ``reward_ns``: work of the reward function on the host; ``engine_ns``: what the inference engine does in Python
+    before each operator of a pass.
+    """
+
+    shape: ModelShape
+    implementation: Implementation
+    steps: int
+    micro_batches: int
+    response: int
+    reward_ns: int
+    engine_ns: int = 0
+
+    @property
+    def requests(self) -> int:
+        """Requests of one rank."""
+        return self.shape.batch * self.micro_batches
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of a prompt."""
+        return self.shape.sequence - self.response
+
+    @property
+    def update(self) -> Training:
+        """How the actor is trained."""
+        return Training(
+            self.shape,
+            self.implementation,
+            steps=self.steps,
+            micro_batches=self.micro_batches,
+            fused_optimizer=True,
+            overlapped_buckets=True,
+            item_per_parameter=False,
+            loss_log_ns=120_000,
+            reads_loss=False,
+            has_loader=False,
+        )
+
+
+class ReinforcementLoop:
+    """Writes the program of one rank. ``longest``: its longest responses as a multiple of a typical one."""
+
+    def __init__(self, job: Reinforcement, place: Place, loading_ns: int, longest: float) -> None:
+        self._job = job
+        self._place = place
+        self._loading_ns = loading_ns
+        self._passes = round(job.response * longest)
+        self._actor = TrainingLoop(job.update, place, 0)
+        self._reference = Parameters(job.shape, job.implementation)
+        capacity = (job.requests, job.prompt + self._passes)
+        self._engine = Inference(job.shape, job.implementation, capacity, CACHE_BLOCK)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory held before the first iteration: actor with optimizer, reference, and the engine with its cache."""
+        reference = sum(weight.nbytes for weight in self._reference.weights.values())
+        return self._actor.resident_bytes + reference + self._engine.resident_bytes
+
+    def program(self) -> list[Instruction]:
+        """The instructions of all iterations, with every tensor's last use known."""
+        program: list[Instruction] = [_python("ray_trainer.py(1012): fit")]
+        for number in range(FIRST_STEP, FIRST_STEP + self._job.steps):
+            program.append(Enter(f"ProfilerStep#{number}", step=number))
+            program += _marked("step", self._iteration())
+            program.append(Leave())
+        program.append(Leave())
+        free_after_last_use(program)
+        return program
+
+    def _iteration(self) -> list[Instruction]:
+        actor = self._actor.weights
+        return [
+            *_marked("generate_sequences", self._generate()),
+            *self._share_out(),
+            *_marked("compute_log_prob", self._log_probs(actor)),
+            *_marked("compute_ref_log_prob", self._log_probs(self._reference)),
+            *_marked("reward", self._reward()),
+            *_marked("adv", self._advantage()),
+            *_marked("update_actor", self._update()),
+        ]
+
+    def _generate(self) -> list[Instruction]:
+        """Prefill of all prompts, then one pass per token; nothing is read back until all responses are there."""
+        job = self._job
+        prompts = Tensor((job.requests, job.prompt), DType.INT64)
+        program: list[Instruction] = [
+            _python("vllm_rollout_spmd.py(204): generate_sequences"),
+            NextBatch(prompts, self._loading_ns),
+        ]
+        forward, chosen = self._engine.forward(prompts, 0)
+        program += self._paced(forward)
+        for number in range(self._passes):
+            requests = job.requests if number < job.response else max(1, job.requests // TAIL_SHARE)
+            tokens = Tensor((requests, 1), DType.INT64)
+            forward, chosen = self._engine.forward(tokens, job.prompt + number)
+            program += [
+                _python("engine.py(301): step"),
+                Python(SCHEDULE_NS),
+                NextBatch(tokens, 0, loader=False),
+                *self._paced(forward),
+                Leave(),
+            ]
+        return [*program, Item(chosen), Leave()]
+
+    def _paced(self, forward: list[Instruction]) -> list[Instruction]:
+        """The engine's own Python before each operator."""
+        if not self._job.engine_ns:
+            return forward
+        slow: list[Instruction] = []
+        for instruction in forward:
+            slow += [Python(self._job.engine_ns), instruction] if isinstance(instruction, Op) else [instruction]
+        return slow
+
+    def _share_out(self) -> list[Instruction]:
+        """Every rank learns how long all responses are and which of them it is to work on."""
+        lengths = Tensor((self._job.requests,), FP32, persistent=True)
+        return [*self._meet(lengths), Python(400_000)]
+
+    def _meet(self, data: Tensor) -> list[Instruction]:
+        """Add up small numbers over all ranks and wait for them."""
+        if self._place.gradients is None:
+            return []
+        return [*self._actor.all_reduce(data), Item(data)]
+
+    def _log_probs(self, weights: Parameters) -> list[Instruction]:
+        """Log-probabilities of all tokens under one model: forward passes without gradients, then a read-back."""
+        job = self._job
+        program: list[Instruction] = [_python("dp_actor.py(268): compute_log_prob")]
+        loss = Tensor((), FP32)
+        for _ in range(job.micro_batches):
+            tokens = Tensor((job.shape.batch, job.shape.sequence), DType.INT64)
+            labels = Tensor((job.shape.tokens,), DType.INT64, base=tokens)
+            eager = Eager(weights.weights, SHARED_WEIGHT, count(-1, 0).__next__, lambda name, gradient: [])
+            loss, _ = Decoder(job.shape, job.implementation, eager).micro_batch(tokens, labels)
+            program += [NextBatch(tokens, 0, loader=False), *eager.forward]
+        return [*program, Item(loss), Leave()]
+
+    def _reward(self) -> list[Instruction]:
+        """A reward function that compares texts: work of the host alone."""
+        return [_python("naive.py(46): __call__"), Python(self._job.reward_ns), Leave()]
+
+    def _advantage(self) -> list[Instruction]:
+        """Rewards become advantages: less their mean over all ranks, over their deviation."""
+        job = self._job
+        scores = Tensor((job.requests, job.response), FP32)
+        centred, scaled = (Tensor(scores.shape, FP32) for _ in range(2))
+        statistics = Tensor((2,), FP32, persistent=True)
+        subtract = vector("aclnnSub", "Sub", (scores, statistics), (centred,))
+        scale = vector("aclnnDiv", "RealDiv", (centred, statistics), (scaled,))
+        return [
+            _python("core_algos.py(122): compute_grpo_outcome_advantage"),
+            NextBatch(scores, 0, loader=False),
+            *self._meet(statistics),
+            call("aten::sub", "aclnnSub", subtract, scalars=1),
+            call("aten::div", "aclnnDiv", scale),
+            Leave(),
+        ]
+
+    def _update(self) -> list[Instruction]:
+        norm = Tensor((), FP32, persistent=True)
+        return [_python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
+
+
+def _marked(message: str, stage: list[Instruction]) -> list[Instruction]:
+    return [OpenMark(message), *stage, CloseMark()]
+
+
+def _python(frame: str) -> Enter:
+    return Enter(frame, frame)
