@@ -186,7 +186,7 @@ class ReinforcementLoop:
         return [_python("naive.py(46): __call__"), Python(self._job.reward_ns), Leave()]
 
     def _advantage(self) -> list[Instruction]:
-        """Rewards become advantages: less their mean over all ranks, over their deviation."""
+        """Rewards become advantages, less their mean over all ranks and over their deviation; one number is logged."""
         job = self._job
         scores = Tensor((job.requests, job.response), FP32)
         centred, scaled = (Tensor(scores.shape, FP32) for _ in range(2))
@@ -199,6 +199,7 @@ class ReinforcementLoop:
             *self._meet(statistics),
             call("aten::sub", "aclnnSub", subtract, scalars=1),
             call("aten::div", "aclnnDiv", scale),
+            Item(scaled),
             Leave(),
         ]
 

@@ -158,8 +158,9 @@ _PREFILL = replace(
     _DECODE,
     training=Serving(replace(_SERVED_SHAPE, sequence=2_048, batch=4), _FUSED, steps=2, cached=0),
 )
-# Responses of one length on all ranks; wide layers, so that a pass over 32 requests keeps the device busy.
-_RL_SHAPE = replace(_SERVED_SHAPE, layers=2, sequence=256, batch=32)
+# Responses of one length on all ranks; wide layers, so that a pass over 32 requests keeps the device busy. No axis is a
+# multiple of 16 KiB.
+_RL_SHAPE = replace(_SERVED_SHAPE, layers=2, kv_heads=6, ffn=12032, vocab=18432, sequence=256, batch=32)
 _RL_LOOP = Reinforcement(_RL_SHAPE, _FUSED, steps=2, micro_batches=1, response=80, reward_ns=2_500_000)
 _RL_TWO, _RL_FOUR = (_job(_RL_LOOP, ranks) for ranks in (2, 4))
 
