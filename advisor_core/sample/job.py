@@ -9,6 +9,7 @@ part is slower than the last one, or when a thread waits for the device before i
 
 from __future__ import annotations
 
+from .allocator import Allocator
 from .cann import CannThread
 from .chip import Chip
 from .context import RankContext
@@ -16,7 +17,7 @@ from .des import Process, Simulator
 from .device import Device
 from .framework import FrameworkThread
 from .group import Group
-from .program import Instruction
+from .program import Instruction, first_step
 from .scenarios import Scenario
 from .serving import ServingLoop
 from .setup import Setup
@@ -48,15 +49,24 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
             chip=chips[rank.mhz],
-            resident_bytes=loop.resident_bytes,
+            resident_bytes=setup.memory.held + loop.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
         )
-        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key)
+        allocator = Allocator(
+            timeline.resident_bytes,
+            setup.memory.room(count),
+            expandable=setup.memory.expandable,
+            uncached=setup.host.malloc_bytes,
+        )
+        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
         device = Device(context, timeline.chip, group)
         cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
-        simulator.spawn(_main(context, cann, loop.program()))
+        program = loop.program()
+        context.warm_up(first_step(program))
+        timeline.reserved_bytes = allocator.reserved
+        simulator.spawn(_main(context, cann, program))
         simulator.spawn(cann.run())
         for stream in (COMPUTE_STREAM, COMMUNICATION_STREAM):
             simulator.spawn(device.stream(stream))

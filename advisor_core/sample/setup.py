@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .allocator import WHOLE_DEVICE, DeviceMemory
 from .chip import Chip
 from .context import HostCosts
 from .links import HCCS, Link
@@ -48,6 +49,7 @@ class Setup:
     slow_pairs: tuple[tuple[int, int, float], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     gc_threshold_ms: float | None = None
+    memory: DeviceMemory = WHOLE_DEVICE
 
     def with_ranks(self, chosen: tuple[int, ...], **changes: float) -> Setup:
         """The same job with some ranks changed; no rank chosen means all."""

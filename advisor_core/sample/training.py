@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, cycle
 
 from .eager import FP32, Eager, call
 from .kernels import DType, Tensor, ai_cpu, vector
@@ -33,6 +33,8 @@ class Training:
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
+    ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
+    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
     """
 
     shape: ModelShape
@@ -46,6 +48,8 @@ class Training:
     bucket_bytes: int = 40_000_000
     ai_cpu_ns: int = 0
     reads_loss: bool = True
+    lengths: tuple[int, ...] = ()
+    keeps_hidden: bool = False
 
 
 class TrainingLoop:
@@ -59,6 +63,8 @@ class TrainingLoop:
         self._sequence = count(1350)
         self._collective = count()
         self._gradients: dict[str, Tensor] = {}
+        self._kept: list[Tensor] = []
+        self._shape = training.shape
         self._moments = {
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
             for name, weight in self._parameters.weights.items()
@@ -80,12 +86,14 @@ class TrainingLoop:
             _python("train.py(231): <module>"),
             _python("train.py(204): main"),
         ]
+        lengths = cycle(self._training.lengths or (self._training.shape.sequence,))
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+            self._shape = replace(self._training.shape, sequence=next(lengths))
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program.extend(self._step())
             program.append(Leave())
         program += [Leave(), Leave()]
-        free_after_last_use(program)
+        free_after_last_use(program, self._kept)
         return program
 
     def _step(self) -> list[Instruction]:
@@ -108,7 +116,7 @@ class TrainingLoop:
         return program
 
     def _micro_batch(self, program: list[Instruction], buckets: list[tuple[int, tuple[str, ...]]] | None) -> Tensor:
-        training, shape = self._training, self._training.shape
+        training, shape = self._training, self._shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns))
@@ -123,6 +131,8 @@ class TrainingLoop:
         loss, backward = Decoder(shape, training.implementation, eager).micro_batch(tokens, labels)
         backward()
         program += eager.forward
+        if training.keeps_hidden:
+            self._kept.append(_hidden_state(eager))
         if training.ai_cpu_ns:
             ordered, places = labels.like(), labels.like()
             sort = ai_cpu("aclnnSort", "Sort", (labels,), (ordered, places), training.ai_cpu_ns)
@@ -284,6 +294,13 @@ class _GradientSink:
             self._open.clear()
             self._filled = 0
         return program
+
+
+def _hidden_state(eager: Eager) -> Tensor:
+    """What the output projection reads: the result of the last layer, normalised."""
+    table = eager.weights[SHARED_WEIGHT]
+    projections = [what for what in eager.forward if isinstance(what, Op) and table in what.inputs]
+    return next(tensor for tensor in projections[-1].inputs if tensor is not table).storage
 
 
 def _python(frame: str) -> Enter:
