@@ -91,6 +91,10 @@ EXPECTATIONS: dict[str, Expectation] = {
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
+    # Before it gives memory back the allocator waits for the device.
+    "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
+    "fragmentation": _expect("ME002"),
+    "leak": _expect({"ME003": subject(operator="rms_norm")}),
 }
 """By name of the cause."""
 
