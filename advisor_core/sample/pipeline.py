@@ -91,7 +91,7 @@ class PipelineLoop(TrainingLoop):
         return batches[-1].result if self._part.last else None
 
     def _forward(self, program: list[Instruction], batch: _MicroBatch, buckets: list[Bucket] | None) -> None:
-        shape = self._training.shape
+        shape = self._shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         if self._part.first or self._part.last:
             program.append(NextBatch(tokens, self._loading_ns, self._training.has_loader))
@@ -126,5 +126,5 @@ class PipelineLoop(TrainingLoop):
     @property
     def _activation(self) -> tuple[int, ...]:
         """The shape of what one stage hands on to the next."""
-        shape = self._training.shape
+        shape = self._shape
         return shape.batch, shape.sequence, shape.hidden
