@@ -22,7 +22,7 @@ from advisor_core.loaders.export import Export, Place, lacking
 from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.problems import Problems
 from advisor_core.locale import message
-from advisor_core.models.run import InputFile
+from advisor_core.models.run import Diagnostic, InputFile
 from advisor_core.tables import SCHEMAS, Table
 
 PROFILER: Final = re.compile(r"ascend_pytorch_profiler(?:_(\d{1,9}))?\.db")
@@ -90,6 +90,10 @@ class AscendDatabases:
         self._profiler, self._profiler_gone = self._open(profiler, _PROFILER_NAME)
         self._analysis, self._analysis_gone = self._open(analysis, ANALYSIS)
         self._records = Records(self._profiler, self._problems[0]) if self._profiler is not None else None
+
+    def unusable(self) -> list[Diagnostic]:
+        """What is wrong with databases that are there and cannot be opened."""
+        return [said for problems in self._problems for said in problems.diagnostics()]
 
     def provided(self) -> set[str]:
         """The canonical tables that the databases have tables for."""

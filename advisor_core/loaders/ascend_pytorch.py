@@ -21,6 +21,7 @@ from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.problems import Problems
 from advisor_core.loaders.profile import InputError, Profile, RankInput
 from advisor_core.locale import message
+from advisor_core.models.base import Text
 from advisor_core.models.run import Diagnostic
 from advisor_core.tables import SCHEMAS
 
@@ -143,19 +144,20 @@ class _Loading:
             if not files.has_text():
                 self._merge(databases.read(everything, level))
                 return DB
-            in_text, in_db = provided(files.text), databases.provided()
+            in_text, in_db, broken = provided(files.text), databases.provided(), databases.unusable()
             if len(in_text) >= len(in_db):
                 kind, other = TEXT, in_db
                 self._merge(read_text(place, files.text, everything, level))
                 lacking = set(self._both.missing)
-                rest = databases.read(lacking & other, level) if lacking else Export()
+                rest = databases.read(lacking & other, level) if lacking else Export(diagnostics=_needless(broken))
             else:
                 kind, other = DB, in_text
                 self._merge(databases.read(everything, level))
                 lacking = set(self._both.missing)
                 rest = read_text(place, files.text, lacking & other, level) if lacking & other else Export()
             self._merge(rest)
-            self._say_which(kind, sorted(rest.tables))
+            if in_db:
+                self._say_which(kind, sorted(rest.tables))
             return kind
 
     def _merge(self, export: Export) -> None:
@@ -204,6 +206,15 @@ class _Loading:
         said = message("loader.level_inferred", level=level, file=table.source.file)
         self._both.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=said))
         return replace(recorded, level=level)
+
+
+def _needless(broken: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What is wrong with databases beside a text export that has every table: it costs nothing."""
+    found = []
+    for said in broken:
+        texts = {lang: message("loader.needless", why=said.message.of(lang)).of(lang) for lang in ("en", "zh")}
+        found.append(Diagnostic(severity="info", source=said.source, message=Text(**texts)))
+    return found
 
 
 def _kind(directory: Path, kind: str) -> str:
