@@ -27,7 +27,7 @@ from advisor_core.tables import SCHEMAS
 
 TEXT: Final = "ascend_pytorch_text"
 DB: Final = "ascend_pytorch_db"
-MINDSPORE: Final = "ascend_mindspore_text"
+_MINDSPORE: Final = {TEXT: "ascend_mindspore_text", DB: "ascend_mindspore_db"}
 
 
 class AscendPytorchLoader:
@@ -103,7 +103,7 @@ class _Loading:
         mindspore = is_mindspore(self._source.directory)
         if mindspore:
             said = message("loader.mindspore")
-            both.diagnostics.append(Diagnostic(severity="warning", source=_display(self._source), message=said))
+            both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=said))
         variables_file = metadata_name if settings.VARIABLES in metadata else both.metadata_file
         return Profile(
             rank=self._source.rank,
@@ -218,8 +218,8 @@ def _needless(broken: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def _kind(directory: Path, kind: str) -> str:
-    """MindSpore's profiler writes the text export of PyTorch's."""
-    return MINDSPORE if is_mindspore(directory) and kind == TEXT else kind
+    """MindSpore's profiler writes the exports of PyTorch's."""
+    return _MINDSPORE[kind] if is_mindspore(directory) else kind
 
 
 def _recorded_rank(files: Layout) -> int | None:

@@ -42,9 +42,9 @@ def _process(records: Records, source: RowidSource) -> pd.DataFrame:
     amounts = database.floats("NPU_MEM", ["hbm", "ddr"])
     read["reserved_bytes"] = amounts["hbm"] + np.nan_to_num(amounts["ddr"])
     kinds = records.strings.categorical(read["type"].to_numpy(), str.lower)
-    read = read[np.asarray(kinds == "app") & possible(read["time_ns"])].reset_index(drop=True)
-    rows = source.add("NPU_MEM", read["rowid"].to_numpy())
-    return read[["time_ns", "reserved_bytes"]].assign(component=-2, source_row=rows)
+    chosen: pd.DataFrame = read[np.asarray(kinds == "app") & possible(read["time_ns"])].reset_index(drop=True)
+    rows = source.add("NPU_MEM", chosen["rowid"].to_numpy())
+    return chosen[["time_ns", "reserved_bytes"]].assign(component=-2, source_row=rows)
 
 
 def operator_memory(records: Records, source: RowidSource) -> pd.DataFrame:

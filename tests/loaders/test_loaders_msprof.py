@@ -26,6 +26,7 @@ from advisor_core.models.run import RunResult
 from advisor_core.rank_run import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.tables import SCHEMAS
+from tests.loaders import databases
 
 STAMP = "20240101000000"
 NEW = "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task Duration(us)"
@@ -495,3 +496,29 @@ def test_a_profile_of_mindspore(tmp_path: Path) -> None:
     assert profile.tables["kernels"].frame[["step", "start_ns", "type"]].iloc[0].tolist() == [-1, 1001, "Add"]
     assert profile.tables["host_events"].frame["category"].tolist() == ["cpu_op", "python_function"]
     assert "operators" in profile.missing and "MindSpore" in said(profile)
+    # a note, not damage
+    assert [d.severity for d in profile.diagnostics if "MindSpore" in d.message.en] == ["info"]
+
+
+def test_databases_of_mindspore(tmp_path: Path) -> None:
+    """Those of msprof under other names: the calls of the framework and the steps are not in them."""
+    output = tmp_path / "host_1_ascend_ms" / "ASCEND_PROFILER_OUTPUT"
+    profiler = output / "ascend_mindspore_profiler_3.db"
+    framework = ("PYTORCH_API", "CONNECTION_IDS", "PYTORCH_CALLCHAINS", "STEP_TIME", "OP_MEMORY", "GC_RECORD")
+    databases.write(profiler, databases.export(without=framework))
+    analysed = databases.analysis()
+    del analysed["StepTraceTime"]
+    databases.write(output / "communication_analyzer.db", analysed)
+    for path in (tmp_path, output.parent, output, profiler):
+        (source,) = found(path)
+        assert (source.rank, source.kind, source.problem) == (3, "ascend_mindspore_db", "")
+    profile = AscendPytorchLoader().load(found(tmp_path)[0])
+    assert (profile.kind, profile.framework, profile.level) == ("ascend_mindspore_db", "mindspore", "level1")
+    assert set(profile.missing) == {"operators", "operator_memory", "step_trace"}
+    assert profile.tables["links"].source.file.endswith("communication_analyzer.db")
+    assert profile.tables["kernels"].frame["step"].tolist() == [-1] * 4
+    assert set(profile.tables["host_events"].frame["category"]) == {"cann"}
+    assert "could not be checked on a real one" in said(profile)
+    # a text export beside it: the richer one is read, and named for what it is
+    (output / "kernel_details.csv").write_text("Name,Type,Start Time(us),Duration(us)\nk,Add,1.001\t,2\n")
+    assert AscendPytorchLoader().load(found(tmp_path)[0]).kind == "ascend_mindspore_db"
