@@ -18,7 +18,8 @@ from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
 from advisor_core.loaders.discover import discover, role_of
-from advisor_core.loaders.profile import InputError, RankInput
+from advisor_core.loaders.profile import InputError, Loader, RankInput
+from advisor_core.loading import loaders, said
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import SEVERITIES, Finding
@@ -53,18 +54,22 @@ def run(
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    sources = _sources(host, paths, rank, role)
+    asked = loaders(host)
+    sources = _sources(asked, paths, rank, role)
     outcomes, failures = _run_ranks(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
     result = combine(host, book, outcomes, failures, None if role is None else role_of(sources[0]))
-    return result.model_copy(update={"timings": {**result.timings, "total_s": round(time.perf_counter() - began, 3)}})
+    timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
+    return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
 
-def _sources(host: Host, paths: Sequence[Path], rank: int | None, role: str | None) -> list[RankInput]:
-    loaders = list(host.loaders.values())
-    found = discover(loaders, *paths, role=role)
+def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, role: str | None) -> list[RankInput]:
+    try:
+        found = discover(asked, *paths, role=role)
+    except InputError as error:
+        raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
     by_rank = {source.rank: source for source in found}
     if rank is not None and rank not in by_rank:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(by_rank)))}")

@@ -24,6 +24,7 @@ from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
+from advisor_core.loading import guarded
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StepInfo, View
 from advisor_core.resolving import scalar
@@ -97,7 +98,7 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
     host, book = prepared(options)
     began = time.perf_counter()
-    profile = dataclasses.replace(host.loaders[source.loader].load(source), selected_step=options.step)
+    profile = dataclasses.replace(guarded(host, source.loader).load(source), selected_step=options.step)
     loaded = time.perf_counter()
     store = fact_store(host, profile)
     context = _context(store)
