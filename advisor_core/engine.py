@@ -19,8 +19,9 @@ from advisor_core.host import Host
 from advisor_core.joining import joined, of_stage
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import InputError, RankInput
+from advisor_core.loaders.profile import InputError, Loader, RankInput
 from advisor_core.loaders.roles import role_of
+from advisor_core.loading import loaders, said
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import SEVERITIES, Finding
@@ -56,18 +57,23 @@ def run(
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    sources = _sources(host, paths, rank, roles)
+    asked = loaders(host)
+    sources = _sources(asked, paths, rank, roles)
     outcomes, failures = _run_ranks(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
     result = _of_stages(host, book, outcomes, failures, role)
-    return result.model_copy(update={"timings": {**result.timings, "total_s": round(time.perf_counter() - began, 3)}})
+    timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
+    return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
 
-def _sources(host: Host, paths: Sequence[Path], rank: int | None, roles: Sequence[str]) -> list[RankInput]:
-    found = discover(list(host.loaders.values()), *paths, roles=roles)
+def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]) -> list[RankInput]:
+    try:
+        found = discover(asked, *paths, roles=roles)
+    except InputError as error:
+        raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
     ranks = {source.rank for source in found}
     if rank is not None and rank not in ranks:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
@@ -92,8 +98,8 @@ def _of_stages(
         if own:
             parts.append((stage, of_stage(combine(host, book, own, failed), stage)))
     unread = [failure for failure in failures if failure[0].stage not in dict(parts)]
-    said = [_unreadable(failure).model_copy(update={"stage": failure[0].stage}) for failure in unread]
-    return joined(parts, said)
+    unheard = [_unreadable(failure).model_copy(update={"stage": failure[0].stage}) for failure in unread]
+    return joined(parts, unheard)
 
 
 def _run_ranks(

@@ -22,6 +22,8 @@ from advisor_core.loaders.profile import Loader
 from advisor_core.registry import DuplicateError, Registry, Renderer, Ruleset
 
 ONLY = "ADVISOR_PLUGINS"
+OWN = "npu-advisor"
+"""The distribution whose plugins are our own."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
 def _own_first(point: importlib.metadata.EntryPoint) -> tuple[bool, str, str]:
     """What npu-advisor brings is registered before third parties, so that theirs is the duplicate that fails."""
     distribution = point.dist.name if point.dist else "?"
-    return distribution != "npu-advisor", distribution, point.name
+    return distribution != OWN, distribution, point.name
 
 
 def _register(

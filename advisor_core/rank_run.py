@@ -24,6 +24,7 @@ from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
+from advisor_core.loading import guarded
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StageTime, StepInfo, View
@@ -103,7 +104,7 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     host, book = prepared(options)
     began = time.perf_counter()
     profile = dataclasses.replace(
-        host.loaders[source.loader].load(source),
+        guarded(host, source.loader).load(source),
         selected_step=options.step,
         stage=source.stage,
         stage_marks=options.stage_marks,

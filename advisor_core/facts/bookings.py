@@ -171,7 +171,9 @@ def _book_gaps(
     begin, finish = pieces.starts[inside], pieces.ends[inside]
 
     hosts = np.array([_host_path(name) for name in ACTIVITIES], dtype=object)
-    host_path = np.where(label == NOTHING, "idle/host/python" if host else "idle/host/unknown", hosts[label])
+    host_path = np.where(
+        label == NOTHING, "idle/host/python" if host and host.framework else "idle/host/unknown", hosts[label]
+    )
     if len(steps):
         host_path = np.where(
             (label == NOTHING) | (in_step == NOTHING) & (label == _PYTHON), "idle/step_boundary", host_path

@@ -37,6 +37,7 @@ ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$"
 ``DistributedDataParallel.forward``, ``enumerate(DataLoader)#...``. What runs inside them between two operators is
 Python."""
 _CATEGORIES = ("cann", "cpu_op", "dequeue", "enqueue", "gc", "user_annotation")
+_FRAMEWORK = ("cpu_op", "python_function", "user_annotation", "enqueue", "dequeue")
 SYNC_OPERATORS = re.compile(r"aten::(item|_local_scalar_dense|nonzero|is_nonzero|_to_cpu|unique|masked_select)$")
 """Operators that wait for the device; used where the trace has no CANN calls (Level0)."""
 
@@ -46,13 +47,15 @@ class HostActivity:
     """``labels``: at each moment the number of a label in `ACTIVITIES`, in device time. ``steps``: moments inside a
     recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
     of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
-    ``launchers``: the threads that empty the task queue."""
+    ``launchers``: the threads that empty the task queue. ``framework``: calls of the framework were recorded; else time
+    outside of calls into CANN may be Python's or the framework's."""
 
     labels: Layer
     steps: Layer
     syncs: Layer
     feeders: frozenset[int]
     launchers: frozenset[int]
+    framework: bool = True
 
 
 def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
@@ -86,6 +89,7 @@ def host_activity(facts: Facts) -> HostActivity:
     loading = fed & matching(events["name"], LOADER)
     annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], STEP_MARK)
     window = annotated if annotated.any() else active
+    framework = bool(events["category"].isin(_FRAMEWORK).any())
     labels = {
         "gc": layer(category["gc"]),
         "compile": layer(calls["compile"]),
@@ -95,7 +99,7 @@ def host_activity(facts: Facts) -> HostActivity:
         "copy": layer(calls["copy"]),
         "runtime": layer((category["dequeue"] & launched_by) | (cann & active)),
         "framework": layer(operators | (category["enqueue"] & fed)),
-        "python": _span(layer(window)) if not annotated.any() else layer(annotated),
+        "python": (_span(layer(window)) if framework else empty()) if not annotated.any() else layer(annotated),
     }
     syncs = np.flatnonzero(calls["sync"] & fed)
     starts = events["start_ns"].to_numpy()[syncs] - skew
@@ -106,6 +110,7 @@ def host_activity(facts: Facts) -> HostActivity:
         Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
         feeders,
         launchers,
+        framework,
     )
 
 

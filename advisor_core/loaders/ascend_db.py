@@ -1,4 +1,8 @@
-"""The DB export of the Ascend PyTorch Profiler: the profiler's database and analysis.db beside it."""
+"""The DB export of the Ascend PyTorch Profiler: the profiler's database and analysis.db beside it.
+
+MindSpore's profiler calls them otherwise. By its source it renames what msprof exports (`msprof_db`), so that there are
+no calls of the framework and no steps in it; no real one has been seen.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +26,15 @@ from advisor_core.loaders.export import Export, Place, lacking
 from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.problems import Problems
 from advisor_core.locale import message
-from advisor_core.models.run import InputFile
+from advisor_core.models.run import Diagnostic, InputFile
 from advisor_core.tables import SCHEMAS, Table
 
-PROFILER: Final = re.compile(r"ascend_pytorch_profiler(?:_(\d{1,9}))?\.db")
+PROFILER: Final = re.compile(r"ascend_(?:pytorch|mindspore)_profiler(?:_(\d{1,9}))?\.db")
 """Name of the profiler's database; the number is the rank."""
 
-ANALYSIS: Final = "analysis.db"
+ANALYSIS: Final = ("analysis.db", "communication_analyzer.db")
+"""Names of what the exporter computed, of PyTorch's profiler and of MindSpore's."""
+
 _PROFILER_NAME: Final = "ascend_pytorch_profiler_*.db"
 _METADATA: Final = "META_DATA"
 _MAY_BE_EMPTY: Final = ("communication_tasks",)
@@ -88,8 +94,12 @@ class AscendDatabases:
         self._stack = ExitStack()
         self._problems: list[Problems] = []
         self._profiler, self._profiler_gone = self._open(profiler, _PROFILER_NAME)
-        self._analysis, self._analysis_gone = self._open(analysis, ANALYSIS)
+        self._analysis, self._analysis_gone = self._open(analysis, ANALYSIS[0])
         self._records = Records(self._profiler, self._problems[0]) if self._profiler is not None else None
+
+    def unusable(self) -> list[Diagnostic]:
+        """What is wrong with databases that are there and cannot be opened."""
+        return [said for problems in self._problems for said in problems.diagnostics()]
 
     def provided(self) -> set[str]:
         """The canonical tables that the databases have tables for."""

@@ -16,6 +16,21 @@ _MIB: Final = 2.0**20
 _US: Final = 1000.0
 
 
+_ON_WHOLE_CORES: Final = {
+    "aic_total_cycles": ("total_cycles",),
+    "aic_mac_time(us)": ("mac_time(us)", "mac_exe_time(us)"),
+    "aic_scalar_time(us)": ("scalar_time(us)", "scalar_exe_time(us)"),
+    "aic_mte1_time(us)": ("mte1_time(us)", "mte1_exe_time(us)"),
+    "aic_mte2_time(us)": ("mte2_time(us)", "mte2_exe_time(us)"),
+    "aic_fixpipe_time(us)": ("fixpipe_time(us)", "fixpipe_exe_time(us)"),
+    "aiv_vec_time(us)": ("vec_time(us)", "vec_exe_time(us)"),
+    "aiv_mte3_time(us)": ("mte3_time(us)", "mte3_exe_time(us)"),
+}
+"""Chips whose cores have cube and vector units together (910A, 310P, 200I/500 A2) name pipes without a core: by the
+reference of msprof's files, with ``--aic-metrics`` PipeUtilization and PipelineExecuteUtilization. Their pipes to and
+from memory serve both units; they stand where the pipe of this kind moves most."""
+
+
 @dataclass(frozen=True)
 class Deliverable:
     """A file in `OUTPUT`. ``collect``: id of the message that says how to get it. ``from_level1``: absent below."""
@@ -28,7 +43,8 @@ class Deliverable:
 
 
 def _pipe(field: str, name: str, factor: float = _US) -> Column:
-    return Column(field, (name,), "float", factor=factor, least=0)
+    """A counter; after its name on chips whose cube and vector cores count apart come those on others."""
+    return Column(field, (name, *_ON_WHOLE_CORES.get(name, ())), "float", factor=factor, least=0)
 
 
 def _span(field: str, name: str) -> Column:

@@ -18,8 +18,8 @@ from advisor_core.loaders.settings import info_file
 
 _SUFFIX: Final = "_ascend_pt"
 _MINDSPORE: Final = "_ascend_ms"
-"""The profiler of MindSpore writes the same text files, by its source and its documentation; no real profile of it has
-been seen. Its database has another name and is not read."""
+"""The profiler of MindSpore writes the same text files and databases, these under other names, by its source and its
+documentation; no real profile of it has been seen."""
 
 
 @dataclass(frozen=True)
@@ -58,17 +58,18 @@ def layout(root: Path, directory: Path) -> Layout:
     folder = output if output.is_dir() else directory
     names = sorted(entry.name for entry in folder.iterdir())
     profilers = [name for name in names if PROFILER.fullmatch(name)]
+    analyses = [name for name in ANALYSIS if name in names]
     return Layout(
         place,
         {deliverable.name: folder / deliverable.name for deliverable in DELIVERABLES},
         folder / profilers[0] if profilers else None,
-        folder / ANALYSIS if ANALYSIS in names else None,
+        folder / analyses[0] if analyses else None,
         tuple(folder / name for name in profilers[1:]),
     )
 
 
 def is_database(name: str) -> bool:
-    return name == ANALYSIS or PROFILER.fullmatch(name) is not None
+    return name in ANALYSIS or PROFILER.fullmatch(name) is not None
 
 
 def is_file_of_profile(name: str) -> bool:
@@ -95,14 +96,19 @@ def is_profile(directory: Path) -> bool:
     recognised = output.is_dir() or directory.name.endswith((_SUFFIX, _MINDSPORE))
     names = {entry.name for entry in (output if output.is_dir() else directory).iterdir()}
     # of the databases, analysis.db alone is too common a name to make any directory a profile
-    if names & NAMES or any(PROFILER.fullmatch(name) for name in names) or (recognised and ANALYSIS in names):
+    if (
+        names & NAMES
+        or any(PROFILER.fullmatch(name) for name in names)
+        or (recognised and not names.isdisjoint(ANALYSIS))
+    ):
         return True
     if not (recognised or info_file(directory) is not None):
         return False
     if is_mindspore(directory):
         raise InputError(
-            f"{directory}: a MindSpore profile without a text export, which alone can be read; export it as text "
-            "(export_type=ExportType.Text)"
+            f"{directory}: a MindSpore profile without any of the expected files ({', '.join(sorted(NAMES))}, "
+            "ascend_mindspore_profiler_*.db); if it was collected but not analysed, run "
+            f"mindspore.profiler.profiler.analyse({str(directory)!r}) first"
         )
     if not names:
         raise InputError(f"{directory}: the profile is empty")

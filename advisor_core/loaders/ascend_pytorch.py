@@ -21,12 +21,13 @@ from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.problems import Problems
 from advisor_core.loaders.profile import InputError, Profile, RankInput
 from advisor_core.locale import message
+from advisor_core.models.base import Text
 from advisor_core.models.run import Diagnostic
 from advisor_core.tables import SCHEMAS
 
 TEXT: Final = "ascend_pytorch_text"
 DB: Final = "ascend_pytorch_db"
-MINDSPORE: Final = "ascend_mindspore_text"
+_MINDSPORE: Final = {TEXT: "ascend_mindspore_text", DB: "ascend_mindspore_db"}
 
 
 class AscendPytorchLoader:
@@ -102,7 +103,7 @@ class _Loading:
         mindspore = is_mindspore(self._source.directory)
         if mindspore:
             said = message("loader.mindspore")
-            both.diagnostics.append(Diagnostic(severity="warning", source=_display(self._source), message=said))
+            both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=said))
         variables_file = metadata_name if settings.VARIABLES in metadata else both.metadata_file
         return Profile(
             rank=self._source.rank,
@@ -143,19 +144,20 @@ class _Loading:
             if not files.has_text():
                 self._merge(databases.read(everything, level))
                 return DB
-            in_text, in_db = provided(files.text), databases.provided()
+            in_text, in_db, broken = provided(files.text), databases.provided(), databases.unusable()
             if len(in_text) >= len(in_db):
                 kind, other = TEXT, in_db
                 self._merge(read_text(place, files.text, everything, level))
                 lacking = set(self._both.missing)
-                rest = databases.read(lacking & other, level) if lacking else Export()
+                rest = databases.read(lacking & other, level) if lacking else Export(diagnostics=_needless(broken))
             else:
                 kind, other = DB, in_text
                 self._merge(databases.read(everything, level))
                 lacking = set(self._both.missing)
                 rest = read_text(place, files.text, lacking & other, level) if lacking & other else Export()
             self._merge(rest)
-            self._say_which(kind, sorted(rest.tables))
+            if in_db:
+                self._say_which(kind, sorted(rest.tables))
             return kind
 
     def _merge(self, export: Export) -> None:
@@ -206,9 +208,18 @@ class _Loading:
         return replace(recorded, level=level)
 
 
+def _needless(broken: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What is wrong with databases beside a text export that has every table: it costs nothing."""
+    found = []
+    for said in broken:
+        texts = {lang: message("loader.needless", why=said.message.of(lang)).of(lang) for lang in ("en", "zh")}
+        found.append(Diagnostic(severity="info", source=said.source, message=Text(**texts)))
+    return found
+
+
 def _kind(directory: Path, kind: str) -> str:
-    """MindSpore's profiler writes the text export of PyTorch's."""
-    return MINDSPORE if is_mindspore(directory) and kind == TEXT else kind
+    """MindSpore's profiler writes the exports of PyTorch's."""
+    return _MINDSPORE[kind] if is_mindspore(directory) else kind
 
 
 def _recorded_rank(files: Layout) -> int | None:

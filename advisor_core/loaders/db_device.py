@@ -10,7 +10,7 @@ import pandas as pd
 from advisor_core.facts.spec import Unavailable
 from advisor_core.loaders import vocabulary
 from advisor_core.loaders.database import RowidSource
-from advisor_core.loaders.db_records import Records, categorical
+from advisor_core.loaders.db_records import Records, categorical, possible
 from advisor_core.locale import message
 from advisor_core.tables import Int64Array
 
@@ -50,7 +50,8 @@ def kernels(records: Records, source: RowidSource) -> pd.DataFrame:
     if compute.empty and talks.empty:
         raise Unavailable(message("loader.no_table_rows", file=records.database.file, table="COMPUTE_TASK_INFO"))
     strings = records.strings
-    own = pd.DataFrame({"source_row": source.add("COMPUTE_TASK_INFO", compute["rowid"].to_numpy())})
+    described_in = "COMPUTE_TASK_INFO" if records.describes_kernels else "TASK"
+    own = pd.DataFrame({"source_row": source.add(described_in, compute["rowid"].to_numpy())})
     for column in ("start_ns", "duration_ns", "stream", "task", "connection", "block_dim", "mix_block_dim"):
         own[column] = compute[column]
     own["model"] = compute["model"].where(compute["model"] != vocabulary.UINT32_NONE, -1)
@@ -67,7 +68,7 @@ def kernels(records: Records, source: RowidSource) -> pd.DataFrame:
 
     frame["name"] = texts("name", talks["name"].to_numpy())
     frame["type"] = texts("opType", talks["type"].to_numpy())
-    cores = texts("taskType", clean=vocabulary.core).rename_categories(str)
+    cores = texts("taskType", clean=_core).rename_categories(str)
     cores = cores.add_categories([name for name in ("COMMUNICATION",) if name not in cores.categories])
     cores[len(compute) :] = "COMMUNICATION"
     frame["core"] = cores.remove_unused_categories()
@@ -84,6 +85,10 @@ def kernels(records: Records, source: RowidSource) -> pd.DataFrame:
     ended = np.maximum.accumulate(starts + frame["duration_ns"].to_numpy())
     frame["wait_ns"] = np.maximum(np.concatenate([[0], starts[1:] - ended[:-1]]), 0)
     return frame
+
+
+def _core(text: str) -> str:
+    return vocabulary.core(vocabulary.task_type(text))
 
 
 def _counters(records: Records, ids: Int64Array) -> dict[str, np.ndarray]:
@@ -157,7 +162,7 @@ def device_tasks(records: Records, source: RowidSource) -> pd.DataFrame:
     frame = tasks[["start_ns", "duration_ns", "stream", "task", "connection"]].copy()
     frame["source_row"] = source.add("TASK", tasks["rowid"].to_numpy())
     names, types = tasks["type"].to_numpy(), tasks["type"].to_numpy()
-    if records.database.has("COMPUTE_TASK_INFO", "globalTaskId"):
+    if records.describes_kernels:
         places = pd.Index(records.compute["id"]).get_indexer(pd.Index(tasks["id"]))
         known = places >= 0
         for column, values in (("name", names), ("taskType", types)):
@@ -223,7 +228,7 @@ def frequency(records: Records, source: RowidSource) -> pd.DataFrame:
     """AICORE_FREQ in order of time."""
     records.database.require("AICORE_FREQ", "timestampNs", "freq")
     read = pd.DataFrame(records.database.integers("AICORE_FREQ", {"time_ns": "timestampNs", "mhz": "freq"}))
-    read = records.kept("AICORE_FREQ", read, (read["time_ns"] > 0) & (read["mhz"] > 0))
+    read = records.kept("AICORE_FREQ", read, possible(read["time_ns"]) & (read["mhz"] > 0))
     read = read.sort_values("time_ns", kind="stable", ignore_index=True)
     return read.assign(source_row=source.add("AICORE_FREQ", read["rowid"].to_numpy()))
 

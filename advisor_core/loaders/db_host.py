@@ -17,6 +17,12 @@ from advisor_core.tables import HOST_EVENTS, Int64Array
 _STEP: Final = "ProfilerStep#"
 _KINDS: Final = {"op": "cpu_op", "trace": "python_function", "mstx": "mstx"}
 _LOW_WORD: Final = 0xFFFFFFFF
+_LAUNCH: Final = "launch"
+HANDED_OVER: Final = 0.64
+"""Where in a call `_LAUNCH` of the node layer a kernel is handed over, as a share of the call: the middle of the 374
+arrows of kernels that start in one in two real traces (5th to 95th of a hundred: 0.54 to 0.77). Of these calls, 5.3 us
+long in the middle, the share is off by 0.2 us in the middle, the start by 3.4 us and the end by 1.9 us. The other
+arrows (of collectives, copies and calls of CANN that launch a kernel themselves; all 46) start with the call."""
 
 
 def host_events(records: Records, source: RowidSource) -> pd.DataFrame:
@@ -121,7 +127,8 @@ def _others(records: Records, source: RowidSource, table: str, category: str, na
 
 
 def flows(records: Records, source: RowidSource) -> pd.DataFrame:
-    """The arrows that a trace would have; both ends of each, the starts of a kind before its finishes."""
+    """The arrows that a trace would have; both ends of each, the starts of a kind before its finishes. An export has
+    no arrows: those from the host to the device start with their call, or within it (`_handed_over`)."""
     records.database.require("TASK", "startNs", "endNs")
     records.database.require("CANN_API", "startNs", "endNs")
     launched, calls = records.launched, records.calls
@@ -133,7 +140,7 @@ def flows(records: Records, source: RowidSource) -> pd.DataFrame:
     heads = calls[calls["connection"].isin(tasks["connection"])]
     head_rows = source.add("CANN_API", heads["rowid"].to_numpy())
     parts = [
-        _ends("host_to_device", "s", heads["connection"], heads["thread"], heads["start_ns"], head_rows),
+        _ends("host_to_device", "s", heads["connection"], heads["thread"], _handed_over(records, heads), head_rows),
         _ends(
             "host_to_device", "f", tasks["connection"], tasks["stream"], tasks["start_ns"], tasks["source_row"], True
         ),
@@ -144,6 +151,16 @@ def flows(records: Records, source: RowidSource) -> pd.DataFrame:
     for column in ("kind", "end"):
         frame[column] = frame[column].astype("category")
     return frame
+
+
+def _handed_over(records: Records, calls: pd.DataFrame) -> pd.Series:
+    """When each call handed over what it launched, ns."""
+    levels = records.api_types.categorical(calls["type"].to_numpy())
+    names = records.strings.categorical(calls["name"].to_numpy())
+    collective = calls["connection"].isin(records.collectives["connection"])
+    within = (levels == "node") & (names == _LAUNCH) & ~collective
+    after = np.where(within, np.rint(calls["duration_ns"] * HANDED_OVER), 0).astype(np.int64)
+    return calls["start_ns"] + after
 
 
 def _framework_flows(records: Records, source: RowidSource, tasks: pd.DataFrame) -> list[pd.DataFrame]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.loaders.database import RowidSource
-from advisor_core.loaders.db_records import Records, categorical
+from advisor_core.loaders.db_records import Records, categorical, possible
 from advisor_core.tables import Int64Array
 
 _GRAPH_ENGINE: Final = "cann::"
@@ -23,7 +23,7 @@ def memory_record(records: Records, source: RowidSource) -> pd.DataFrame:
     amounts = database.floats("MEMORY_RECORD", ["totalAllocated", "totalReserved", "totalActive"])
     columns = {"allocated_bytes": "totalAllocated", "reserved_bytes": "totalReserved", "active_bytes": "totalActive"}
     read = read.assign(**{name: amounts[column] for name, column in columns.items()})
-    read = records.kept("MEMORY_RECORD", read, read["time_ns"] > 0)
+    read = records.kept("MEMORY_RECORD", read, possible(read["time_ns"]))
     read["source_row"] = source.add("MEMORY_RECORD", read["rowid"].to_numpy())
     names = records.strings.of(read["component"].drop_duplicates().to_numpy())
     by_id = dict(zip(read["component"].drop_duplicates().tolist(), names, strict=True))
@@ -42,9 +42,9 @@ def _process(records: Records, source: RowidSource) -> pd.DataFrame:
     amounts = database.floats("NPU_MEM", ["hbm", "ddr"])
     read["reserved_bytes"] = amounts["hbm"] + np.nan_to_num(amounts["ddr"])
     kinds = records.strings.categorical(read["type"].to_numpy(), str.lower)
-    read = read[np.asarray(kinds == "app") & (read["time_ns"] > 0)].reset_index(drop=True)
-    rows = source.add("NPU_MEM", read["rowid"].to_numpy())
-    return read[["time_ns", "reserved_bytes"]].assign(component=-2, source_row=rows)
+    chosen: pd.DataFrame = read[np.asarray(kinds == "app") & possible(read["time_ns"])].reset_index(drop=True)
+    rows = source.add("NPU_MEM", chosen["rowid"].to_numpy())
+    return chosen[["time_ns", "reserved_bytes"]].assign(component=-2, source_row=rows)
 
 
 def operator_memory(records: Records, source: RowidSource) -> pd.DataFrame:
@@ -63,7 +63,7 @@ def operator_memory(records: Records, source: RowidSource) -> pd.DataFrame:
     read["allocated_bytes"] = amounts["allocationTotalAllocated"]
     read["reserved_bytes"] = amounts["allocationTotalReserved"]
     for column in ("allocation_ns", "release_ns"):
-        read[column] = read[column].where(read[column] > 0, -1)
+        read[column] = read[column].where(possible(read[column]), -1)
     backward = (read["allocation_ns"] > 0) & (read["release_ns"] > 0) & (read["release_ns"] < read["allocation_ns"])
     read = records.kept("OP_MEMORY", read, ~backward & read["bytes"].notna())
     read["name"] = _names(records, read["name"].to_numpy(), read["stream"].to_numpy())
@@ -86,6 +86,6 @@ def module_memory(records: Records, source: RowidSource) -> pd.DataFrame:
     database.require("NPU_MODULE_MEM", "moduleId", "timestampNs", "totalReserved")
     read = pd.DataFrame(database.integers("NPU_MODULE_MEM", {"time_ns": "timestampNs", "component": "moduleId"}))
     read["reserved_bytes"] = database.floats("NPU_MODULE_MEM", ["totalReserved"])["totalReserved"]
-    read = records.kept("NPU_MODULE_MEM", read, read["time_ns"] > 0)
+    read = records.kept("NPU_MODULE_MEM", read, possible(read["time_ns"]))
     read["component"] = records.enumeration("ENUM_MODULE").categorical(read["component"].to_numpy())
     return read.assign(source_row=source.add("NPU_MODULE_MEM", read["rowid"].to_numpy()))

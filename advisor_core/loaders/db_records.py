@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from advisor_core.facts.work import COMPUTE_TASKS
 from advisor_core.loaders import times, vocabulary
 from advisor_core.loaders.columns import Interner
 from advisor_core.loaders.database import Database
@@ -20,6 +21,8 @@ from advisor_core.loaders.problems import SHOWN, Problems
 from advisor_core.tables import Int64Array
 
 LONGEST_TASK_NS: Final = int(times.HOUR_US * 1000)
+_LONGEST_SPAN_NS: Final = int(times.DAY_US * 1000)
+"""No profile is that long: an end which says so is wrong, as a start that lies so far off."""
 _LOW_WORD: Final = 0xFFFFFFFF
 """A global thread id is the process in the high and the thread in the low 32 bits."""
 
@@ -129,17 +132,28 @@ class Records:
         """`tasks` that have an id, each id once."""
         return self.tasks[self.tasks["id"] >= 0].drop_duplicates("id", ignore_index=True)
 
+    @property
+    def describes_kernels(self) -> bool:
+        """Whether the export says what its kernels are: whether it has COMPUTE_TASK_INFO."""
+        return self.database.has("COMPUTE_TASK_INFO", "globalTaskId")
+
     @cached_property
     def compute(self) -> pd.DataFrame:
         """COMPUTE_TASK_INFO; ids of texts stay ids. Newer exports call the blocks ``blockNum`` and use ``blockDim``
-        for threads of another programming model."""
+        for threads of another programming model. Without that table the tasks that compute, by the name of their type:
+        when the device computed is known, what it computed is not."""
         database = self.database
-        database.require("COMPUTE_TASK_INFO", "globalTaskId")
         blocks = database.first_of("COMPUTE_TASK_INFO", "blockNum", "blockDim")
         mixed = database.first_of("COMPUTE_TASK_INFO", "mixBlockNum", "mixBlockDim")
-        names = ("name", "taskType", "opType", "opState", "hf32Eligible")
         tensors = [f"{side}{what}" for side in ("input", "output") for what in ("Shapes", "DataTypes", "Formats")]
-        columns = {name: name for name in (*names, *tensors)}
+        unnamed = ("opType", "opState", "hf32Eligible", *tensors)
+        if not self.describes_kernels:
+            kinds = self.strings.categorical(self.tasks_by_id["type"].to_numpy(), vocabulary.task_type)
+            computes = kinds.isin(COMPUTE_TASKS) & ~self.tasks_by_id["id"].isin(self.communication_parts["id"])
+            tasks = self.tasks_by_id.loc[computes, ["id", "rowid", "type"]].reset_index(drop=True)
+            known = tasks[["id", "rowid"]].assign(name=tasks["type"], taskType=tasks["type"])
+            return known.assign(**dict.fromkeys((*unnamed, "block_dim", "mix_block_dim"), -1))
+        columns = {name: name for name in ("name", "taskType", *unnamed)}
         read = database.integers(
             "COMPUTE_TASK_INFO", {"id": "globalTaskId", "block_dim": blocks, "mix_block_dim": mixed} | columns
         )
@@ -260,24 +274,28 @@ class Records:
         ]
         return pd.DataFrame(pd.concat(both)).sort_values("start_ns", kind="stable", ignore_index=True)
 
-    def spans(self, table: str, columns: Mapping[str, str], longest_ns: int = 2**62) -> pd.DataFrame:
+    def spans(self, table: str, columns: Mapping[str, str], longest_ns: int = _LONGEST_SPAN_NS) -> pd.DataFrame:
         """Rows with ``start_ns`` and ``duration_ns`` that are possible, with ``columns``; the others are said. Raises
         `Unavailable` where the table or its times are absent."""
         self.database.require(table, "startNs", "endNs")
         read = pd.DataFrame(self.database.integers(table, {"start_ns": "startNs", "end_ns": "endNs", **columns}))
         lengths = read.pop("end_ns") - read["start_ns"]
         read.insert(1, "duration_ns", lengths)
-        possible = (read["start_ns"] > 0) & (lengths >= 0) & (lengths <= longest_ns)
-        return self.kept(table, read, possible & ~times.astray(read["start_ns"].to_numpy()))
+        return self.kept(table, read, possible(read["start_ns"]) & (lengths >= 0) & (lengths <= longest_ns))
 
-    def kept(self, table: str, rows: pd.DataFrame, possible: pd.Series) -> pd.DataFrame:
-        """The possible rows; the others are said with table and rowid."""
-        if possible.all():
+    def kept(self, table: str, rows: pd.DataFrame, usable: pd.Series) -> pd.DataFrame:
+        """The usable rows; the others are said with table and rowid."""
+        if usable.all():
             return rows
-        dropped = rows["rowid"][~possible]
+        dropped = rows["rowid"][~usable]
         examples = [(int(rowid), table) for rowid in dropped[:SHOWN]]
         self.problems.count("loader.db_rows_dropped", table, len(dropped), examples)
-        return rows[possible].reset_index(drop=True)
+        return rows[usable].reset_index(drop=True)
+
+
+def possible(points: pd.Series) -> pd.Series:
+    """Which points in time can be of one profile."""
+    return (points > 0) & ~times.astray(points.to_numpy())
 
 
 _SPAN: Final = ("rowid", "start_ns", "duration_ns")

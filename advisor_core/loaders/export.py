@@ -26,6 +26,7 @@ _OPTIONS: Final = {
     "loader.collect.msprof_timeline": ("device", "level1"),
     "loader.collect.msprof_api": ("level1",),
     "loader.collect.msprof_memory": ("memory",),
+    "loader.collect.msprof_task_memory": ("memory",),
     "loader.collect.msprof_framework": ("host", "steps"),
 }
 """What the messages that say how to collect a table ask for, as ids of ``collecting/options.yaml``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import pandas as pd
 
@@ -16,15 +16,28 @@ from advisor_core.loaders.csv_file import CsvTable, read_csv
 from advisor_core.loaders.export import Export, lacking
 from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.msprof_db import TABLES as IN_DATABASE
-from advisor_core.loaders.msprof_db import read_database
-from advisor_core.loaders.msprof_files import DELIVERABLES, DEVICE, NEVER, TASK_TIME, TIMELINE, Deliverable, export_name
+from advisor_core.loaders.msprof_db import provided, read_database
+from advisor_core.loaders.msprof_files import (
+    DELIVERABLES,
+    DEVICE,
+    ITERATIONS,
+    NEVER,
+    OP_SUMMARY,
+    OPERATOR_MEMORY,
+    TASK_TIME,
+    TIMELINE,
+    Deliverable,
+    export_name,
+    released,
+)
 from advisor_core.loaders.msprof_layout import Layout
+from advisor_core.loaders.msprof_steps import by_inference, by_iterations
 from advisor_core.loaders.problems import Problems
 from advisor_core.loaders.slices import LineSource, join
 from advisor_core.loaders.trace_json import Trace, TraceSource, read_trace
 from advisor_core.locale import message
 from advisor_core.models.run import Diagnostic, InputFile
-from advisor_core.tables import SCHEMAS, RowSource, Table
+from advisor_core.tables import SCHEMAS, Int64Array, RowSource, Table
 
 _OF_DEVICE: Final = ("device_tasks", "communication_tasks", "flows", "overlap", "frequency")
 """Tables of the timeline that mix devices where it has several: its events do not say which device they are of."""
@@ -54,16 +67,40 @@ class MsprofExport:
         if files.others:
             names = ", ".join(path.name for path in files.others)
             self._warn("loader.msprof.older", files=names)
-        reads = [self._read(deliverable) for deliverable in DELIVERABLES]
-        self.device, several = self._choose_device(reads)
-        for read in reads:
-            self._take(read, several)
-        self._leave_out_lone_tasks(reads)
-        if files.database is not None:
-            self._read_database(files.database)
+        self.device: int | None = None
+        database = files.database
+        first = database is not None and self._has_more(database)
+        usable = False
+        if database is not None and first:
+            usable = self._read_database(database)
+            had = set(self.export.tables)
+            self._read_text()
+        else:
+            self._read_text()
+            had = set(self.export.tables)
+            if database is not None:
+                usable = self._read_database(database)
+        if usable and files.timed:
+            self._say_both("DB" if first else "text", sorted(self.export.tables.keys() - had))
         self._read_analysis()
         for table, (reason, collect) in NEVER.items():
             self.export.missing[table] = lacking(message(reason), collect)
+
+    def _has_more(self, database: Path) -> bool:
+        """Whether the DB export has more of the tables than the text export. A tie goes to the text: it alone names
+        the runs of graphs."""
+        in_text = {table for file in DELIVERABLES if file.kind in self._files.exports for table in file.tables}
+        return not self._files.timed or len(provided(self._place, database)) > len(in_text & IN_DATABASE)
+
+    def _read_text(self) -> None:
+        """What the export does not have yet, from the text export."""
+        have = self.export.tables.keys()
+        reads = [self._read(deliverable) for deliverable in DELIVERABLES if not have >= {*deliverable.tables}]
+        device, several = self._choose_device(reads)
+        self.device = device if self.device is None else self.device
+        for read in reads:
+            self._take(read, several)
+        self._leave_out_lone_tasks(reads)
 
     def _warn(self, name: str, **values: object) -> None:
         said = message(name, **values)
@@ -156,6 +193,10 @@ class MsprofExport:
                 continue
             if DEVICE in frame:
                 frame = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
+            if read.deliverable is OP_SUMMARY:
+                frame = frame.assign(step=self._steps(frame))
+            if read.deliverable is OPERATOR_MEMORY:
+                frame = released(frame)
             if len(frame):
                 export.tables[table] = Table(SCHEMAS[table], SCHEMAS[table].conform(frame), read.sources[table])
                 export.missing.pop(table, None)
@@ -173,19 +214,51 @@ class MsprofExport:
         reason = message("loader.msprof.lone_tasks", file=tasks.source.file)
         self.export.missing["device_tasks"] = lacking(reason, TASK_TIME.collect)
 
-    def _read_database(self, path: Path) -> None:
-        """What the text export lacks, from the DB export. How to record what that lacks too is said in the options of
-        msprof, not in those of the profiler whose readers these are."""
+    def _steps(self, kernels: pd.DataFrame) -> Int64Array:
+        """The step of each kernel: as it is named, or the run of a graph as far as the export counts them."""
+        if (kernels["step"] >= 0).any():
+            return kernels["step"].to_numpy()
+        read = self._read(ITERATIONS)
+        for table, frame in read.frames.items():
+            runs = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
+            if len(runs):
+                return self._said_runs(by_iterations(kernels, runs), read.sources[table].file)
+        return self._said_runs(by_inference(kernels), self._together(self._files.exports[OP_SUMMARY.kind]))
+
+    def _said_runs(self, numbers: Int64Array, file: str) -> Int64Array:
+        if (numbers >= 0).any():
+            said = message("loader.msprof.runs", file=file)
+            self.export.diagnostics.append(Diagnostic(severity="info", source=file, message=said))
+        return numbers
+
+    def _say_both(self, chosen: str, filled: Sequence[str]) -> None:
+        other = "text" if chosen == "DB" else "DB"
+        said = (
+            message("loader.both_filled", chosen=chosen, other=other, tables=", ".join(filled))
+            if filled
+            else message("loader.both", chosen=chosen, other=other)
+        )
+        self.export.diagnostics.append(Diagnostic(severity="info", source=self._name, message=said))
+
+    def _read_database(self, path: Path) -> bool:
+        """What the export does not have yet, from the DB export, and whether that could be used. How to record what
+        it lacks too is said in the options of msprof, not in those of the profiler whose readers these are."""
         export = self.export
         collect = {table: file.collect for file in reversed(DELIVERABLES) for table in file.tables}
         lacked = sorted(IN_DATABASE - export.tables.keys())
         try:
-            found, self.device = read_database(self._place, path)
+            found, device = read_database(self._place, path, lacked)
         except Unavailable as failure:
             source = self._place.shown(path)
-            export.diagnostics.append(Diagnostic(severity="error", source=source, message=failure.reason))
-            export.missing |= {table: lacking(failure.reason, collect[table], failure.collect) for table in lacked}
-            return
+            # beside a text export it is only not needed
+            severity: Literal["error", "info"] = "info" if self._files.timed else "error"
+            export.diagnostics.append(Diagnostic(severity=severity, source=source, message=failure.reason))
+            if not self._files.timed:
+                export.missing |= {table: lacking(failure.reason, collect[table], failure.collect) for table in lacked}
+            return False
+        if self.device is not None and device not in (None, self.device):
+            return False
+        self.device = device if self.device is None else self.device
         export.files += found.files
         export.diagnostics += found.diagnostics
         for table in lacked:
@@ -193,7 +266,8 @@ class MsprofExport:
                 export.tables[table] = found.tables[table]
                 export.missing.pop(table, None)
             else:
-                export.missing[table] = lacking(found.missing[table].reason, collect[table])
+                export.missing.setdefault(table, lacking(found.missing[table].reason, collect[table]))
+        return True
 
     def _read_analysis(self) -> None:
         """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does."""

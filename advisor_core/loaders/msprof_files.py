@@ -12,8 +12,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+import pandas as pd
+
 from advisor_core import tables
-from advisor_core.loaders import ascend_files, vocabulary
+from advisor_core.loaders import ascend_files, times, vocabulary
 from advisor_core.loaders.csv_file import Column, CsvTable
 from advisor_core.loaders.trace_json import TABLES as TRACE_TABLES
 from advisor_core.tables import Field, TableSchema
@@ -31,6 +33,12 @@ DATABASE: Final = re.compile(r"msprof_(\d{1,20})\.db")
 
 DEVICE: Final = "device_id"
 """A column that tables of an export of several devices carry until one device is chosen."""
+
+INFERENCE: Final = "infer_id"
+"""A column of op_summary: the how manyth run of its graph a task belongs to, until steps are made of it."""
+
+_HELD: Final = "held_ns"
+"""A column of operator_memory: how long memory was held."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,56 @@ _DEVICE_TASKS = CsvTable(
     ),
 )
 
+
+def _with(table: CsvTable, field: Field, column: Column) -> CsvTable:
+    schema = TableSchema(table.schema.name, table.schema.meaning, (*table.schema.fields, field))
+    return replace(table, schema=schema, columns=(*table.columns, column))
+
+
+def released(memory: pd.DataFrame) -> pd.DataFrame:
+    """operator_memory with the time of release, which msprof writes as how long memory was held."""
+    known = (memory["allocation_ns"] > 0) & (memory[_HELD] >= 0)
+    return memory.assign(release_ns=(memory["allocation_ns"] + memory[_HELD]).where(known, -1))
+
+
+def _graph_engine(name: str) -> str:
+    """As the PyTorch profiler names operators of the graph engine, the only ones whose memory msprof records."""
+    name = vocabulary.tidy(name)
+    return f"cann::{name}" if name and "::" not in name else name
+
+
+_OPERATOR_MEMORY = CsvTable(
+    tables.OPERATOR_MEMORY,
+    (
+        Column("name", ("Name",), essential=True, clean=_graph_engine),
+        Column("bytes", ("Size(KB)",), "float", essential=True, factor=_KIB),
+        Column("allocation_ns", ("Allocation Time(us)",), "point"),
+        _kib("allocated_bytes", "Allocation Total Allocated(KB)"),
+        _kib("reserved_bytes", "Allocation Total Reserved(KB)"),
+    ),
+)
+
 OP_SUMMARY: Final = Deliverable(
-    "op_summary", ".csv", ("kernels",), "loader.collect.msprof_tasks", _of_devices(_pytorch("kernel_details.csv"))
+    "op_summary",
+    ".csv",
+    ("kernels",),
+    "loader.collect.msprof_tasks",
+    _with(
+        _of_devices(_pytorch("kernel_details.csv")),
+        Field(INFERENCE, "int", "", "run of the graph, -1 where the export names none"),
+        Column(INFERENCE, ("Infer ID",), "int"),
+    ),
+)
+OPERATOR_MEMORY: Final = Deliverable(
+    "operator_memory",
+    ".csv",
+    ("operator_memory",),
+    "loader.collect.msprof_task_memory",
+    _with(
+        _of_devices(_OPERATOR_MEMORY),
+        Field(_HELD, "int", "ns", "how long the memory was held, -1 where it was not released"),
+        Column(_HELD, ("Duration(us)",), "span"),
+    ),
 )
 TASK_TIME: Final = Deliverable(
     "task_time", ".csv", ("device_tasks",), "loader.collect.msprof_tasks", _of_devices(_DEVICE_TASKS)
@@ -123,7 +179,7 @@ DELIVERABLES: Final = (
         "memory_record",
         ".csv",
         ("memory_record",),
-        "loader.collect.msprof_memory",
+        "loader.collect.msprof_task_memory",
         _of_devices(
             _pytorch(
                 "memory_record.csv",
@@ -133,6 +189,7 @@ DELIVERABLES: Final = (
             )
         ),
     ),
+    OPERATOR_MEMORY,
     Deliverable(
         "npu_module_mem",
         ".csv",
@@ -143,10 +200,37 @@ DELIVERABLES: Final = (
 )
 """In the order of preference where two hold the same table: tasks of the timeline know the host call they came from."""
 
+ITERATIONS: Final = Deliverable(
+    "step_trace",
+    ".csv",
+    (),
+    "loader.collect.msprof_tasks",
+    _of_devices(
+        CsvTable(
+            TableSchema(
+                "iterations",
+                "one row per run of a graph (step_trace_*.csv)",
+                (
+                    Field("iteration", "int", "", "number of the run of its graph"),
+                    Field("model", "int", "", "graph"),
+                    Field("end_ns", "int", "ns", "end"),
+                    Field("duration_ns", "int", "ns", "duration"),
+                ),
+            ),
+            (
+                Column("iteration", ("Iteration ID",), "int", essential=True, least=0),
+                Column("model", ("Model ID",), "int"),
+                Column("end_ns", ("Iteration End(us)",), "point", essential=True),
+                Column("duration_ns", ("Iteration Time(us)",), "span", essential=True, most=times.HOUR_US),
+            ),
+        )
+    ),
+)
+"""Not a canonical table: it tells the steps of kernels."""
+
 KNOWN: Final = {deliverable.kind: deliverable for deliverable in DELIVERABLES}
 
 NEVER: Final = {
-    "operator_memory": ("loader.msprof.no_releases", "loader.collect.msprof_framework_memory"),
     "operators": ("loader.msprof.no_framework", "loader.collect.msprof_framework"),
     "step_trace": ("loader.msprof.no_step_trace", "loader.collect.msprof_framework"),
 }

@@ -15,6 +15,7 @@ from advisor_core.loaders.msprof_files import (
     ANALYSIS,
     DATABASE,
     DELIVERABLES,
+    ITERATIONS,
     OUTPUT,
     PROF,
     Deliverable,
@@ -31,13 +32,14 @@ _OLD_SUMMARY: Final = re.compile(r"device_\d+")
 class Layout:
     """The files of a profile. ``exports``: by kind, the files of the newest export in the order of their slices;
     ``others``: files of older exports, which are not read. ``analysis``: what ``msprof --analyze`` wrote, by name.
-    ``database``: the newest DB export, where no file of the text export tells when the device ran what; else None."""
+    ``database``: the newest DB export. ``timed``: a file of the text export tells when the device ran what."""
 
     place: Place
     exports: Mapping[str, Sequence[Path]]
     others: Sequence[Path] = ()
     analysis: Mapping[str, Path] = field(default_factory=dict)
     database: Path | None = None
+    timed: bool = False
 
     def bytes(self) -> int:
         """Size of all files together."""
@@ -54,12 +56,12 @@ def layout(root: Path, directory: Path) -> Layout:
             return Layout(place, {}, database=root)
         named = export_name(root.name)
         assert named is not None
-        return Layout(place, {named.kind: (root,)})
+        return Layout(place, {named.kind: (root,)}, timed=is_timed(root.name))
     output = directory / OUTPUT
     folder = output if output.is_dir() else directory
     exports: dict[str, Sequence[Path]] = {}
     others: list[Path] = []
-    for deliverable in DELIVERABLES:
+    for deliverable in (*DELIVERABLES, ITERATIONS):
         chosen, older = _newest(folder, deliverable)
         if chosen:
             exports[deliverable.kind] = chosen
@@ -68,8 +70,8 @@ def layout(root: Path, directory: Path) -> Layout:
     names = (ascend_files.COMMUNICATION.name, ascend_files.MATRIX.name)
     analysis = {name: analysed / name for name in names if (analysed / name).exists()}
     timed = any(is_timed(path.name) for paths in exports.values() for path in paths)
-    databases = [] if timed else _databases(directory)
-    return Layout(place, exports, [*others, *databases[1:]], analysis, next(iter(databases), None))
+    databases = _databases(directory)
+    return Layout(place, exports, [*others, *databases[1:]], analysis, next(iter(databases), None), timed)
 
 
 def owner(directory: Path) -> Path:

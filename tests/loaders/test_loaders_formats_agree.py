@@ -62,13 +62,13 @@ def test_findings(results: dict[str, RunResult]) -> None:
 
 
 def test_ledger(results: dict[str, RunResult]) -> None:
-    """Idle time may move a little between its causes: a DB has no arrows, so that a launch counts from the start of its
-    call, where a trace has an arrow that starts within the call."""
+    """Idle time may move a little between its causes: a DB has no arrows, so that a launch counts from where in its
+    call arrows start in the middle; here that is 0.2 us after or before, for some 350 launches of a step."""
     for text, db in zip(results["text"].ledger, results["db"].ledger, strict=True):
         assert (text.rank, text.step) == (db.rank, db.step) and abs(text.wall_ns - db.wall_ns) <= 2
         ours, theirs = ({entry.path: entry.ns for entry in step.entries} for step in (text, db))
         for path in ours.keys() | theirs.keys():
-            bound = 1000 if path.startswith(("compute", "communication")) else 0.005 * text.wall_ns
+            bound = 1000 if path.startswith(("compute", "communication")) else 0.0005 * text.wall_ns
             assert abs(ours.get(path, 0) - theirs.get(path, 0)) <= bound, path
 
 

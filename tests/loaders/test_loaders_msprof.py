@@ -13,6 +13,7 @@ import pytest
 
 from advisor_core.engine import run
 from advisor_core.facts.chip import chip
+from advisor_core.facts.pipes import pipes as pipes_fact
 from advisor_core.facts.spec import Facts
 from advisor_core.facts.steps import steps
 from advisor_core.facts.timeline import timeline
@@ -26,6 +27,7 @@ from advisor_core.models.run import RunResult
 from advisor_core.rank_run import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.tables import SCHEMAS
+from tests.loaders import databases
 
 STAMP = "20240101000000"
 NEW = "Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task Duration(us)"
@@ -182,7 +184,9 @@ def test_the_other_files(tmp_path: Path) -> None:
         "0,HCCL,1,2,NPU:0\n",
         f"memory_record_{STAMP}.csv": "Device_id,Component,Timestamp(us),Total Allocated(KB),Total Reserved(KB),"
         "Device\n0,GE,1,3,4,NPU:0\n",
-        f"step_trace_{STAMP}.csv": "Device_id,Iteration ID\n0,1\n",
+        f"operator_memory_{STAMP}.csv": "Device_id,Name,Size(KB),Allocation Time(us),Duration(us),Allocation Total "
+        "Allocated(KB),Allocation Total Reserved(KB),Release Total Allocated(KB),Release Total Reserved(KB),Device\n"
+        "0,Graph_21,192,16995.950\t,92.6,192,502336,0,502336,NPU:0\n0,Graph_22,8,16995.950\t,N/A,192,5,N/A,N/A,NPU:0\n",
     }
     profile = load(export(tmp_path, files))
     tasks = profile.tables["device_tasks"].frame
@@ -193,12 +197,66 @@ def test_the_other_files(tmp_path: Path) -> None:
     assert profile.tables["op_statistic"].frame["share"].tolist() == [1.0]
     assert profile.tables["module_memory"].frame["reserved_bytes"].tolist() == [2048.0]
     assert profile.tables["memory_record"].frame[["allocated_bytes", "reserved_bytes"]].iloc[0].tolist() == [3072, 4096]
+    memory = profile.tables["operator_memory"].frame
+    assert memory["name"].tolist() == ["cann::Graph_21", "cann::Graph_22"]
+    assert memory[["bytes", "allocation_ns", "release_ns", "reserved_bytes"]].to_numpy().tolist() == [
+        [192 * 1024, 16_995_950, 17_088_550, 502_336 * 1024],
+        [8 * 1024, 16_995_950, -1, 5 * 1024],
+    ]
     assert "step_trace" in profile.missing and "warning" not in said(profile) and "error" not in said(profile)
 
     del files[f"op_summary_{STAMP}.csv"]
     lone = load(export(tmp_path / "lone", files))
     assert lone.level is None and "kernels" in lone.missing and "api_statistic" in lone.tables
     assert "which tasks are collectives" in lone.missing["device_tasks"].reason.en
+
+
+GRAPH = "Device_id,Model ID,Infer ID,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
+RUNS = (
+    "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+    "Iteration Refresh(us),Data Aug Bound(us),Model ID,Reduce Start(us),Reduce Duration(us)\n"
+)
+
+
+def test_runs_of_a_graph_are_steps(tmp_path: Path) -> None:
+    """Graph 1 initialises, graph 11 is the step: its runs, whatever else runs between them."""
+    kernels = [("a", 1, 1000), ("b", 11, 2000), ("c", 11, 2090), ("d", 1, 2150), ("e", 11, 2200), ("f", 11, 2400)]
+    rows = "".join(f"0,{model},N/A,{name},Add,AI_CORE,{start}.000\t,5\n" for name, model, start in kernels)
+    runs = "0,1,N/A,N/A,1100.000\t,100,N/A,N/A,N/A,1,N/A,N/A\n"
+    runs += "0,1,N/A,N/A,2100.000\t,150,N/A,N/A,N/A,11,N/A,N/A\n0,2,N/A,N/A,2300.000\t,200,N/A,N/A,0,11,N/A,N/A\n"
+    files = {f"op_summary_{STAMP}.csv": GRAPH + rows, f"step_trace_{STAMP}.csv": RUNS + runs}
+    profile = load(export(tmp_path, files))
+    # d lies within the second run of graph 11, which began when the first ended; f in none
+    assert profile.tables["kernels"].frame["step"].tolist() == [-1, 1, 1, 2, 2, -1]
+    assert facts(profile)["steps"]["step"].tolist() == [1, 2]
+    assert f"mindstudio_profiler_output/step_trace_{STAMP}.csv" in said(profile)
+
+
+def test_runs_that_kernels_name(tmp_path: Path) -> None:
+    rows = [("a", 1, 1), ("b", 11, 1), ("c", 11, 2), ("d", 11, 2), ("e", 1, 2)]
+    text = "".join(f"0,{m},{run},{name},Add,AI_CORE,{n + 1}000.000\t,{m}\n" for n, (name, m, run) in enumerate(rows))
+    profile = load(export(tmp_path, {f"op_summary_{STAMP}.csv": GRAPH + text}))
+    assert profile.tables["kernels"].frame["step"].tolist() == [-1, 1, 2, 2, -1]
+    once = "0,11,1,a,Add,AI_CORE,1000.000\t,5\n0,11,1,b,Add,AI_CORE,2000.000\t,5\n"
+    profile = load(export(tmp_path / "once", {f"op_summary_{STAMP}.csv": GRAPH + once}))
+    assert profile.tables["kernels"].frame["step"].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("suffix", ["", "_exe"])
+def test_pipes_of_cores_that_are_whole(tmp_path: Path, suffix: str) -> None:
+    """910A, 310P: cube and vector units in one core, so that no pipe is named after one."""
+    pipes = ("vec", "mac", "scalar", "mte1", "mte2", "mte3")
+    names = ",".join(f"{pipe}{suffix}_time(us),{pipe}{suffix}_ratio" for pipe in pipes)
+    header = f"Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),aicore_time(us),total_cycles,{names}\n"
+    values = ",".join(f"{number + 1}.5,0.1" for number in range(len(pipes)))
+    profile = load(
+        export(tmp_path, {f"op_summary_{STAMP}.csv": f"{header}k,MatMul,AI_CORE,1000.000\t,20,9.87,78923,{values}\n"})
+    )
+    (kernel,) = profile.tables["kernels"].frame.to_dict("records")
+    assert (kernel["aic_ns"], kernel["aic_cycles"]) == (9870, 78923) and np.isnan(kernel["aiv_ns"])
+    fields = ("aiv_vec", "aic_mac", "aic_scalar", "aic_mte1", "aic_mte2", "aiv_mte3")
+    assert [kernel[f"{name}_ns"] for name in fields] == [1500, 2500, 3500, 4500, 5500, 6500]
+    assert pipes_fact.compute(Facts(facts(profile), ("kernels",)))["bound"].tolist() == ["aiv_mte3"]
 
 
 def timeline_of(pid: int, tasks: Iterable[tuple[str, str, int]]) -> str:
@@ -495,3 +553,29 @@ def test_a_profile_of_mindspore(tmp_path: Path) -> None:
     assert profile.tables["kernels"].frame[["step", "start_ns", "type"]].iloc[0].tolist() == [-1, 1001, "Add"]
     assert profile.tables["host_events"].frame["category"].tolist() == ["cpu_op", "python_function"]
     assert "operators" in profile.missing and "MindSpore" in said(profile)
+    # a note, not damage
+    assert [d.severity for d in profile.diagnostics if "MindSpore" in d.message.en] == ["info"]
+
+
+def test_databases_of_mindspore(tmp_path: Path) -> None:
+    """Those of msprof under other names: the calls of the framework and the steps are not in them."""
+    output = tmp_path / "host_1_ascend_ms" / "ASCEND_PROFILER_OUTPUT"
+    profiler = output / "ascend_mindspore_profiler_3.db"
+    framework = ("PYTORCH_API", "CONNECTION_IDS", "PYTORCH_CALLCHAINS", "STEP_TIME", "OP_MEMORY", "GC_RECORD")
+    databases.write(profiler, databases.export(without=framework))
+    analysed = databases.analysis()
+    del analysed["StepTraceTime"]
+    databases.write(output / "communication_analyzer.db", analysed)
+    for path in (tmp_path, output.parent, output, profiler):
+        (source,) = found(path)
+        assert (source.rank, source.kind, source.problem) == (3, "ascend_mindspore_db", "")
+    profile = AscendPytorchLoader().load(found(tmp_path)[0])
+    assert (profile.kind, profile.framework, profile.level) == ("ascend_mindspore_db", "mindspore", "level1")
+    assert set(profile.missing) == {"operators", "operator_memory", "step_trace"}
+    assert profile.tables["links"].source.file.endswith("communication_analyzer.db")
+    assert profile.tables["kernels"].frame["step"].tolist() == [-1] * 4
+    assert set(profile.tables["host_events"].frame["category"]) == {"cann"}
+    assert "could not be checked on a real one" in said(profile)
+    # a text export beside it: the richer one is read, and named for what it is
+    (output / "kernel_details.csv").write_text("Name,Type,Start Time(us),Duration(us)\nk,Add,1.001\t,2\n")
+    assert AscendPytorchLoader().load(found(tmp_path)[0]).kind == "ascend_mindspore_db"

@@ -93,20 +93,61 @@ def test_the_newest_of_several(tmp_path: Path) -> None:
     assert NAME in said(profile)
 
 
-def test_a_text_export_comes_first(tmp_path: Path) -> None:
-    directory = write(tmp_path)
+def test_both_exports_the_richer_one_first(tmp_path: Path) -> None:
+    """The database that newer versions of msprof leave beside the text export; what one lacks comes from the other."""
+    directory = write(tmp_path, without=("MEMORY_RECORD",))
     output = directory / "mindstudio_profiler_output"
     output.mkdir()
     header = "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\n"
-    (output / "op_summary_20260101000000.csv").write_text(f"{header}k,Add,AI_CORE,1736410576000000.000\t,2\n")
+    summary = output / "op_summary_20260101000000.csv"
+    summary.write_text(f"{header}k,Add,AI_CORE,1736410576000000.000\t,2\n")
+    (output / "memory_record_20260101000000.csv").write_text(
+        "Device_id,Component,Timestamp(us),Total Allocated(KB),Total Reserved(KB),Device\n0,GE,1000.000,3,4,NPU:0\n"
+    )
     profile = load(directory)
+    assert "aclnnAdd_0" in profile.tables["kernels"].frame["name"].tolist()
+    assert profile.tables["memory_record"].source.file.endswith(".csv")
+    assert "the DB export was read" in said(profile) and "memory_record" in said(profile)
+    assert "warning" not in said(profile) and "error" not in said(profile)
+    # named alone, a file is read alone
+    assert load(summary).tables.keys() == {"kernels"}
+
+    text = tmp_path / "text"
+    write(text, without={*databases.export()} - {"STRING_IDS", "AICORE_FREQ"})
+    (text / PROF / output.name).mkdir()
+    for path in output.iterdir():
+        shutil.copy(path, text / PROF / output.name)
+    statistic = "Device_id,OP Type,Core Type,Count,Total Time(us)\n0,Add,AI_CORE,1,2\n"
+    (text / PROF / output.name / "op_statistic_20260101000000.csv").write_text(statistic)
+    profile = load(text)
     assert profile.tables["kernels"].frame["name"].tolist() == ["k"]
-    assert [file.name for file in profile.files] == ["mindstudio_profiler_output/op_summary_20260101000000.csv"]
+    assert profile.tables["frequency"].source.position == "rowid"
+    assert "the text export was read" in said(profile) and "frequency" in said(profile)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_a_database_beside_a_text_export_that_cannot_be_used(tmp_path: Path, content: bytes | None) -> None:
+    directory = write(tmp_path)
+    if content is None:  # of two devices
+        tables = databases.export(without=FRAMEWORK)
+        columns, rows = tables["TASK"]
+        tables["TASK"] = (columns, [*rows, [*rows[0][:2], 1, *rows[0][3:]]])
+        (directory / NAME).unlink()
+        databases.write(directory / NAME, tables)
+    else:
+        (directory / NAME).write_bytes(content)
+    (directory / "mindstudio_profiler_output").mkdir()
+    (directory / "mindstudio_profiler_output" / "op_summary_20260101000000.csv").write_text(
+        "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us)\nk,Add,AI_CORE,1736410576000000.000\t,2\n"
+    )
+    profile = load(directory)
+    assert profile.tables.keys() == {"kernels"}
+    assert f"info: {NAME}" in said(profile) and "warning" not in said(profile)
 
 
 def test_what_it_lacks_is_said_in_options_of_msprof(tmp_path: Path) -> None:
     profile = load(write(tmp_path, without=("CANN_API", "MEMORY_RECORD", "COMPUTE_TASK_INFO")))
-    for table, option in (("host_events", "--ascendcl=on"), ("memory_record", "--sys-hardware-mem=on")):
+    for table, option in (("host_events", "--ascendcl=on"), ("memory_record", "--task-memory=on")):
         missing = profile.missing[table]
         assert NAME in missing.reason.en and missing.collect is not None and option in missing.collect.en
     assert {"device_tasks", "communication_tasks"} <= set(profile.tables)
@@ -155,4 +196,7 @@ def test_a_report_of_the_sample(tmp_path: Path) -> None:
     assert step.step is None and sum(entry.ns for entry in step.entries) == step.wall_ns
     paths = {entry.path.split("/")[0] for entry in step.entries}
     assert {"compute", "communication", "idle"} <= paths
+    # between two calls into CANN the host may have been in Python or in the framework: neither was recorded
+    idle = {entry.path for entry in step.entries if entry.path.startswith("idle/host/")}
+    assert "idle/host/unknown" in idle and not idle & {"idle/host/python", "idle/host/framework"}
     assert not [rule.rule for rule in result.rules if rule.state == "error"]

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.facts.nesting import enclosing_of
 from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.loaders.db_host import HANDED_OVER
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import Profile
 from advisor_core.tables import SCHEMAS
@@ -104,3 +106,20 @@ def test_step_trace_agrees_with_facts(profiles: Path) -> None:
 def test_a_job(profiles: Path) -> None:
     for name in ("alexnet-ddp-text-level1", "alexnet-ddp-db-level1"):
         assert [s.rank for s in discover([AscendPytorchLoader()], profiles / name)] == [0, 1]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_where_in_a_launch_an_arrow_starts(profiles: Path, rank: int) -> None:
+    """What a DB, which has no arrows, is read with."""
+    (source,) = discover([AscendPytorchLoader()], profiles / "alexnet-ddp-text-level1" / f"rank{rank}_ascend_pt")
+    tables = AscendPytorchLoader().load(source).tables
+    events, flows = tables["host_events"].frame, tables["flows"].frame
+    calls = events[events["category"] == "cann"]
+    arrows = flows[(flows["kind"] == "host_to_device") & (flows["end"] == "s")]
+    within = enclosing_of(calls, arrows["thread"].to_numpy(), arrows["time_ns"].to_numpy())
+    met = events.loc[within].reset_index(drop=True)
+    shares = (arrows["time_ns"].to_numpy() - met["start_ns"]) / met["duration_ns"]
+    launch = (met["name"] == "Node@launch") & ~met["item"].str.startswith("hcom_")
+    assert launch.sum() == 187 and (shares[~launch] == 0).all()
+    assert shares[launch].median() == pytest.approx(HANDED_OVER, abs=0.01)
+    assert shares[launch].quantile(0.05) > 0.5 and shares[launch].quantile(0.95) < 0.8

@@ -21,9 +21,9 @@ ABOUT_THE_EXPORT = {("DQ002", "level"), ("CO006", "tensor_parallel")}
 """Observations of how the profile was taken: only newer exports record the parallel layout."""
 LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005"}
 """Rules about when the host launched. Arrows of the trace begin within the launching call; databases have the call,
-and no arrow, so that a gap of the device may begin to be the host's fault one call earlier or later."""
-LAUNCH_CALLS = 0.03
-"""The launching calls of this job (some 3 us each) in the gaps that such rules add up (100 us and more each)."""
+and no arrow: where in the call it would begin is known to a fraction of a microsecond."""
+LAUNCH_CALLS = 0.005
+"""Half a microsecond in the gaps that such rules add up (100 us and more each)."""
 ROUNDING = 1e-5
 """Times of text exports have 1 ns, ratios of counters 0.001; the shortest sum that a rule measures is 0.1 ms."""
 

@@ -29,6 +29,7 @@ from advisor_core.api import (
     hookimpl,
 )
 from advisor_core.host import load_host
+from advisor_core.loaders.profile import RankInput
 from advisor_core.models.run import RunResult
 from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, change, contents, read_rows, run, told, write_rows
 
@@ -540,3 +541,52 @@ def test_a_format_that_breaks_leaves_the_others(plugged: Any, rank: Path, tmp_pa
     assert done.code == 4 and "the format broken could not be written: ZeroDivisionError" in done.err
     assert "Traceback" not in done.err and done.result.rules
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"report.html", "report.md", "report.json"}
+
+
+class _Loader:
+    """Finds, in place of the others, whatever is below ``<path>/mine``; breaks where it is told to."""
+
+    name = "broken_loader"
+
+    def __init__(self, breaks: str) -> None:
+        self.breaks = breaks
+
+    def discover(self, root: Path) -> list[Any]:
+        if self.breaks == "discover":
+            raise ZeroDivisionError("while looking")
+        if self.breaks == "kind":
+            return ["a profile"]
+        found = root / "mine" if root.is_dir() else root
+        return [RankInput(root, found, "mine", 7, self.name, 1)] if found.exists() else []
+
+    def load(self, source: RankInput) -> Any:
+        if self.breaks == "load":
+            raise ZeroDivisionError("while reading")
+        return "no profile"
+
+
+@pytest.mark.parametrize(
+    ("breaks", "words"),
+    [
+        ("discover", "raised ZeroDivisionError: while looking"),
+        ("kind", "raised TypeError: discover gives a str"),
+        ("load", "raised ZeroDivisionError: while reading"),
+        ("result", "raised TypeError: load gives a str"),
+    ],
+)
+def test_a_loader_that_raises(plugged: Any, rank: Path, tmp_path: Path, breaks: str, words: str) -> None:
+    words = f"loader broken_loader of plugin broken ((given)) {words}"
+    clean = run(rank, tmp_path / "clean").result
+    plugged(advisor_register_loaders=lambda registry: registry.add(_Loader(breaks)))
+    job = tmp_path / "job"
+    shutil.copytree(rank, job / rank.name)
+    (job / "mine").mkdir()
+    done = advise("run", job, "--jobs", 1, folder=tmp_path / "report")
+    assert done.code == 0 and "Traceback" not in done.err, done.err
+    assert [d.severity for d in done.result.diagnostics if words in d.message.en] == ["error"] and words in done.err
+    assert [finding.fingerprint for finding in done.result.findings] == [f.fingerprint for f in clean.findings]
+    assert [step.wall_ns for step in done.result.ledger] == [step.wall_ns for step in clean.ledger]
+    # nothing else to read: the input cannot be used, and why is said
+    shutil.rmtree(job / rank.name)
+    alone = advise("run", job, folder=tmp_path / "alone")
+    assert alone.code == 3 and words in alone.err and "Traceback" not in alone.err
