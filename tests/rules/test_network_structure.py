@@ -196,7 +196,10 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     total = sum(map(ns, cube))
     assert (seen["cube_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
     assert seen["hf32_share"] == pytest.approx(sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total)
-    assert outcome("NS022", store).first.impact_ns == pytest.approx(total / 2, abs=1)
+    # Convolutions take half; the products of the linear layers load weights, which takes half as long at least.
+    assert 0.25 * total < seen["cube_saving_ns"] < 0.75 * total
+    assert 0 < seen["vector_saving_ns"] < (computing - total) / 2
+    assert 0 < seen["saving_ns"] < 0.02 * wall, "the step waits for others"
 
 
 def test_alexnet_has_nothing_else(profiles: Path, advisor_run: Run) -> None:
