@@ -28,18 +28,18 @@ def mean_ledger(steps: Sequence[LedgerStep]) -> dict[int, Balance]:
 
 
 Want = tuple[int, Sequence[str]]
-"""ns per step that a finding measured on a rank, and the ledger paths it may claim them from."""
+"""ns per step that a finding measured on a rank, or a part of them, and the ledger paths it may claim them from."""
 
 
 def claim_all(
     findings: Sequence[Finding],
-    wants: Sequence[Mapping[int, Want]],
+    wants: Sequence[Mapping[int, Sequence[Want]]],
     explains: Mapping[str, Sequence[str]],
     ledger: Sequence[LedgerStep],
 ) -> list[Finding]:
-    """The findings with their impact set to what they could claim; ``wants``: rank to `Want` of each. ``explains``:
-    rule id to the ids of its symptoms. A symptom wants what it measured less what its causes took of the same rank's
-    entries under its paths."""
+    """The findings with their impact set to what they could claim; ``wants``: rank to what each wants of it, in parts.
+    ``explains``: rule id to the ids of its symptoms. A symptom wants what it measured less what its causes took of the
+    same rank's entries under its paths."""
     balances = mean_ledger(ledger)
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
     depth = _depths(explains)
@@ -62,7 +62,7 @@ def claim_all(
             for claim in cause.impact.claims
         ]
         taken = []
-        for rank, (gross, paths) in sorted(wants[number].items()):
+        for rank, (gross, paths) in ((rank, part) for rank, parts in sorted(wants[number].items()) for part in parts):
             explained = sum(claim.ns for claim in by_causes if claim.rank == rank and _below(claim.path, paths))
             taken += _take(balances.get(rank, {}), rank, paths, max(gross - explained, 0))
         total = sum(claim.ns for claim in taken if claim.rank == finding.rank)

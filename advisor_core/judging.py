@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -47,7 +47,7 @@ class Draft:
     on others."""
 
     finding: Finding
-    wants: Mapping[int, Want]
+    wants: Mapping[int, Sequence[Want]]
     caveat: Text | None
 
 
@@ -164,8 +164,18 @@ def _reason(verdict: Verdict) -> Text | None:
 def _draft(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Draft:
     finding = _finding(compiled, judged, observed, profile)
     paths = claimed_paths(compiled, judged.observation)
-    wants = {finding.rank: (finding.impact.gross_ns_per_step, paths)} if finding.rank is not None else {}
-    return Draft(finding, wants, judged.caveat)
+    parts = _parts(finding.impact.gross_ns_per_step, judged.idle_ns, paths)
+    return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat)
+
+
+def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Want]:
+    """What a finding wants of the ledger: where its rule tells idle time apart, each kind from its own entries."""
+    if idle_ns is None:
+        return [(total_ns, paths)]
+    idle = [path for path in paths if path.split("/")[0] == "idle"]
+    other = [path for path in paths if path not in idle]
+    idle_ns = min(idle_ns, total_ns)
+    return [(total_ns - idle_ns, other), (idle_ns, idle)]
 
 
 def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Finding:

@@ -5,6 +5,8 @@ Operator types become characters, the kernels of a rank in order of stream and t
 in between) the string has a border. So the search is linear in kernels. Names alone never match: the chain is walked,
 and every kernel must read what an earlier kernel of the chain wrote, or what an earlier one read. What does not is cut
 off at the ends where the pattern allows. Layers repeat: a chain of the same kernels on the same shapes is walked once.
+
+What fusing saves is more than the time of the kernels where the host is slow: see `advisors.fewer_kernels`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from advisor_core.api import (
     packaged_yaml,
     shapes_of,
 )
+from advisors.fewer_kernels import Merging, StepReplay
 from advisors.messages import message
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records
 
@@ -52,16 +55,28 @@ _FIRST_CHARACTER = 0x4E00
 
 
 @dataclass(frozen=True)
+class Step:
+    """A step of a chain: globs of operator types; ``optional``: may be missing; ``foreign``: may stand there and is no
+    part of the chain."""
+
+    globs: tuple[str, ...]
+    optional: bool
+    foreign: bool
+
+
+@dataclass(frozen=True)
 class Pattern:
-    """An entry of the file, of one direction: the chains as steps of (alternatives, may be missing)."""
+    """An entry of the file, of one direction; see there. ``passes`` is 0 where the fused kernel moves the inputs of the
+    chain and its last output."""
 
     name: str
     backward: bool
     api: str
-    chains: tuple[tuple[tuple[tuple[str, ...], bool], ...], ...]
+    chains: tuple[tuple[Step, ...], ...]
     fused: tuple[str, ...]
     keeps: tuple[str, ...]
-    passes: int
+    passes: float
+    wide: bool
 
 
 @cache
@@ -75,7 +90,8 @@ def patterns() -> tuple[Pattern, ...]:
             tuple(tuple(_step(word) for word in chain.split()) for chain in entry[key]),
             tuple(entry["fused"]),
             tuple(entry.get("keeps", ())),
-            int(entry.get("backward_passes" if backward else "passes", 0)),
+            float(entry.get("backward_passes" if backward else "passes", 0)),
+            bool(entry.get("wide", False)),
         )
         for name, entry in packaged_yaml("advisors", "fusion_patterns.yaml").items()
         for key, backward in (("chains", False), ("backward", True))
@@ -83,8 +99,9 @@ def patterns() -> tuple[Pattern, ...]:
     )
 
 
-def _step(word: str) -> tuple[tuple[str, ...], bool]:
-    return tuple(word.removesuffix("?").split("|")), word.endswith("?")
+def _step(word: str) -> Step:
+    foreign = word.endswith("~")
+    return Step(tuple(word.rstrip("?~").split("|")), foreign or word.endswith("?"), foreign)
 
 
 def matches(operator: str, globs: Iterable[str]) -> bool:
@@ -98,15 +115,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 
 def expression(pattern: Pattern, characters: Mapping[str, str]) -> re.Pattern[str] | None:
-    """The pattern over the characters of the types that occur, ``None`` if it cannot occur."""
+    """The pattern over the characters of the types that occur, ``None`` if it cannot occur. Groups of the expression
+    hold what is no part of the chain."""
     chains = []
     for chain in pattern.chains:
         parts = []
-        for globs, optional in chain:
-            found = "".join(char for operator, char in characters.items() if matches(operator, globs))
+        for step in chain:
+            found = "".join(char for operator, char in characters.items() if matches(operator, step.globs))
             if found:
-                parts.append(f"[{found}]{'?' if optional else ''}")
-            elif not optional:
+                one = f"([{found}])" if step.foreign else f"[{found}]"
+                parts.append(f"{one}{'?' if step.optional else ''}")
+            elif not step.optional:
                 break
         else:
             chains.append("".join(parts))
@@ -153,15 +172,16 @@ def connected(earlier: Sequence[Tensors], kernel: Tensors) -> bool:
     return any(shape in read or (elements(shape) in written and elements(shape) > 1) for shape, _ in kernel.inputs)
 
 
-def traffic(chain: Sequence[Tensors], passes: int) -> int:
-    """Bytes that a fused kernel moves for the chain; -1 where not known."""
+def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool) -> int:
+    """Bytes that a fused kernel moves for the chain; -1 where not known. ``passes``: multiples of the largest tensor of
+    the chain; as it stands outside of the chain, that is in its narrowest dtype, unless it is ``wide``. 0: the inputs
+    of the chain and its last output, each once."""
     last = chain[-1].outputs
     if any(size < 0 for _, size in last) or not last:
         return -1
-    written = sum(size for _, size in last)
     if passes:
-        return passes * max((sum(max(size, 0) for _, size in kernel.outputs) for kernel in chain), default=written)
-    total, inside, seen = written, set[int](), set[Shape]()
+        return int(passes * _largest(chain, wide=wide))
+    total, inside, seen = sum(size for _, size in last), set[int](), set[Shape]()
     for kernel in chain:
         for shape, size in kernel.inputs:
             if shape in seen or (elements(shape) in inside and elements(shape) > 1):
@@ -172,6 +192,15 @@ def traffic(chain: Sequence[Tensors], passes: int) -> int:
             total += size
         inside |= {elements(shape) for shape, _ in kernel.outputs}
     return total
+
+
+def _largest(chain: Sequence[Tensors], *, wide: bool) -> int:
+    """Bytes of the largest tensor that the chain writes (of a list of tensors, all of them)."""
+    if wide:
+        return max(sum(max(size, 0) for _, size in kernel.outputs) for kernel in chain)
+    sizes = [tensor for kernel in chain for tensor in (*kernel.inputs, *kernel.outputs) if tensor[1] > 0]
+    most = max((elements(shape) for kernel in chain for shape, size in kernel.outputs if size > 0), default=0)
+    return min((size for shape, size in sizes if elements(shape) == most), default=0)
 
 
 @dataclass(frozen=True)
@@ -216,9 +245,9 @@ def find_chains(own: StepKernels) -> Chains:
         regex = expression(pattern, characters)
         if regex is None:
             continue
-        for start, end in _search(regex, text, position, walker, taken):
-            taken[start:end] = True
-            found.append((pattern, np.arange(start, end, dtype=np.int64)))
+        for chain in _search(regex, text, position, walker, taken):
+            taken[chain] = True
+            found.append((pattern, chain))
     return _summary(frame, visible, found)
 
 
@@ -239,16 +268,16 @@ def _text(codes: npt.NDArray[np.integer[Any]], borders: npt.NDArray[np.bool_]) -
 
 def _search(
     regex: re.Pattern[str], text: str, position: Ints, walker: _Walker, taken: npt.NDArray[np.bool_]
-) -> Iterator[tuple[int, int]]:
+) -> Iterator[Ints]:
     place = 0
     while (hit := regex.search(text, place)) is not None:
         start = int(position[hit.start()])
-        kept = walker.settle(regex, hit.group(), start)
-        if kept is None or taken[kept[0] : kept[1]].any():
+        chain = walker.settle(regex, hit.group(), start)
+        if chain is None or taken[chain].any():
             place = hit.start() + 1
             continue
-        yield kept
-        place = hit.start() + (kept[1] - start)
+        yield chain
+        place = hit.start() + int(chain[-1] - start) + 1
 
 
 class _Walker:
@@ -259,34 +288,45 @@ class _Walker:
         firsts = frame.drop_duplicates("signature").set_index("signature")
         self._rows = firsts[["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]]
         self._tensors: dict[int, Tensors] = {}
-        self._settled: dict[tuple[re.Pattern[str], bytes], tuple[int, int] | None] = {}
+        self._settled: dict[tuple[re.Pattern[str], bytes], Ints | None] = {}
 
     def tensors(self, signature: int) -> Tensors:
         if signature not in self._tensors:
             self._tensors[signature] = tensors_of(self._rows.loc[signature].to_dict())
         return self._tensors[signature]
 
-    def settle(self, regex: re.Pattern[str], word: str, start: int) -> tuple[int, int] | None:
-        """The part of the match through which data flow and which still is the pattern, ``None`` if there is none."""
+    def settle(self, regex: re.Pattern[str], word: str, start: int) -> Ints | None:
+        """The kernels of the match through which data flow and which still are the pattern, ``None`` if there are
+        none. ``start``: number of the first visible kernel of the match."""
         chain = self.signatures[start : start + len(word)]
         key = (regex, chain.tobytes())
         if key not in self._settled:
             self._settled[key] = self._walk(regex, word, [self.tensors(int(one)) for one in chain])
         kept = self._settled[key]
-        return None if kept is None else (start + kept[0], start + kept[1])
+        return None if kept is None else start + kept
 
     @staticmethod
-    def _walk(regex: re.Pattern[str], word: str, chain: Sequence[Tensors]) -> tuple[int, int] | None:
+    def _walk(regex: re.Pattern[str], word: str, chain: Sequence[Tensors]) -> Ints | None:
         start, end = 0, len(chain)
         while end - start > 1:
-            apart = next((n for n in range(start + 1, end) if not connected(chain[start:n], chain[n])), None)
+            whole = regex.fullmatch(word[start:end])
+            own = [n for n in range(start, end) if whole is None or n - start not in _foreign(whole)]
+            apart = next(
+                (n for place, n in enumerate(own[1:], 1) if not connected([chain[m] for m in own[:place]], chain[n])),
+                None,
+            )
             if apart is None:
-                return (start, end) if regex.fullmatch(word[start:end]) else None
+                return np.array(own, dtype=np.int64) if whole else None
             if regex.fullmatch(word[start:apart]):
                 end = apart
             else:
                 start = apart if apart == start + 1 else start + 1
         return None
+
+
+def _foreign(match: re.Match[str]) -> set[int]:
+    """Places of a match that are no part of the chain."""
+    return {match.start(group) for group in range(1, match.re.groups + 1) if match.start(group) >= 0}
 
 
 def _summary(frame: pd.DataFrame, visible: Ints, found: Sequence[tuple[Pattern, Ints]]) -> Chains:
@@ -336,13 +376,13 @@ def _summary(frame: pd.DataFrame, visible: Ints, found: Sequence[tuple[Pattern, 
 def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, str, str]:
     everything = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
     main = max(everything, key=elements, default=())
-    return traffic(chain, pattern.passes), " + ".join(types), ",".join(map(str, main))
+    return traffic(chain, pattern.passes, wide=pattern.wide), " + ".join(types), ",".join(map(str, main))
 
 
 @advisor(
     "network_structure.fusion",
     needs=("step_kernels", "fusion_chains"),
-    wants=("launches", "host_events"),
+    wants=("step_replay", "launches", "host_events"),
     about=(Column("pattern", "text", "", "which pattern of fusion_patterns.yaml"),),
     columns=(
         Column("api", "text", "", "what replaces the chain"),
@@ -357,11 +397,24 @@ def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> t
             "fused_ns",
             "float",
             "ns",
-            "time of the fused kernels per step: bytes moved once at the bandwidth reached; of a chain whose bytes are "
-            "not known, the chain itself",
+            "time of the fused kernels per step: bytes moved once at the bandwidth reached, and what the shortest "
+            "kernels take; of a chain whose bytes are not known, the chain itself",
         ),
         Column("kept_ns", "float", "ns", "part of fused_ns in kernels whose work stays: the products of attention"),
-        Column("saving_ns", "float", "ns", "chain_ns less fused_ns"),
+        Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is with the fused kernels, from a replay of launches and kernels; without "
+            "launches, kernel_saving_ns",
+        ),
+        Column(
+            "launch_saving_ns",
+            "float",
+            "ns",
+            "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
+        ),
         Column(
             "bandwidth",
             "float",
@@ -370,7 +423,7 @@ def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> t
         ),
         Column("fused_kernels", "float", "count", "fused kernels of this kind that run already, per step"),
         Column("share_of_step", "float", "ratio", "saving_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "saving_ns over the kernel time of the step"),
+        Column("share_of_computing", "float", "ratio", "kernel_saving_ns over the kernel time of the step"),
     ),
 )
 def fusion(facts: Facts, params: Params) -> Observations:
@@ -379,19 +432,26 @@ def fusion(facts: Facts, params: Params) -> Observations:
     own.require_shapes()
     chains: Chains = facts["fusion_chains"]
     found = chains.frame
-    speed = np.full(len(found), own.bandwidth)
-    speed = np.where(np.isfinite(speed), speed, found["best_bandwidth"])
+    # What the best kernel of a chain reaches counts its start and end; what large kernels reach hides them.
+    large = np.isfinite(own.bandwidth)
+    speed, begin = (own.bandwidth, own.least_ns) if large else (found["best_bandwidth"], 0.0)
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / speed * 1e9
-    fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved), found["chain_ns"])
+    fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved + begin), found["chain_ns"])
     found = found.assign(fused_ns=fused, moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved))
     # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
     # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
     forward = [pattern for pattern in patterns() if not pattern.backward]
-    frame = pd.DataFrame([_row(pattern, found[found["pattern"] == pattern.name], own) for pattern in forward])
+    replay: StepReplay | None = facts.get("step_replay")
+    rows = []
+    for pattern in forward:
+        mine = found[found["pattern"] == pattern.name]
+        rows.append(_row(pattern, mine, own) | _savings(mine, chains, own, replay))
+    frame = pd.DataFrame(rows)
     frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
-    frame = frame.assign(**own.shares(frame["saving_ns"]))
+    frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
+    frame["share_of_computing"] = frame["kernel_saving_ns"] / own.kernel_ns
 
     def evidence(row: int) -> list[Reference]:
         mine = found[found["pattern"] == frame["pattern"][row]]
@@ -417,8 +477,7 @@ def _row(pattern: Pattern, mine: pd.DataFrame, own: StepKernels) -> dict[str, ob
     top = mine[~mine["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
     largest: Any = top.idxmax() if len(top) else (None, None)
     back = mine[mine["backward"]]
-    unknown, moving = mine["fused_ns"].isna(), mine["moved_ns"] > 0
-    fused = mine["fused_ns"].where(~unknown, mine["chain_ns"]).sum() if not len(mine) or not unknown.all() else np.nan
+    moving = mine["moved_ns"] > 0
     types = own.frame["type"]
     running = types.isin([name for name in types.cat.categories if matches(str(name), pattern.fused)])
     return {
@@ -431,13 +490,33 @@ def _row(pattern: Pattern, mine: pd.DataFrame, own: StepKernels) -> dict[str, ob
         "saved_launches": float(mine["kernels"].sum() - len(mine)) / own.steps,
         "chain_ns": float(mine["chain_ns"].sum()) / own.steps,
         "backward_ns": float(back["chain_ns"].sum()) / own.steps,
-        "fused_ns": float(fused) / own.steps,
         "kept_ns": float(mine["kept_ns"].sum()) / own.steps,
-        "saving_ns": float(mine["chain_ns"].sum() - fused) / own.steps,
         "bandwidth": float(mine.loc[moving, "fused_bytes"].sum() / mine.loc[moving, "moved_ns"].sum() * 1e9)
         if moving.any()
         else own.bandwidth,
         "fused_kernels": float(running.sum()) / own.steps,
+    }
+
+
+def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replay: StepReplay | None) -> dict[str, float]:
+    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
+    unknown = mine["fused_ns"].isna()
+    if len(mine) and unknown.all():
+        return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
+    before = mine["chain_ns"].to_numpy(dtype=np.float64)
+    after = mine["fused_ns"].where(~unknown, mine["chain_ns"]).to_numpy(dtype=np.float64)
+    kernels = total = float(before.sum() - after.sum())
+    if replay is not None and len(mine):
+        # The numbers of chains are those of the whole frame, ascending.
+        inside = np.isin(chains.chain_of, mine.index.to_numpy())
+        number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
+        tasks = own.frame["work"].to_numpy()[chains.members[inside]]
+        total = float(replay.saved_ns(Merging(tasks, number, before, after)))
+    return {
+        "fused_ns": float(after.sum()) / own.steps,
+        "kernel_saving_ns": kernels / own.steps,
+        "saving_ns": total / own.steps,
+        "launch_saving_ns": max(total - kernels, 0.0) / own.steps,
     }
 
 

@@ -22,7 +22,9 @@ from advisor_core.api import (
     per_text,
     shapes_of,
 )
+from advisors.fewer_kernels import Merging
 from advisors.fusion import Chains
+from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records
 
@@ -47,12 +49,6 @@ _SHARES = (
 def first_dtype(text: str) -> str:
     """The dtype of the first tensor."""
     return text.split(";", 1)[0]
-
-
-def reads_fp32(text: str) -> bool:
-    """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it."""
-    dtypes = text.split(";")
-    return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW)
 
 
 def first_elements(text: str) -> int:
@@ -88,10 +84,7 @@ def hot_share(facts: Facts, params: Params) -> Observations:
     time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
     own: StepKernels = facts["step_kernels"]
     chains: Chains = facts["fusion_chains"]
-    updates = chains.frame["pattern"].str.startswith("optimizer").to_numpy()
-    outside = np.isin(np.arange(len(own.frame)), chains.of(np.flatnonzero(updates)))
-    outside |= (own.frame["operator_class"] == "optimizer").to_numpy()
-    frame, phase = own.frame[~outside], str(facts["context"]["phase"])
+    frame, phase = own.frame[~_updates(own, chains)], str(facts["context"]["phase"])
     kernel_ns = float(frame["duration_ns"].sum()) / own.steps
     by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / own.steps
     hot = float(by_class.reindex(PRODUCTS).fillna(0).sum())
@@ -461,44 +454,88 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.precision",
-    needs=("step_kernels",),
+    needs=("step_kernels", "fusion_chains"),
+    wants=("matrix_products", "chip", "pipes", "step_replay"),
     columns=(
         Column("cube_ns", "float", "ns", "matrix products, attention and convolutions per step"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step"),
         Column("fp32_share", "float", "ratio", "fp32_ns of cube_ns"),
         Column("hf32_share", "float", "ratio", "part of fp32_ns in kernels that may use HF32"),
-        *_SHARES,
+        Column(
+            "cube_saving_ns",
+            "float",
+            "ns",
+            "what they take less on 16 bits: products by arithmetic and bytes, others by the assumed saving",
+        ),
+        Column("vector_saving_ns", "float", "ns", "what the other kernels on FP32 take less, by their bytes"),
+        Column("saving_ns", "float", "ns", "how much shorter a step is with both, from a replay of the launches"),
+        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
+        Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step"),
     ),
+    params=("saving", "reach"),
 )
 def precision(facts: Facts, params: Params) -> Observations:
-    """How much of the work of the cube cores is done in FP32."""
+    """How much of the work of the cube cores is done in FP32, and what the step would take in 16 bits."""
     own: StepKernels = facts["step_kernels"]
     frame = own.frame
-    cube = frame["operator_class"].isin(CUBE_WORK)
+    cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
     if cube.any() and not (frame.loc[cube, "input_dtypes"] != "").any():
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
-    cube &= frame["input_dtypes"] != ""
-    total = float(frame.loc[cube, "duration_ns"].sum()) / own.steps
+    cube = cube & (frame["input_dtypes"] != "").to_numpy()
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    total = float(took[cube].sum()) / own.steps
     if not total:
         raise NotApplicable(message("network_structure.no_cube"))
-    wide = frame[cube & per_text(frame["input_dtypes"], reads_fp32).astype(bool)]
-    fp32 = float(wide["duration_ns"].sum()) / own.steps
-    hf32 = float(wide.loc[wide["hf32"] == "YES", "duration_ns"].sum()) / own.steps
+    wide = wide_kernels(own) & cube
+    fp32 = float(took[wide].sum()) / own.steps
+    hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
+    updates = _updates(own, facts["fusion_chains"])
+    after = narrowed_ns(own, cube, updates, params["saving"])
+    if {"matrix_products", "chip", "pipes"} <= set(facts):
+        mac = facts["pipes"]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
+        known = products_ns(own, facts["matrix_products"], facts["chip"], mac, params["reach"])
+        after = np.where(np.isfinite(known), known, after)
+    saved = took - after
+    shorter = np.flatnonzero(saved > 0)
+    step = float(saved.sum())
+    if "step_replay" in facts:
+        tasks, number = frame["work"].to_numpy()[shorter], np.arange(len(shorter))
+        step = float(facts["step_replay"].saved_ns(Merging(tasks, number, took[shorter], after[shorter])))
     result = pd.DataFrame(
         {
             "cube_ns": [total],
             "fp32_ns": [fp32],
             "fp32_share": [fp32 / total],
             "hf32_share": [hf32 / fp32 if fp32 else np.nan],
+            "cube_saving_ns": [float(saved[cube].sum()) / own.steps],
+            "vector_saving_ns": [float(saved[~cube].sum()) / own.steps],
+            "saving_ns": [step / own.steps],
+            "share_of_step": [step / own.steps / own.wall_ns],
+            "share_of_computing": [float(saved.sum()) / own.steps / own.kernel_ns],
         }
     )
-    result = result.assign(**own.shares(result["fp32_ns"]))
 
     def evidence(_: int) -> list[Reference]:
         columns = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", "hf32")
-        return [kernel_rows(message("network_structure.fp32_rows"), wide, columns)]
+        by_class = pd.DataFrame(
+            {"operator_class": frame["operator_class"].astype(str), "per_step_ns": took, "in_16_bits_ns": after}
+        )
+        by_class = by_class[saved > 0].groupby("operator_class")[["per_step_ns", "in_16_bits_ns"]].sum() / own.steps
+        table = by_class.sort_values("per_step_ns", ascending=False, kind="stable").reset_index()
+        units = {"per_step_ns": "ns", "in_16_bits_ns": "ns"}
+        return [
+            kernel_rows(message("network_structure.fp32_rows"), frame[wide], columns),
+            Metric(message("network_structure.in_16_bits"), records(table), units),
+        ]
 
     return Observations(result, evidence)
+
+
+def _updates(own: StepKernels, chains: Chains) -> np.ndarray:
+    """Which kernels update parameters: those of optimizers, written out or not."""
+    unfused = chains.of(np.flatnonzero(chains.frame["pattern"].str.startswith("optimizer").to_numpy()))
+    inside = np.isin(np.arange(len(own.frame)), unfused)
+    return np.asarray(inside | (own.frame["operator_class"] == "optimizer").to_numpy())
 
 
 ADVISORS = (hot_share, slices, conversions, norm_cast_matmul, ai_cpu, precision)

@@ -20,6 +20,11 @@ STREAMING = ("elementwise", "cast", "copy")
 LONG_ENOUGH_NS = 20_000
 """A kernel that says something about bandwidth: start and end take 2 to 14 us (measured on two real exports)."""
 
+VECTOR_CORES = ("AI_VECTOR_CORE", "MIX_AIV")
+
+NEXT_TO_NOTHING = 64 * 1024
+"""Bytes that take less than a tenth of a microsecond at the bandwidth of any chip that the exports come from."""
+
 EVIDENCE_COLUMNS = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", "output_shapes")
 PIPE_COLUMNS = (
     *EVIDENCE_COLUMNS,
@@ -69,6 +74,13 @@ class StepKernels:
         known = frame["operator_class"].isin(STREAMING) & (frame["bytes"] > 0) & (frame["duration_ns"] > LONG_ENOUGH_NS)
         total = float(frame.loc[known, "duration_ns"].sum())
         return float(frame.loc[known, "bytes"].sum()) / total * 1e9 if total else float("nan")
+
+    @cached_property
+    def least_ns(self) -> float:
+        """What a kernel takes that moves next to nothing, median; 0 if the profile has none."""
+        frame = self.frame
+        tiny = frame["core"].isin(VECTOR_CORES) & (frame["bytes"] > 0) & (frame["bytes"] <= NEXT_TO_NOTHING)
+        return float(frame.loc[tiny, "duration_ns"].median()) if tiny.any() else 0.0
 
     def shares(self, per_step: pd.Series) -> dict[str, pd.Series]:
         """``share_of_step`` and ``share_of_computing`` of times per step."""

@@ -42,9 +42,12 @@ class SeveritySpec(Model):
 
 
 class ImpactSpec(Model):
-    """``value``: expression giving ns per step; 0 for rules that are not about time."""
+    """``value``: expression giving ns per step; 0 for rules that are not about time. ``idle``: how much of it is idle
+    time: that part is claimed from the paths below ``idle``, the rest from the others. Without it the largest entries
+    of all paths are claimed first."""
 
     value: int | Expression
+    idle: Expression | None = None
     basis: Basis
 
 

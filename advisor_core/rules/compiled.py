@@ -49,6 +49,7 @@ class CompiledRule:
     when: Expression
     severity: tuple[tuple[Severity, Expression], ...]
     impact: Expression
+    idle: Expression | None
     advice: tuple[CompiledAdvice, ...]
     title: TextTemplate
     good: TextTemplate
@@ -115,6 +116,7 @@ class Compiler:
             "when": self.expression(("when",), rule.when),
             "severity": severity,
             "impact": self.expression(("impact", "value"), rule.impact.value, want="number", unit="ns"),
+            "idle": self.expression(("impact", "idle"), rule.impact.idle, want="number", unit="ns"),
             "advice": tuple(self.advice(index, spec) for index, spec in enumerate(rule.advice)),
             "title": self.text((*text, "title"), rule.text.title),
             "good": self.good((*text, "good"), rule.text.good),

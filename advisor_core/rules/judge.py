@@ -36,13 +36,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Judged:
-    """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``observation``: the
-    declared columns, ``None`` where not known."""
+    """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``idle_ns``: part of
+    ``impact_ns`` that is idle time, ``None`` where the rule does not tell. ``observation``: the declared columns,
+    ``None`` where not known."""
 
     row: int
     severity: Severity
     confidence: Confidence
     impact_ns: int
+    idle_ns: int | None
     observation: dict[str, Scalar]
     title: Text
     why: Text
@@ -109,11 +111,18 @@ def explain_row(
     parts: dict[str, Expression | None] = {"applies": compiled.applies, "when": compiled.when}
     parts.update({f"severity.{level}": condition for level, condition in compiled.severity})
     parts["impact"] = compiled.impact
+    parts["impact.idle"] = compiled.idle
     for number, advice in enumerate(compiled.advice):
         parts[f"advice[{number}].when"] = advice.when
         parts[f"advice[{number}].unless"] = advice.unless
     known_constants = constants(compiled, context or Context())
     return {name: explain(part, observation, known_constants) for name, part in parts.items() if part is not None}
+
+
+def _nanoseconds(amounts: Values) -> npt.NDArray[np.int64]:
+    """Whole ns, 0 where not known."""
+    known_amounts = np.where(amounts.known, amounts.values, 0.0)
+    return np.asarray(np.rint(np.clip(known_amounts, 0.0, _MAX_NS)).astype(np.int64))
 
 
 class _Judging:
@@ -140,11 +149,11 @@ class _Judging:
         """The rows that become findings, and the impacts of those that do not."""
         frame = self.frame.iloc[failing]
         impact: Values = self.values(self.compiled.impact, frame)
-        amounts = np.where(impact.known, impact.values, 0.0)
-        nanoseconds = np.rint(np.clip(amounts, 0.0, _MAX_NS)).astype(np.int64)
+        nanoseconds = _nanoseconds(impact)
         order = np.argsort(-nanoseconds, kind="stable")
         shown, dropped = order[: self.compiled.rule.limit], order[self.compiled.rule.limit :]
         frame = frame.iloc[shown]
+        idle = None if self.compiled.idle is None else _nanoseconds(self.values(self.compiled.idle, frame))
         severities = [(level, self.values(condition, frame).true) for level, condition in self.compiled.severity]
         advice = [
             (item, self.values(item.when, frame), self.values(item.unless, frame)) for item in self.compiled.advice
@@ -155,6 +164,7 @@ class _Judging:
                 next((level for level, holds in severities if holds[number]), "low"),
                 int(nanoseconds[place]),
                 bool(impact.known[place]),
+                None if idle is None else int(idle[number]),
                 [(item, _at(when, number), _at(unless, number)) for item, when, unless in advice],
             )
             for number, place in enumerate(shown)
@@ -167,6 +177,7 @@ class _Judging:
         severity: Severity,
         impact_ns: int,
         impact_known: bool,
+        idle_ns: int | None,
         advice: list[tuple[CompiledAdvice, bool | None, bool | None]],
     ) -> Judged:
         compiled = self.compiled
@@ -177,6 +188,7 @@ class _Judging:
             severity=severity,
             confidence=compiled.rule.confidence if impact_known else "low",
             impact_ns=impact_ns,
+            idle_ns=idle_ns,
             observation=observation,
             title=compiled.title.render(values),
             why=compiled.why.render(values),

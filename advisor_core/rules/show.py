@@ -22,7 +22,9 @@ def _lines(compiled: CompiledRule) -> Iterator[str]:
     yield f"  when: {compiled.when.source}"
     for level, condition in compiled.severity:
         yield f"  severity {level}: {condition.source}"
-    yield f"  impact: {compiled.impact.source} ({rule.impact.basis}), claims {', '.join(rule.claims) or 'nothing'}"
+    idle = f", of it idle: {compiled.idle.source}" if compiled.idle is not None else ""
+    claims = ", ".join(rule.claims) or "nothing"
+    yield f"  impact: {compiled.impact.source}{idle} ({rule.impact.basis}), claims {claims}"
     for name, param in rule.params.items():
         origin = f"; set by {compiled.set_by[name]}" if name in compiled.set_by else ""
         yield f"  params.{name} = {param.value} {param.unit}: {param.why}{origin}"

@@ -55,7 +55,7 @@ def claimed(findings: list[Finding]) -> dict[str, dict[str, int]]:
 
 def test_a_cause_claims_before_its_symptom_which_keeps_the_rest() -> None:
     found = [finding("SYMPTOM", 400), finding("CAUSE", 300)]
-    wants: list[dict[int, Want]] = [{0: (400, ["communication"])}, {0: (300, ["communication/wait"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(400, ["communication"])]}, {0: [(300, ["communication/wait"])]}]
     done = claim_all(found, wants, {"CAUSE": ["SYMPTOM"]}, [ledger()])
     assert claimed(done) == {
         "CAUSE": {"0 communication/wait/rank 5": 300},
@@ -67,14 +67,14 @@ def test_a_cause_claims_before_its_symptom_which_keeps_the_rest() -> None:
 def test_a_symptom_wants_no_more_than_its_causes_left_of_what_it_measured() -> None:
     """Without this a symptom that measured 250 of an entry would take 250 more beside its cause."""
     found = [finding("SYMPTOM", 250), finding("CAUSE", 250)]
-    wants: list[dict[int, Want]] = [{0: (250, ["compute"])}, {0: (250, ["compute/matmul"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(250, ["compute"])]}, {0: [(250, ["compute/matmul"])]}]
     done = claim_all(found, wants, {"CAUSE": ["SYMPTOM"]}, [ledger()])
     assert claimed(done) == {"CAUSE": {"0 compute/matmul": 250}, "SYMPTOM": {}}
 
 
 def test_of_two_that_want_the_same_the_larger_takes_it() -> None:
     found = [finding("SMALL", 60), finding("LARGE", 70)]
-    wants: list[dict[int, Want]] = [{0: (60, ["idle"])}, {0: (70, ["idle"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(60, ["idle"])]}, {0: [(70, ["idle"])]}]
     assert claimed(claim_all(found, wants, {}, [ledger()])) == {
         "SMALL": {"0 idle/sync": 30},
         "LARGE": {"0 idle/sync": 70},
@@ -83,7 +83,7 @@ def test_of_two_that_want_the_same_the_larger_takes_it() -> None:
 
 def test_a_finding_claims_on_each_of_its_ranks_and_shows_its_own() -> None:
     found = [finding("A", 100, rank=1, ranks=(0, 1))]
-    wants: list[dict[int, Want]] = [{0: (40, ["idle"]), 1: (100, ["idle"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(40, ["idle"])], 1: [(100, ["idle"])]}]
     (done,) = claim_all(found, wants, {}, [ledger(0), ledger(1)])
     assert claimed([done]) == {"A": {"0 idle/sync": 40, "1 idle/sync": 100}}
     assert done.impact.ns_per_step == 100
@@ -92,7 +92,7 @@ def test_a_finding_claims_on_each_of_its_ranks_and_shows_its_own() -> None:
 def test_steps_are_averaged_and_a_rank_without_a_ledger_claims_nothing() -> None:
     steps = [ledger(step=1), ledger(step=2, **{"idle/sync": 300})]
     found = [finding("A", 1000), finding("B", 10, rank=7)]
-    wants: list[dict[int, Want]] = [{0: (1000, ["idle"])}, {7: (10, ["idle"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(1000, ["idle"])]}, {7: [(10, ["idle"])]}]
     done = claim_all(found, wants, {}, steps)
     assert claimed(done) == {"A": {"0 idle/sync": 200}, "B": {}}
     assert done[1].impact.share_of_step == 0
@@ -121,7 +121,8 @@ def test_claims_never_exceed_the_ledger(
         finding(rule, max((gross for gross, _ in wants.values()), default=0), about=str(number))
         for number, (rule, wants) in enumerate(wanted)
     ]
-    done = claim_all(found, [wants for _, wants in wanted], explains, [ledger(0), ledger(1)])
+    parts: list[dict[int, list[Want]]] = [{rank: [want] for rank, want in wants.items()} for _, wants in wanted]
+    done = claim_all(found, parts, explains, [ledger(0), ledger(1)])
     for rank in (0, 1):
         left = dict(BOOKS)
         for number, one in enumerate(done):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from math import prod
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -59,7 +60,8 @@ def test_rule_is_complete(rule: CompiledRule) -> None:
     for measured in (texts.title, texts.why):
         assert not re.search(r"\d\s*(%|ms|µs|us|GB|MB)\b", measured.en), "numbers come from the row or from params"
     for path in rule.rule.claims:
-        assert path.split("/")[0] == "compute"
+        # Fewer launches save time in which the device waits for the host.
+        assert path.split("/")[0] in (("compute", "idle") if rule.rule.impact.idle else ("compute",))
     changes = [advice for advice in rule.rule.advice if advice.kind in ("env", "config", "code")]
     assert all(advice.risk is not None for advice in changes), "a change has a risk"
     assert rule.rule.impact.basis in ("estimate", "upper_bound"), "nobody has measured the network that was changed"
@@ -117,7 +119,7 @@ def ns(row: Mapping[str, str]) -> int:
     return int(Decimal(row["Duration(us)"].strip()) * 1000)
 
 
-SIZES = {"FLOAT": 4, "FLOAT16": 2, "DT_BF16": 2, "INT64": 8, "INT32": 4, "UINT8": 1, "BOOL": 1}
+SIZES = {"FLOAT": 4, "FLOAT16": 2, "DT_BF16": 2, "INT64": 8, "INT32": 4, "UINT16": 2, "UINT8": 1, "BOOL": 1}
 
 
 def moved(row: Mapping[str, str], *sides: str) -> int:
@@ -175,8 +177,17 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     parameters = moved(update[1], "Output")
     assert parameters == 61_100_840 * 4
     assert seen["bandwidth"] == pytest.approx(bandwidth * 1e9)
-    assert seen["fused_ns"] == pytest.approx(5 * parameters / bandwidth)
-    assert seen["saving_ns"] == pytest.approx(seen["chain_ns"] - seen["fused_ns"])
+    tiny = [
+        ns(row)
+        for row in mine
+        if row["Accelerator Core"] in ("AI_VECTOR_CORE", "MIX_AIV")
+        and row["Type"] != "MemSet"
+        and moved(row, "Input", "Output") <= 64 * 1024
+    ]
+    assert seen["fused_ns"] == pytest.approx(5 * parameters / bandwidth + median(tiny))
+    assert seen["kernel_saving_ns"] == pytest.approx(seen["chain_ns"] - seen["fused_ns"])
+    # Three launches less: part of the idle time of the step, at most.
+    assert 0 <= seen["launch_saving_ns"] == seen["saving_ns"] - seen["kernel_saving_ns"] < 0.02 * wall
 
     cube = [row for row in mine if re.match("Conv2D|MatMul", row["Type"])]
     seen = outcome("NS022", store).first.observation
@@ -185,7 +196,10 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     total = sum(map(ns, cube))
     assert (seen["cube_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
     assert seen["hf32_share"] == pytest.approx(sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total)
-    assert outcome("NS022", store).first.impact_ns == pytest.approx(total / 2, abs=1)
+    # Convolutions take half; the products of the linear layers load weights, which takes half as long at least.
+    assert 0.25 * total < seen["cube_saving_ns"] < 0.75 * total
+    assert 0 < seen["vector_saving_ns"] < (computing - total) / 2
+    assert 0 < seen["saving_ns"] < 0.02 * wall, "the step waits for others"
 
 
 def test_alexnet_has_nothing_else(profiles: Path, advisor_run: Run) -> None:

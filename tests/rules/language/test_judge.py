@@ -158,6 +158,17 @@ def test_impact_that_is_not_known_lowers_confidence(load: Load, frame: pd.DataFr
     assert judged.impact_ns == 1500
 
 
+def test_a_rule_may_tell_how_much_of_the_impact_is_idle_time(load: Load, frame: pd.DataFrame) -> None:
+    (judged,) = judge(load(), frame.iloc[:1]).rows
+    assert judged.idle_ns is None
+    rule = load(("value: idle_ns,", "value: idle_ns, idle: gap_us * 0.5,"))
+    (judged,) = judge(rule, frame.iloc[:1]).rows
+    assert judged.idle_ns == round(frame["gap_us"].iloc[0] * 500)
+    assert explain_row(rule, judged.observation)["impact.idle"].value == judged.idle_ns
+    (judged,) = judge(rule, frame.iloc[:1].assign(gap_us=float("nan"))).rows
+    assert judged.idle_ns == 0, "what is not known is not claimed as idle"
+
+
 def test_rules_build_on_others(
     load: Load, rule: Rule, write: Callable[..., Path], advisors: dict[str, Advisor], frame: pd.DataFrame
 ) -> None:

@@ -1,0 +1,79 @@
+"""What the kernels of a model in FP32 would take on operands of 16 bits, from the work and the bytes of each.
+
+A matrix product takes the time of its arithmetic at the 16-bit peak of the chip, with the cube as busy as it is now, or
+the time to move half the bytes, whichever is longer. Of other work on the cube the arithmetic is not known. A kernel on
+the vector cores moves half the bytes at the bandwidth of the profile. The state of an optimizer stays in FP32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api import Chip, elements, per_text, shapes_of
+from advisors.step_kernels import SIGNATURE, StepKernels
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_NARROW = ("FLOAT16", "BF16")
+_HALF = 2
+"""Bytes by which an FP32 number becomes shorter, and bytes of a 16-bit one."""
+
+
+def reads_fp32(text: str) -> bool:
+    """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it."""
+    dtypes = text.split(";")
+    return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW)
+
+
+def wide_kernels(own: StepKernels) -> Bools:
+    """Which kernels read FP32 and nothing narrower."""
+    return per_text(own.frame["input_dtypes"], reads_fp32).to_numpy(dtype=np.bool_)
+
+
+def narrowed_ns(own: StepKernels, cube: Bools, stays: Bools, assumed_saving: float) -> Floats:
+    """ns that each kernel would take on 16 bits, where its arithmetic is not known. ``cube``: kernels whose work the
+    cube does; ``stays``: kernels that go on in FP32. Work of the cube takes less by ``assumed_saving`` (ratio); other
+    work by what moving half the bytes saves, at most half of what the kernel takes beyond one that moves nothing."""
+    frame = own.frame
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    wide = wide_kernels(own) & ~stays & (frame["core"] != "AI_CPU").to_numpy()
+    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else np.inf
+    moving = np.minimum(_shed_bytes(frame) / bandwidth * 1e9, np.maximum(took - own.least_ns, 0.0) / 2)
+    saved = np.where(cube, took * assumed_saving, moving)
+    return np.where(wide, took - saved, took)
+
+
+def products_ns(own: StepKernels, products: pd.DataFrame, chip: Chip, mac: Floats, reach: float) -> Floats:
+    """ns that each kernel would take on 16 bits if it is a matrix product on FP32 whose shapes are known; NaN for
+    others. ``products``: the fact ``matrix_products``; ``mac``: part of each kernel's duration in which the cube
+    computes; ``reach``: how much of the 16-bit peak products get at most (ratio), as their loads halve only."""
+    frame = own.frame
+    flops = frame["signature"].map(products.set_index("signature")["flops"]).to_numpy(dtype=np.float64)
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        computing = flops / (chip.peak_flops(_HALF) * np.minimum(mac, reach)) * 1e9
+    known = wide_kernels(own) & (mac > 0) & np.isfinite(computing)
+    left = frame["bytes"].to_numpy(dtype=np.float64) - _shed_bytes(frame)
+    loading = left / own.bandwidth * 1e9 if np.isfinite(own.bandwidth) else np.zeros(len(frame))
+    return np.where(known, np.minimum(np.maximum(computing, loading), took), np.nan)
+
+
+def _shed_bytes(frame: pd.DataFrame) -> Floats:
+    """Bytes less that each kernel would move with 16 bits in place of FP32."""
+    firsts = frame.drop_duplicates("signature").set_index("signature")[list(SIGNATURE)].astype(str)
+    sizes = [
+        _shed(row["input_shapes"], row["input_dtypes"]) + _shed(row["output_shapes"], row["output_dtypes"])
+        for row in firsts.to_dict("records")
+    ]
+    by_signature = pd.Series(sizes, index=firsts.index, dtype="float64")
+    return np.asarray(frame["signature"].map(by_signature), dtype=np.float64)
+
+
+def _shed(shapes: str, dtypes: str) -> int:
+    parts, names = shapes_of(shapes), dtypes.split(";")
+    if len(parts) != len(names):
+        return 0
+    return sum(elements(shape) * _HALF for shape, name in zip(parts, names, strict=True) if name == "FLOAT")

@@ -1,0 +1,140 @@
+"""Steps replayed with fewer kernels, against hand-made timelines and against going through them task by task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor_core.api import NO_TIME
+from advisors.fewer_kernels import Merging, StepReplay
+from tests.advisors.build import Scene
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 30), st.integers(0, 40), st.booleans()),
+    min_size=1,
+    max_size=30,
+)
+"""Duration, latency, service and host time of each task, and whether a synchronisation follows it."""
+
+
+def merged(tasks: list[int], before: float, after: float) -> Merging:
+    one = np.zeros(len(tasks), dtype=np.int64)
+    return Merging(np.array(tasks, dtype=np.int64), one, np.array([before * 1000]), np.array([after * 1000]))
+
+
+def launched_every(interval: float, kernel: float, count: int = 10) -> Scene:
+    """``count`` kernels of ``kernel`` us; the host launches one every ``interval`` us, which starts 10 us later."""
+    scene, free = Scene().step(1, -20, 10_000), 0.0
+    for number in range(count):
+        launch = number * interval
+        start = max(launch + 10, free)
+        free = start + kernel
+        scene.kernel(start, kernel, launched=launch, op="aten::mul")
+    return scene
+
+
+def saved_us(scene: Scene, merging: Merging) -> float:
+    replay: StepReplay = scene.store().get("step_replay")
+    return replay.saved_ns(merging) / 1000
+
+
+def test_a_slow_host_is_spared_the_launches_that_go_away() -> None:
+    """Four kernels of 2 us become one of 2 us: three launches, of 100 us each."""
+    assert saved_us(launched_every(100, 2), merged([3, 4, 5, 6], 8, 2)) == 300
+
+
+def test_a_quick_host_spares_the_device_its_kernels() -> None:
+    assert saved_us(launched_every(2, 100), merged([3, 4, 5, 6], 400, 150)) == 250
+
+
+def test_the_host_becomes_the_bottleneck_where_the_device_gets_quicker() -> None:
+    """Ten kernels of 30 us, launched every 25 us, end at 10 + 10 x 30 us. With four of them as one of 5 us, the device
+    is done with that one at 105 us and waits for the next, which is launched at 100 us and starts at 110: three
+    kernels of 30 us follow."""
+    assert saved_us(launched_every(25, 30), merged([3, 4, 5, 6], 120, 5)) == 310 - (110 + 3 * 30)
+
+
+def test_a_pause_of_the_host_within_the_chain_stays() -> None:
+    """A collection of 5 ms before the third kernel of the chain is no cost of its operator: four times the usual is."""
+    scene = Scene().step(1, -20, 20_000)
+    for number in range(10):
+        launch = number * 100 + (5_000 if number >= 5 else 0)
+        scene.kernel(launch + 10, 2, launched=launch, op="aten::mul")
+    assert saved_us(scene, merged([3, 4, 5, 6], 8, 2)) == 100 + 400 + 100
+
+
+def test_a_call_that_waits_for_the_device_is_reached_by_host_and_device() -> None:
+    """Two turns of a loop: five kernels are launched, one every 10 us, and the host waits for the last. In the first
+    the kernels take 50 us each and are what it waits for; in the second 1 us, and it waits for its own launches."""
+    scene, launch = Scene().step(1, -20, 10_000), 0.0
+    for kernel in (50, 1):
+        free = 0.0
+        for _ in range(5):
+            start = max(launch + 5, free)
+            free = start + kernel
+            scene.kernel(start, kernel, launched=launch, op="aten::mul")
+            launch += 10
+        scene.event("cann", "AscendCL@aclrtSynchronizeStream", launch, free + 2 - launch)
+        launch = free + 12
+    assert saved_us(scene, merged([0, 1, 2], 150, 60)) == 90
+    # The launches of the second turn take 40 us until the last; two of them go away.
+    assert saved_us(scene, merged([5, 6, 7], 3, 1)) == 20
+
+
+def test_communication_under_kernels_costs_nothing_and_the_rest_stays() -> None:
+    scene = Scene().step(1, -20, 10_000)
+    for number, start in enumerate((0, 100, 200, 600)):
+        scene.kernel(start, 100, launched=number - 10, op="aten::mul")
+    scene.collective(150, 430, [(150, 580, None)], launched=-5)
+    # 150 us of the collective are hidden, 280 us are not, and 20 us later the next kernel starts.
+    assert saved_us(scene, merged([0, 1], 200, 50)) == 150
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_tasks_without_a_launch_follow_the_one_before(linked: bool) -> None:
+    scene = launched_every(2, 100)
+    if not linked:
+        scene.rows["flows"] = [row for row in scene.rows["flows"] if row["flow"] not in (4, 5)]
+    assert saved_us(scene, merged([3, 4, 5, 6], 400, 150)) == 250
+
+
+def plain(rows: list[tuple[int, int, int, int, bool]], gone: set[int], shrunk: dict[int, int]) -> int:
+    """All stretches, going through them task by task."""
+    usual = np.median([own for *_, own, _ in rows if own > 0]) if any(own for *_, own, _ in rows) else 0
+    total = 0
+    host = launcher = device = 0
+    for number, (duration, latency, service, own, waits) in enumerate(rows):
+        host += max(0, own - (int(min(own, 4 * usual)) if number in gone else 0))
+        if number not in gone:
+            launcher = max(launcher, host) + service
+            device = max(device, launcher + latency) + shrunk.get(number, duration)
+        if waits:
+            total += max(device, host)
+            host = launcher = device = 0
+    return total + device
+
+
+@settings(max_examples=200, deadline=None)
+@given(ROWS, st.data())
+def test_replay_agrees_with_going_through_the_tasks(
+    rows: list[tuple[int, int, int, int, bool]], data: st.DataObject
+) -> None:
+    numbers = data.draw(st.sets(st.integers(0, len(rows) - 1)))
+    gone = np.array(sorted(numbers), dtype=np.int64)
+    duration, latency, service, own = (np.array([row[n] for row in rows], dtype=np.int64) for n in range(4))
+    waits = np.array([row[4] for row in rows])
+    waits[-1] = False
+    stretch = np.concatenate([[0], np.cumsum(waits)[:-1]])
+    # The host makes the call right after it entered the task before it, and returns 1000 later.
+    entered = np.cumsum(own) + 1000 * stretch
+    calls = entered[waits]
+    begins = np.concatenate([[0], calls + 1000])
+    order = np.arange(len(rows))
+    ends = np.concatenate([calls, [NO_TIME]])
+    replay = StepReplay(duration, latency, entered, service, own, order, stretch, begins, ends)
+    rows[-1] = (*rows[-1][:4], False)
+    expected = plain(rows, set(), {}) - plain(rows, set(gone.tolist()), {})
+    one = np.zeros(0, dtype=np.int64)
+    assert int((replay._lengths(duration, one) - replay._lengths(duration, gone)).sum()) == expected
