@@ -87,7 +87,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "communication-not-overlapped": _expect({"CO003": anything}, *TALK, "CO006"),
     "small-communication-packets": _expect("CO005", *TALK, "CO003", "CO006", "CO009"),
     "slow-link": _expect("CO007", *TALK, "CO003", "CO006", "CO002"),
-    "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
+    "slow-network": _expect({"CO014": anything, "CO007": anything}, *TALK, "CO003", "CO006"),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
