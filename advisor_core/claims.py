@@ -95,10 +95,12 @@ def _below(leaf: str, paths: Sequence[str]) -> bool:
 
 
 def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> list[Claim]:
-    """Take up to ``wanted`` ns from the leaves at or below ``paths``, largest first."""
-    leaves = [leaf for leaf in balance if _below(leaf, paths)]
+    """Take up to ``wanted`` ns from the leaves at or below ``paths``: path by path in the order in which the rule names
+    them, of each the largest leaf first."""
+    place = {leaf: next((n for n, path in enumerate(paths) if _below(leaf, (path,))), None) for leaf in balance}
+    leaves = [(number, -balance[leaf], leaf) for leaf, number in place.items() if number is not None]
     taken = []
-    for leaf in sorted(leaves, key=lambda leaf: (-balance[leaf], leaf)):
+    for _, _, leaf in sorted(leaves):
         amount = min(wanted, balance[leaf])
         if amount > 0:
             taken.append(Claim(rank=rank, path=leaf, ns=amount))

@@ -13,12 +13,12 @@ import pandas as pd
 
 from advisor_core.api import (
     POINT_TO_POINT,
-    Advisor,
     Bookings,
     CollectiveState,
     Column,
     Facts,
     Interval,
+    Layer,
     Metric,
     NotApplicable,
     Observations,
@@ -32,6 +32,7 @@ from advisor_core.api import (
 )
 from advisors.measuring import DEVICE_LANE, LARGEST, leaves, pieces_of, records, row, share, step_count, step_ns, under
 from advisors.messages import message
+from advisors.transfers import chains, hideable_ns, message_bytes, time_by_size
 
 _STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
 
@@ -203,92 +204,82 @@ def late_rank(facts: Facts, params: Params) -> Observations:
 # --- CO003: moving data; CO009: between the tasks of a collective
 
 
-def _part(name: str, meaning: str, leaf: str, column: str) -> Advisor:
-    """An advisor about one part of the uncovered communication."""
-
-    def measure(facts: Facts, params: Params) -> Observations:
-        calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-        totals = facts["rank_summary"]
-        covered = float(totals["overlapped_ns"].sum()) / steps
-        open_ns = float(totals["uncovered_ns"].sum()) / steps
-        time = under(per_leaf, leaf)
-        moving = calls["moving_ns"].where(calls["moving_ns"] >= 0).sum() / steps
-        bare = under(per_leaf, "communication/transmit")
-        message_bytes = _message_bytes(calls)
-        frame = row(
-            step_ns=wall,
-            time_ns=time,
-            time_share=share(time, wall),
-            share_of_uncovered=share(time, open_ns),
-            overlap_ratio=share(covered, covered + open_ns),
-            moving_overlap_ratio=share(moving - under(per_leaf, "communication/transmit"), moving),
-            timely_overlap_ratio=share(moving - max(0.0, bare - _covered_waiting(calls) / steps), moving),
-            calls=len(calls) / steps,
-            largest_bytes=float(message_bytes.max()) if message_bytes.notna().any() else np.nan,
-        )
-
-        def evidence(number: int) -> Sequence[Reference]:
-            largest = calls.sort_values(column, ascending=False, kind="stable")
-            return [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
-
-        return Observations(frame, evidence)
-
-    measure.__doc__ = meaning
-    declare = advisor(
-        name,
-        needs=("steps", "ledger", "rank_summary", "collective_calls", "collective_state"),
-        wants=("kernels", "collectives"),
-        columns=(
-            _STEP_NS,
-            Column("time_ns", "float", "ns", f"uncovered time booked under {leaf}, per step"),
-            Column("time_share", "float", "ratio", "time_ns over wall time"),
-            Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
-            Column("overlap_ratio", "float", "ratio", "covered communication over all communication"),
-            Column("moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved"),
-            Column(
-                "timely_overlap_ratio",
-                "float",
-                "ratio",
-                "the same had nobody waited: what moved too late would have moved during the waiting that is covered",
-            ),
-            Column("calls", "float", "count", "operations per step"),
-            Column("largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links"),
-        ),
-    )
-    return declare(measure)
-
-
-def _covered_waiting(calls: pd.DataFrame) -> float:
-    """Time in collectives in which no data moved and the device computed, ns: with ranks that come together data would
-    have moved then."""
-    traced = calls[calls["moving_ns"] >= 0]
-    still = traced["elapse_ns"] - traced["moving_ns"] - (traced["uncovered_ns"] - traced["transmit_ns"])
-    return float(still.clip(lower=0).sum())
-
-
-def _message_bytes(calls: pd.DataFrame) -> pd.Series:
-    """How much data each operation is about; NaN unknown. Of n ranks each sends and receives (n - 1)/n of it to scatter
-    or to gather, and twice that to reduce for all."""
-    ranks = calls["members"].where(calls["members"] > 1).astype(float)
-    part = (ranks - 1) / ranks
-    operation = calls["operation"].str.lower()
-    times = part.where(operation.isin(["allgather", "reducescatter", "alltoall", "alltoallv", "allreduce"]), 1.0)
-    times = times.where(operation != "allreduce", 2 * part)
-    return calls["bytes"].where(calls["bytes"] >= 0) / times
-
-
-transmit = _part(
+@advisor(
     "communication.transmit",
-    "Moving data while nothing computes.",
-    "communication/transmit",
-    "transmit_ns",
+    needs=("steps", "ledger", "timeline", "collective_calls", "collective_state"),
+    wants=("kernels", "collectives"),
+    columns=(
+        _STEP_NS,
+        Column("time_ns", "float", "ns", "uncovered moving, per step"),
+        Column("time_share", "float", "ratio", "time_ns over wall time"),
+        Column("hideable_ns", "float", "ns", "of it: what computing could hide if it started earlier, per step"),
+        Column("hideable_share", "float", "ratio", "hideable_ns over wall time"),
+        Column("late_ns", "float", "ns", "of it: what would be hidden had nobody waited for a rank, per step"),
+        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
+        Column("moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved"),
+        Column("calls", "float", "count", "operations per step"),
+        Column("largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links"),
+    ),
 )
-launch_gaps = _part(
+def transmit(facts: Facts, params: Params) -> Observations:
+    """Moving data while nothing computes, and how much of it could be hidden."""
+    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    computing: Layer = facts["timeline"].computing
+    bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / steps
+    rows = chains(calls)
+    starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    before = np.concatenate([facts["steps"]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
+    hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / steps
+    sizes = message_bytes(calls)
+    frame = row(
+        step_ns=wall,
+        time_ns=bare,
+        time_share=share(bare, wall),
+        hideable_ns=hideable,
+        hideable_share=share(hideable, wall),
+        late_ns=float(rows["displaced_ns"].sum()) / steps,
+        share_of_uncovered=share(bare, under(per_leaf, "communication")),
+        moving_overlap_ratio=share(moving - bare, moving),
+        calls=len(calls) / steps,
+        largest_bytes=float(sizes.max()) if sizes.notna().any() else np.nan,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("transmit_ns", ascending=False, kind="stable")
+        return [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+
+    return Observations(frame, evidence)
+
+
+@advisor(
     "communication.launch_gaps",
-    "Collectives that have begun and whose next task has not.",
-    "communication/launch",
-    "launch_gap_ns",
+    needs=("steps", "ledger", "collective_calls", "collective_state"),
+    wants=("kernels", "collectives"),
+    columns=(
+        _STEP_NS,
+        Column("time_ns", "float", "ns", "uncovered time in which a collective had begun and did nothing, per step"),
+        Column("time_share", "float", "ratio", "time_ns over wall time"),
+        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
+        Column("calls", "float", "count", "operations per step"),
+    ),
 )
+def launch_gaps(facts: Facts, params: Params) -> Observations:
+    """Collectives that have begun and whose next task has not."""
+    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    time = under(per_leaf, "communication/launch")
+    frame = row(
+        step_ns=wall,
+        time_ns=time,
+        time_share=share(time, wall),
+        share_of_uncovered=share(time, under(per_leaf, "communication")),
+        calls=len(calls) / steps,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("launch_gap_ns", ascending=False, kind="stable")
+        return [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+
+    return Observations(frame, evidence)
 
 
 # --- CO004: abnormally long operations
@@ -296,7 +287,7 @@ launch_gaps = _part(
 
 @advisor(
     "communication.outliers",
-    needs=("steps", "collective_calls"),
+    needs=("steps", "collective_calls", "collective_state"),
     wants=("kernels", "collectives"),
     params=("min_samples",),
     about=(
@@ -313,16 +304,17 @@ launch_gaps = _part(
         Column("samples", "int", "count", "operations of the same kind, group and size"),
         Column("excess_ns", "float", "ns", "uncovered time that it took more than the median, per step"),
         Column("excess_share", "float", "ratio", "excess_ns over wall time"),
-        Column("waiting_included", "bool", "", "waiting could not be told apart: active_ns is the whole duration"),
     ),
 )
 def outliers(facts: Facts, params: Params) -> Observations:
-    """Operations that take far longer than others of the same kind, group and size."""
+    """Operations that move data for far longer than others of the same kind, group and size.
+
+    An operation that takes long may have waited: only those count whose tasks tell moving from waiting."""
     calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
+    calls = calls[calls["moving_ns"] >= 0].reset_index(drop=True)
     if not (calls["bytes"] >= 0).any():
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
-    traced = bool((calls["moving_ns"] >= 0).all())
-    calls["active_ns"] = (calls["moving_ns"] if traced else calls["elapse_ns"]).astype(float)
+    calls["active_ns"] = calls["moving_ns"].astype(float)
     kinds = calls.groupby(["operation", "group", "bytes"])
     calls["samples"] = kinds["name"].transform("size")
     calls["median_ns"] = kinds["active_ns"].transform("median")
@@ -345,7 +337,6 @@ def outliers(facts: Facts, params: Params) -> Observations:
             "samples": calls["samples"],
             "excess_ns": excess,
             "excess_share": excess / wall,
-            "waiting_included": not traced,
         }
     )
 
@@ -373,7 +364,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
     "communication.small_calls",
     needs=("steps", "collective_calls", "collective_state", "collective_bandwidth"),
     wants=("kernels", "collectives"),
-    params=("small_sdma", "small_rdma"),
+    params=("small_sdma", "small_rdma", "bucket"),
     about=(
         Column("operation", "text", "", "kind of operation"),
         Column("group", "text", "", "communication group"),
@@ -386,7 +377,8 @@ def outliers(facts: Facts, params: Params) -> Observations:
         Column("small_bandwidth", "float", "B/s", "bytes over moving time of the small ones"),
         Column("best_bandwidth", "float", "B/s", "the same for the operations of this rank that use the links best"),
         Column("transmit_ns", "float", "ns", "uncovered moving time of the small ones, per step"),
-        Column("saveable_ns", "float", "ns", "of it and of their launch gaps: what the best bandwidth would save"),
+        Column("fixed_ns", "float", "ns", "time of one whatever its size, by a line through time and size of all"),
+        Column("saveable_ns", "float", "ns", "of it and of their launch gaps: what fewer and larger ones would save"),
         Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
     ),
 )
@@ -401,8 +393,17 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
     # Operations over RDMA are compared with each other, those inside a server with each other.
     best = rates.groupby(wide).transform("max")
-    ideal = (known["bytes"] / best * 1e9) / known["moving_ns"]
-    known["saveable"] = (known["transmit_ns"] * (1 - ideal) + known["launch_gap_ns"]).where(small, 0.0)
+    known["kind"] = known.groupby(["operation", "group", wide], observed=True).ngroup()
+    fixed = known["kind"].map(time_by_size(known)["fixed_ns"])
+    sizes = message_bytes(known).fillna(known["bytes"])
+    joined = sizes < float(params["bucket"])
+    kept = _kept_operations(known[joined], sizes, float(params["bucket"])).reindex(known.index, fill_value=1.0)
+    # What is moved at the best bandwidth needs the rest of the time; of one size alone that is all that can be said.
+    usual = known["moving_ns"] - known["bytes"] / best * 1e9
+    lost = (fixed.fillna(usual) * (1 - kept)).clip(lower=0, upper=known["moving_ns"])
+    bare = known["transmit_ns"] / known["moving_ns"]
+    known["saveable"] = (lost * bare + known["launch_gap_ns"] * (1 - kept)).where(joined, 0.0)
+    known["fixed"] = fixed
     known["best"] = best
     known["small"] = small
     groups = known.groupby(["operation", "group"], sort=True)
@@ -414,6 +415,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)
     frame["small_bandwidth"] = sums["bytes"] / sums["moving_ns"] * 1e9
     frame["best_bandwidth"] = groups["best"].max()
+    frame["fixed_ns"] = groups["fixed"].median()
     frame["transmit_ns"] = sums["transmit_ns"].fillna(0.0)
     for column in ("calls", "small_calls", "transmit_ns", "saveable_ns"):
         frame[column] = frame[column] / steps
@@ -440,6 +442,14 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         return found
 
     return Observations(frame, evidence)
+
+
+def _kept_operations(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
+    """Which part of each operation stays when those of one kind and step are put together in messages of ``bucket``
+    bytes."""
+    groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])
+    kept: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
+    return kept.clip(upper=1.0)
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
@@ -580,6 +590,71 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
     return result
 
 
+# --- CO014: all links are slow
+
+
+@advisor(
+    "communication.bandwidth",
+    needs=("steps", "collective_calls", "collective_state", "links"),
+    params=("usual_hccs", "usual_rdma", "large"),
+    about=(
+        Column("group", "text", "", "communication group"),
+        Column("transport", "text", "", "HCCS or RDMA"),
+    ),
+    columns=(
+        _STEP_NS,
+        Column("bandwidth", "float", "B/s", "of the large operations on single links, the fastest"),
+        Column("usual_bandwidth", "float", "B/s", "what large operations reach on such a link in healthy jobs"),
+        Column("ratio", "float", "ratio", "bandwidth over usual_bandwidth"),
+        Column("operations", "int", "count", "large operations on single links that were recorded"),
+        Column("moving_ns", "float", "ns", "in which the operations of the group move data, per step"),
+        Column("transmit_ns", "float", "ns", "of it uncovered, per step"),
+        Column("saveable_ns", "float", "ns", "uncovered time that the usual bandwidth would save, per step"),
+        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
+    ),
+)
+def bandwidth(facts: Facts, params: Params) -> Observations:
+    """Links of a group that are all slow: the fastest of them against what such links usually reach."""
+    calls, steps, wall, table = _in_steps(facts), step_count(facts), step_ns(facts), facts["links"]
+    usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
+    single = ~table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
+    known = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
+    chosen = (known & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
+    own = table[chosen].assign(row=np.flatnonzero(chosen))
+    if own.empty:
+        raise NotApplicable(message("communication.no_large"))
+    own["bandwidth"] = own["bytes"] / own["transit_ns"] * 1e9
+    keys = ["group", "transport"]
+    frame = own.groupby(keys, observed=True, sort=True).agg(bandwidth=("bandwidth", "max"), operations=("op", "size"))
+    frame = frame.reset_index()
+    for column in keys:
+        frame[column] = frame[column].astype(str)
+    frame["usual_bandwidth"] = frame["transport"].map(usual)
+    frame["ratio"] = frame["bandwidth"] / frame["usual_bandwidth"]
+    traced = calls[calls["moving_ns"] >= 0].groupby("group")[["moving_ns", "transmit_ns"]].sum() / steps
+    for column in ("moving_ns", "transmit_ns"):
+        frame[column] = frame["group"].map(traced[column]).astype(float)
+    tails = {group: float(chains(found)["tail_ns"].sum()) / steps for group, found in calls.groupby("group")}
+    # The end of a transfer stays uncovered, however fast it becomes.
+    stays = np.minimum(frame["group"].map(tails).astype(float), frame["transmit_ns"]) * frame["ratio"].clip(upper=1)
+    faster = frame["moving_ns"] * (1 - frame["ratio"])
+    frame["saveable_ns"] = np.minimum(frame["transmit_ns"] - stays, faster).clip(lower=0)
+    frame["step_ns"] = wall
+    frame["saveable_share"] = frame["saveable_ns"] / wall
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        mine = own[(own["group"].astype(str) == subject["group"]) & (own["transport"] == subject["transport"])]
+        mine = mine.sort_values("bandwidth", ascending=False, kind="stable")
+        columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
+        return [
+            Rows(message("communication.fastest_rows"), "links", mine["row"].to_numpy()[:LARGEST], columns),
+            _call_metric(calls[calls["group"] == subject["group"]].sort_values("transmit_ns", ascending=False)),
+        ]
+
+    return Observations(frame, evidence)
+
+
 # --- CO008: pipeline
 
 
@@ -633,5 +708,6 @@ ADVISORS = (
     small_calls,
     all_reduce,
     links,
+    bandwidth,
     pipeline,
 )

@@ -28,6 +28,7 @@ from advisor_core.api import (
 )
 from advisors.measuring import records, share
 from advisors.messages import message
+from advisors.transfers import chains
 
 _UNKNOWN = "communication/unknown"
 _WAIT = r"^communication/wait/rank (\d+)$"
@@ -44,6 +45,14 @@ _WAIT = r"^communication/wait/rank (\d+)$"
         Column("leaf", "text", "", "where the ledgers of the others book the waiting for it"),
         Column("longest_wait_ns", "float", "ns", "the same of the rank that waits longest"),
         Column("wait_share", "float", "ratio", "longest_wait_ns over the wall time of that rank"),
+        Column(
+            "saveable_ns",
+            "float",
+            "ns",
+            "of the rank that waits for it least, the next to be waited for: its waiting, and what it moves uncovered "
+            "since it had waited under computing; after the first step, whose waiting is that of the start; per step",
+        ),
+        Column("saveable_share", "float", "ratio", "saveable_ns over the wall time of the rank that waits longest"),
         Column("witnesses", "int", "count", "profiled ranks that wait longest for it"),
         Column("ranks", "int", "count", "profiled ranks other than it"),
         Column("witness_ranks", "text", "", "which ranks these are"),
@@ -71,6 +80,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
     ranks = sorted(ledgers)
     walls = {rank: sum(per_leaf[rank].to_list()) for rank in ranks}
     waits = _waits(per_leaf).reindex(columns=ranks, fill_value=0.0)
+    saved = _saved(ledgers, facts["collective_calls"], facts["steps"])
     arrival, order = _arrivals(facts["collective_calls"], facts["steps"])
     waits = waits[(waits > 0).any(axis=1)]
     if waits.empty:
@@ -94,6 +104,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
         excess = _excess(per_leaf, late, others)
         wall = sum(walls[rank] for rank in others) / len(others)
         longest = max(others, key=waiting.__getitem__)
+        saveable = min((saved.get((late, rank), 0.0) for rank in believers), default=0.0)
         rows.append(
             {
                 "late": late,
@@ -102,6 +113,8 @@ def late_rank(facts: Facts, params: Params) -> Observations:
                 "leaf": f"communication/wait/rank {late}",
                 "longest_wait_ns": waiting[longest],
                 "wait_share": share(waiting[longest], walls[longest]),
+                "saveable_ns": saveable,
+                "saveable_share": share(saveable, walls[longest]),
                 "witnesses": len(believers),
                 "ranks": len(others),
                 "witness_ranks": ", ".join(map(str, believers)),
@@ -164,6 +177,26 @@ def _waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
     found = per_leaf[known].copy()
     found.index = pd.Index(peers[known].astype(int), name="late")
     return found
+
+
+def _saved(
+    ledgers: Mapping[int, pd.DataFrame], calls: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]
+) -> dict[tuple[int, int], float]:
+    """ns per step, by (late rank, rank that waits): its waiting, and its share of what moves uncovered only because the
+    rank had waited under computing. The first of several steps is left out: in it ranks also wait for those that
+    started the profile, or the job, later."""
+    first = {rank: 1 if len(windows) > 1 else 0 for rank, windows in steps.items()}
+    counted = {rank: steps[rank].iloc[first[rank] :] for rank in ledgers}
+    per_leaf = _per_step({rank: booked[booked["step"] >= first[rank]] for rank, booked in ledgers.items()}, counted)
+    waits = _waits(per_leaf)
+    rows = {rank: chains(own[own["step"] >= first[rank]]) for rank, own in calls.items()}
+    late = pd.Series({rank: float(found["displaced_ns"].sum()) / len(counted[rank]) for rank, found in rows.items()})
+    total = waits + waits / waits.sum() * late.reindex(waits.columns, fill_value=0.0)
+    return {
+        (int(last), int(rank)): ns
+        for last, row in zip(total.index.tolist(), total.fillna(0.0).to_numpy().tolist(), strict=True)
+        for rank, ns in zip(total.columns.tolist(), row, strict=True)
+    }
 
 
 def _arrivals(

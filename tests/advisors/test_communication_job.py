@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,46 @@ def test_clocks_of_hosts_need_not_agree() -> None:
         2: late.store(world_size=2),
     }
     assert outcome("CO010", job).first.observation["late"] == 2
+
+
+def stepwise(number: int, waits: Sequence[float], *, covered: float = 0) -> FactStore:
+    """A step of 2000 us per wait: computes, waits for rank 2 (the first ``covered`` us under computing), then moves
+    data for 200 us. Rank 2 itself computes as much longer."""
+    scene = Scene(rank=number)
+    for place, wait in enumerate(waits):
+        start = 2000.0 * place
+        scene.step(place + 1, start, 1990).kernel(start + 5, 500, op="aten::mm", step=place + 1)
+        if number == 2:
+            scene.kernel(start + 505, wait, step=place + 1)
+        elif covered:
+            scene.kernel(start + 505, covered, step=place + 1, stream=3)
+        begin, ready = start + 505 + (wait if number == 2 else 0), start + 505 + wait
+        for planes in ([(begin, ready, 2), (ready, ready + 100, None)], [(ready + 100, ready + 200, None)]):
+            scene.collective(planes[0][0], planes[-1][1] - planes[0][0], planes, step=place + 1)
+    return scene.store(**GROUPS)
+
+
+def test_the_first_of_several_steps_does_not_count() -> None:
+    """In it ranks also wait for those that started later."""
+    found = outcome("CO010", {n: stepwise(n, (900, 100, 100)) for n in (0, 1, 2)})
+    seen = found.first.observation
+    assert seen["late"] == 2 and seen["wait_ns"] == pytest.approx(1_100_000 / 3)
+    assert found.first.impact_ns == 100_000
+    at_start_only = outcome("CO010", {n: stepwise(n, (900, 0, 0)) for n in (0, 1, 2)})
+    assert at_start_only.state == "pass"
+
+
+def test_what_moves_late_because_of_the_waiting_counts_as_well() -> None:
+    """Of two transfers after 300 us of waiting under computing the first would have been hidden."""
+    found = outcome("CO010", {n: stepwise(n, (400, 400), covered=300) for n in (0, 1, 2)})
+    assert found.first.observation["longest_wait_ns"] == 100_000
+    assert found.first.impact_ns == 200_000
+
+
+def test_the_next_slowest_rank_is_waited_for_then() -> None:
+    """Rank 1 waits for rank 2 much less than rank 0 does: it would be the late one."""
+    job = {0: stepwise(0, (400, 400)), 1: stepwise(1, (50, 50)), 2: stepwise(2, (400, 400))}
+    assert outcome("CO010", job).first.impact_ns == 50_000
 
 
 def test_states() -> None:

@@ -1,0 +1,93 @@
+"""What the transfers of a rank tell by their order and by their sizes: which of them come in a row, which of these
+computing could have hidden, and what each costs whatever its size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import POINT_TO_POINT
+
+
+def chains(calls: pd.DataFrame) -> pd.DataFrame:
+    """Collectives in a row, with less between two of them than the longer one needs to move its data: a row per chain,
+    in order of time. Operations of which it is not known when they move data, and those between pipeline stages, belong
+    to none.
+
+    Columns: ``step``, ``start_ns``, ``end_ns``, ``operations``, ``transmit_ns`` (uncovered moving), ``tail_ns`` (what
+    of it stays if the chain starts earlier), ``displaced_ns`` (what of it would have been hidden had nobody waited),
+    ``begun_under_computing`` (computing went on for at least half of the first transfer: the chain started before it
+    ended).
+
+    The tail: what is sent last is ready last, so that the last operation stays, or an average one where that is longer
+    (the last may be a flag). An operation on its own can be cut in two, of which the second stays. Displaced: while an
+    operation waits under computing nothing moves; as much of what moves uncovered afterwards would have moved then.
+    """
+    between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
+    own = calls[(calls["moving_ns"] >= 0) & ~between & (calls["step"] >= 0)].sort_values(
+        ["start_ns", "end_ns"], kind="stable"
+    )
+    gap = own["start_ns"] - own["end_ns"].cummax().shift()
+    longer = np.fmax(own["moving_ns"], own["moving_ns"].shift())
+    begins = ~(gap < longer) | (own["step"] != own["step"].shift())
+    bare, still = own["transmit_ns"], own["elapse_ns"] - own["moving_ns"] - (own["uncovered_ns"] - own["transmit_ns"])
+    covered = (own["elapse_ns"] - own["uncovered_ns"]) * 2 >= own["moving_ns"]
+    marked = own.assign(bare=bare, covered_waiting=still.clip(lower=0), covered=covered)
+    groups = marked.groupby(begins.cumsum().to_numpy(), sort=True)
+    found = groups.agg(
+        step=("step", "first"),
+        start_ns=("start_ns", "first"),
+        end_ns=("end_ns", "max"),
+        operations=("bare", "size"),
+        transmit_ns=("bare", "sum"),
+        last=("bare", "last"),
+        covered_waiting=("covered_waiting", "sum"),
+        begun_under_computing=("covered", "first"),
+    ).reset_index(drop=True)
+    part = found["transmit_ns"] / found["operations"].clip(lower=2)
+    found["tail_ns"] = np.where(found["operations"] > 1, np.maximum(found["last"], part), part)
+    found["displaced_ns"] = np.minimum(found["transmit_ns"] - found["tail_ns"], found["covered_waiting"]).astype(float)
+    return found.drop(columns=["last", "covered_waiting"])
+
+
+def hideable_ns(found: pd.DataFrame, computing_before: np.ndarray) -> float:
+    """How much of the uncovered moving of some `chains` computing could hide if they started earlier.
+
+    ``computing_before``: computing since the end of the chain before. A chain that started under computing has started
+    as soon as its data was there: it is longer than what can hide it.
+    """
+    late = np.where(
+        found["begun_under_computing"], 0.0, found["transmit_ns"] - found["tail_ns"] - found["displaced_ns"]
+    )
+    return float(np.minimum(late, computing_before).clip(min=0).sum())
+
+
+def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:
+    """Moving time as a straight line over bytes, fitted to the operations of each kind (column ``kind``): ``fixed_ns``
+    of an operation of no size, ``ns_per_byte``. Relative errors are minimised, so that large operations do not hide
+    the small ones. NaN where the sizes of a kind differ by less than a factor of two, or no line of this form fits."""
+    x, y = kinds["bytes"].astype(float), kinds["moving_ns"].astype(float)
+    weight = 1 / y**2
+    sums = (
+        pd.DataFrame({"w": weight, "wx": weight * x, "wy": weight * y, "wxx": weight * x * x, "wxy": weight * x * y})
+        .groupby(kinds["kind"])
+        .sum()
+    )
+    sizes = x.groupby(kinds["kind"]).agg(["min", "max"])
+    spread = (sizes["max"] >= 2 * sizes["min"]) & (sizes["min"] > 0)
+    divisor = (sums["w"] * sums["wxx"] - sums["wx"] ** 2).where(spread)
+    slope = (sums["w"] * sums["wxy"] - sums["wx"] * sums["wy"]) / divisor
+    fixed = (sums["wy"] - slope * sums["wx"]) / sums["w"]
+    fits = (slope > 0) & (fixed >= 0)
+    return pd.DataFrame({"fixed_ns": fixed.where(fits), "ns_per_byte": slope.where(fits)})
+
+
+def message_bytes(calls: pd.DataFrame) -> pd.Series:
+    """How much data each operation is about; NaN unknown. Of n ranks each sends and receives (n - 1)/n of it to scatter
+    or to gather, and twice that to reduce for all."""
+    ranks = calls["members"].where(calls["members"] > 1).astype(float)
+    part = (ranks - 1) / ranks
+    operation = calls["operation"].str.lower()
+    times = part.where(operation.isin(["allgather", "reducescatter", "alltoall", "alltoallv", "allreduce"]), 1.0)
+    times = times.where(operation != "allreduce", 2 * part)
+    return calls["bytes"].where(calls["bytes"] >= 0) / times
