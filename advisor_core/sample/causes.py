@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .model import Implementation
+from .reinforcement import Reinforcement
+from .serving import Serving
 from .setup import Dispatch, Setup
+from .training import Training
+from .vision import VisionTraining
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,19 @@ def _train(setup: Setup, **changes: object) -> Setup:
 
 
 def _write(setup: Setup, **changes: object) -> Setup:
-    implementation: Implementation = replace(setup.training.implementation, **changes)  # type: ignore[arg-type]
+    implementation: Implementation = replace(_model(setup).implementation, **changes)  # type: ignore[arg-type]
     return _train(setup, implementation=implementation)
 
 
 def _shape(setup: Setup, **changes: int) -> Setup:
-    return _train(setup, shape=replace(setup.training.shape, **changes))
+    return _train(setup, shape=replace(_model(setup).shape, **changes))
+
+
+def _model(setup: Setup) -> Training | Serving | Reinforcement:
+    """A job with a transformer."""
+    if isinstance(setup.training, VisionTraining):
+        raise ValueError("a convolutional network does not have what this cause changes")
+    return setup.training
 
 
 # --- host ----------------------------------------------------------------------------------------------
@@ -387,6 +398,23 @@ class AiCpuOperator(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, ai_cpu_ns=self.ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedPictures(Cause):
+    """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as in the
+    AlexNet job of DATA-A: 57 conversions, 16 % of its computing."""
+
+    @property
+    def name(self) -> str:
+        return "convolution-format-conversions"
+
+    @property
+    def cure(self) -> str:
+        return "torch_npu.npu.config.allow_internal_format = True"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, keeps_format=False)
 
 
 # --- communication -------------------------------------------------------------------------------------

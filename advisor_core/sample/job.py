@@ -23,6 +23,7 @@ from .serving import ServingLoop
 from .setup import Setup
 from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, Timeline
 from .training import Training, TrainingLoop
+from .vision import VisionLoop, VisionTraining
 
 EPOCH_NS = 1_736_408_883_600_000_000
 """When the simulated profile begins."""
@@ -66,12 +67,14 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     return timelines
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop:
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop:
     work, rank = setup.training_of(number), setup.ranks[number]
     if isinstance(work, Training):
         return TrainingLoop(work, len(setup.ranks), rank.loading_ns)
     if isinstance(work, Reinforcement):
         return ReinforcementLoop(work, len(setup.ranks), rank.loading_ns, rank.longest)
+    if isinstance(work, VisionTraining):
+        return VisionLoop(work, len(setup.ranks), rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

@@ -11,6 +11,7 @@ from .causes import (
     AiCpuOperator,
     AllocatorChurn,
     Cause,
+    ConvertedPictures,
     DataImbalance,
     FrequentItem,
     GarbageCollection,
@@ -43,6 +44,7 @@ from .reinforcement import Reinforcement
 from .serving import Serving
 from .setup import RankSetup, Setup, Work
 from .training import Training
+from .vision import NetworkShape, VisionTraining
 
 Headers = Literal["2024", "2025"]
 """Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column (facts A3, B1)."""
@@ -144,6 +146,7 @@ _PREFILL = replace(
 _RL_SHAPE = replace(_SERVED_SHAPE, layers=2, kv_heads=6, ffn=12032, vocab=18432, sequence=256, batch=32)
 _RL_LOOP = Reinforcement(_RL_SHAPE, _FUSED, steps=2, micro_batches=1, response=80, reward_ns=2_500_000)
 _RL_TWO, _RL_FOUR = (_job(_RL_LOOP, ranks) for ranks in (2, 4))
+_CNN_ONE, _CNN_TWO, _CNN_FOUR = (_job(VisionTraining(NetworkShape(), steps=4), ranks) for ranks in (1, 2, 4))
 
 _MEMBERS = (
     Scenario(
@@ -234,6 +237,16 @@ _MEMBERS = (
         "2025",
         _RL_TWO,
     ),
+    Scenario(
+        "healthy-cnn",
+        Text(
+            "A small convolutional network on two ranks, tuned: tensors stay in the formats of the cube, gradients are "
+            "reduced during the backward pass, the optimizer updates all weights at once.",
+            "两个 rank 训练小型卷积网络, 已调优: 张量保持 cube 内部格式, 梯度与反向重叠归约, 优化器融合更新全部权重。",
+        ),
+        "2025",
+        _CNN_TWO,
+    ),
 )
 
 _TITLES: Mapping[str, Text] = {
@@ -269,6 +282,7 @@ _TITLES: Mapping[str, Text] = {
     "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
     "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
     "long-tail-rollout": Text("one rank with longer responses", "某个 rank 的响应更长"),
+    "convolution-format-conversions": Text("format conversions around convolutions", "卷积前后的格式转换"),
     "slow-reward": Text("a slow reward function on the host", "主机侧奖励函数慢"),
     "slow-rollout": Text("an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"),
 }
@@ -277,7 +291,7 @@ _TITLES: Mapping[str, Text] = {
 def _afflicted(name: str, headers: Headers, job: Setup, *causes: Cause) -> Scenario:
     titles = [_TITLES[cause.name] for cause in causes]
     ranks = f"{len(job.ranks)} ranks" if len(job.ranks) > 1 else "one rank"
-    names = {Training: ("Training", "训练"), Serving: ("Serving", "推理")}
+    names = {Training: ("Training", "训练"), VisionTraining: ("Training", "训练"), Serving: ("Serving", "推理")}
     what, was = names.get(type(job.training), ("Reinforcement learning", "强化学习"))
     return Scenario(
         name,
@@ -348,6 +362,11 @@ _SINGLES = (
     _afflicted("long-tail-rollout", "2025", _RL_FOUR, LongTailRollout(2.0, (2,))),
     _afflicted("slow-reward", "2025", _RL_TWO, SlowReward(120_000_000)),
     _afflicted("slow-rollout", "2025", _RL_TWO, SlowRollout()),
+    _afflicted("cnn-slow-loader", "2025", _CNN_TWO, SlowLoader(40_000_000)),
+    _afflicted("cnn-items", "2024", _CNN_ONE, FrequentItem()),
+    _afflicted("cnn-late-rank", "2025", _CNN_FOUR, SlowLoader(40_000_000, (1,))),
+    _afflicted("cnn-unfused-optimizer", "2025", _CNN_ONE, Unfused("optimizer")),
+    _afflicted("cnn-format-conversions", "2025", _CNN_ONE, ConvertedPictures()),
 )
 
 _PAIRS = (

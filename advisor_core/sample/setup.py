@@ -10,8 +10,9 @@ from .links import HCCS, Link
 from .reinforcement import Reinforcement
 from .serving import Serving
 from .training import Training
+from .vision import VisionTraining
 
-Work = Training | Serving | Reinforcement
+Work = Training | Serving | Reinforcement | VisionTraining
 """What a job does on its devices."""
 
 
@@ -68,5 +69,5 @@ class Setup:
         load = self.ranks[rank].load
         if load == 1.0:
             return self.training
-        shape = self.training.shape
-        return replace(self.training, shape=replace(shape, batch=max(1, round(shape.batch * load))))
+        batch = max(1, round(self.training.shape.batch * load))
+        return replace(self.training, shape=replace(self.training.shape, batch=batch))  # type: ignore[arg-type]

@@ -91,6 +91,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
+    "convolution-format-conversions": _expect("NS003", "NS001"),
     # The stage may be named by its own rules, or the rank by what the others wait for.
     "long-tail-rollout": _expect({"RL002": anything, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
