@@ -491,6 +491,49 @@ class SlowNetwork(Cause):
         return replace(setup, link=replace(setup.link, bytes_per_s=self.bytes_per_s))
 
 
+# --- layout ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EvenLayers(Cause):
+    """The layers are spread evenly over the stages of the pipeline, although the last one has the output projection
+    and the loss as well (facts A5: the last stage of a real job computes 1.73 times as long as the first)."""
+
+    layers: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "pipeline-stage-imbalance"
+
+    @property
+    def cure(self) -> str:
+        return "fewer layers on the last stage"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, stage_layers=self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class FewMicroBatches(Cause):
+    """The samples of a step come in ``fewer`` times fewer micro-batches, each as many times larger: of the
+    ``stages - 1 + micro_batches`` slots of a pipeline ``stages - 1`` are empty (facts E6)."""
+
+    fewer: int
+
+    @property
+    def name(self) -> str:
+        return "pipeline-bubble"
+
+    @property
+    def cure(self) -> str:
+        return "more and smaller micro-batches, interleaved stages"
+
+    def afflict(self, setup: Setup) -> Setup:
+        larger = _shape(setup, batch=setup.training.shape.batch * self.fewer)
+        assert isinstance(setup.training, Training)
+        return _train(larger, micro_batches=setup.training.micro_batches // self.fewer)
+
+
 # --- one rank ------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,8 @@ STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
 CONVOLUTION_EFFICIENCY = {"forward": 0.80, "input": 0.50, "filter": 0.65}
 """Share of the peak of the cores in use; of the 14 convolutions and gradients of DATA-A (text, Level1, rank 0)."""
+CONVOLUTION_MAC = {"forward": 1.05, "input": 1.32, "filter": 1.12}
+"""How much longer the mac pipe of the same kernels is busy than their operations need."""
 NARROW_EFFICIENCY = 0.4
 """What remains of it where most input channels are padding: the first convolution of DATA-A."""
 HF32_SLOWDOWN = 2.0
@@ -152,7 +154,7 @@ class Chip:
         efficiency = CONVOLUTION_EFFICIENCY[work.pass_] * (NARROW_EFFICIENCY if work.narrow else 1.0)
         memory_ns = 1e9 * work.nbytes / (self.hbm_bytes_per_s * VECTOR_EFFICIENCY)
         core_ns = max(ideal_ns / efficiency, memory_ns) + MATMUL_FIXED_NS
-        mac = min(0.96, 1.06 * ideal_ns / core_ns)
+        mac = min(0.96, CONVOLUTION_MAC[work.pass_] * ideal_ns / core_ns)
         loading = {"forward": 0.8, "input": 0.26, "filter": 0.46}[work.pass_]
         loading = min(0.95, max(loading, memory_ns / core_ns))
         cube = self._use(core_ns, cores, CUBE_PIPES, (mac, 0.2, 0.8 * mac, loading, 0.1), 0.003)

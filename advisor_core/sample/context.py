@@ -10,6 +10,7 @@ from typing import Literal
 
 from .des import Signal, Simulator
 from .kernels import Tensor
+from .program import Communicate
 from .timeline import Allocation, CannCall, Timeline
 
 Actor = Literal["host", "cann", "device"]
@@ -67,7 +68,7 @@ class RankContext:
         }
         self._connection = count(936)
         self._python_id = count()
-        self._reduced: dict[int, Signal] = {}
+        self._communicated: dict[tuple[str, int], Signal] = {}
         self._live: dict[int, tuple[str, int, int, int]] = {}
         self._allocated = timeline.resident_bytes
         self._operators = 0
@@ -90,9 +91,9 @@ class RankContext:
         """A fresh id of a Python frame."""
         return next(self._python_id)
 
-    def reduced(self, index: int) -> Signal:
-        """The event recorded behind a collective on the communication stream."""
-        return self._reduced.setdefault(index, Signal())
+    def communicated(self, request: Communicate) -> Signal:
+        """The event recorded behind an operation on the stream of its group."""
+        return self._communicated.setdefault((request.group.key, request.index), Signal())
 
     def call(self, name: str, tid: int, start: int, mode: str, level: str, item: str = "0") -> int:
         """Record a CANN call that ends now; returns its connection id."""

@@ -9,19 +9,25 @@ part is slower than the last one, or when a thread waits for the device before i
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from .cann import CannThread
 from .chip import Chip
+from .communicator import Place
 from .context import RankContext
 from .des import Process, Simulator
 from .device import Device
 from .framework import FrameworkThread
-from .group import Group
+from .group import Groups
+from .pipeline import PipelineLoop
 from .program import Instruction
 from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
 from .serving import ServingLoop
 from .setup import Setup
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, Timeline
+from .timeline import Timeline
 from .training import Training, TrainingLoop
 from .vision import VisionLoop, VisionTraining
 
@@ -36,7 +42,7 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     setup = scenario.setup
     key = f"{scenario.name}/{seed}"
     count = len(setup.ranks)
-    group = Group(count, setup.link, key, setup.slow_pairs)
+    groups, layout = Groups(setup.link, key, setup.slow_pairs), setup.arrangement
     chips = {rank.mhz: Chip(mhz=rank.mhz) for rank in setup.ranks}
     timelines = []
     for number, rank in enumerate(setup.ranks):
@@ -54,27 +60,43 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             start=simulator.now,
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
+            layout=layout,
         )
         context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key)
-        device = Device(context, timeline.chip, group)
+        device = Device(context, timeline.chip, groups)
         cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
         simulator.spawn(_main(context, cann, loop.program()))
         simulator.spawn(cann.run())
-        for stream in (COMPUTE_STREAM, COMMUNICATION_STREAM):
+        for stream in device.streams:
             simulator.spawn(device.stream(stream))
         timelines.append(timeline)
-    simulator.run()
+    with _without_collection():
+        simulator.run()
     return timelines
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Everything that a simulation records stays; looking through it again and again takes longer than recording it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop:
     work, rank = setup.training_of(number), setup.ranks[number]
+    place = Place(setup.arrangement, number)
     if isinstance(work, Training):
-        return TrainingLoop(work, len(setup.ranks), rank.loading_ns)
+        loop = PipelineLoop if place.layout.pipeline > 1 else TrainingLoop
+        return loop(work, place, rank.loading_ns)
     if isinstance(work, Reinforcement):
-        return ReinforcementLoop(work, len(setup.ranks), rank.loading_ns, rank.longest)
+        return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
     if isinstance(work, VisionTraining):
-        return VisionLoop(work, len(setup.ranks), rank.loading_ns)
+        return VisionLoop(work, place, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

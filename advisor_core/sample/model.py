@@ -74,81 +74,121 @@ class Implementation:
         return DType.FP32 if self.single_precision else DType.BF16
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a rank has of the model: some of its layers, the embedding if ``first``, output and loss if ``last``."""
+
+    layers: range
+    first: bool = True
+    last: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether that is all of it, so that embedding and output can share their table."""
+        return self.first and self.last
+
+    @property
+    def output_weight(self) -> str:
+        """The weight of the output projection."""
+        return SHARED_WEIGHT if self.first else "head"
+
+
 class Parameters:
     """The weights by name, in the order in which the optimizer visits them."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation) -> None:
+    def __init__(self, shape: ModelShape, implementation: Implementation, part: Part | None = None) -> None:
         self._dtype = implementation.dtype
+        part = Part(range(shape.layers)) if part is None else part
         merged_qkv = implementation.merged_qkv
         hidden, kv = shape.hidden, shape.kv_hidden
-        self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)}
-        for layer in range(shape.layers):
+        self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)} if part.last else {}
+        for layer in part.layers:
             self.weights[f"{layer}.input_norm"] = self._weight(hidden)
             self.weights[f"{layer}.post_norm"] = self._weight(hidden)
-        for layer in range(shape.layers):
+        for layer in part.layers:
             projections = {"qkv": hidden + 2 * kv} if merged_qkv else {"q": hidden, "k": kv, "v": kv}
             for name, width in projections.items():
                 self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
             self.weights[f"{layer}.o"] = self._weight(hidden, hidden)
             self.weights[f"{layer}.gate_up"] = self._weight(2 * shape.ffn, hidden)
             self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
-        self.weights[SHARED_WEIGHT] = self._weight(shape.vocab, hidden)
+        for table, has in ((part.output_weight, part.last), (SHARED_WEIGHT, part.first)):
+            if has and table not in self.weights:
+                self.weights[table] = self._weight(shape.vocab, hidden)
 
     def _weight(self, *shape: int) -> Tensor:
         return Tensor(shape, self._dtype, persistent=True)
 
 
 class Decoder:
-    """Runs one micro-batch of the model on a recorder."""
+    """Runs one micro-batch of the model, or of a part of it, on a recorder."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation, eager: Eager) -> None:
+    def __init__(
+        self, shape: ModelShape, implementation: Implementation, eager: Eager, part: Part | None = None
+    ) -> None:
         self._shape = shape
+        self._part = Part(range(shape.layers)) if part is None else part
         self._implementation = implementation
         self._eager = eager
         self._table = RotaryTable.of(shape.sequence, shape.head_dim, implementation.dtype)
 
     def micro_batch(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], None]]:
         """The whole model: the loss, and what records the backward pass."""
-        shape = self._shape
-        weight = self._eager.weights[SHARED_WEIGHT]
-        self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
-        embed_sequence = self._eager.next_sequence()
-        x = Tensor((shape.batch, shape.sequence, shape.hidden), self._implementation.dtype)
-        self._eager.do(
-            "aten::embedding",
-            "aclnnEmbedding",
-            vector("aclnnEmbedding", "GatherV2", (weight, tokens), (x,), read=x.nbytes),
-            sequence=embed_sequence,
-            scalars=3,
-        )
+        loss, backward = self.stage(tokens, labels)
+
+        def whole() -> None:
+            backward(None)
+
+        return loss, whole
+
+    def stage(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[Tensor | None], Tensor | None]]:
+        """The part of the model: what it hands on, or the loss, and what records its backward pass.
+
+        ``x`` are the tokens or what the stage before has handed on. The backward pass takes the gradient of the result,
+        nothing for the loss, and gives that of ``x``, nothing for the tokens.
+        """
         pullbacks: list[Pullback] = []
-        for layer in range(shape.layers):
+        self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
+        tokens, embed_sequence = x, -1
+        if self._part.first:
+            embed_sequence = self._eager.next_sequence()
+            x = self._embed(tokens, embed_sequence)
+        for layer in self._part.layers:
             x, back = self._block(x, layer)
             pullbacks.append(back)
-        normed, norm_back = self._rms_norm(x, "norm")
-        logits, head_back = linear(self._eager, normed, SHARED_WEIGHT)
+        if self._part.last:
+            normed, norm_back = self._rms_norm(x, "norm")
+            logits, head_back = linear(self._eager, normed, self._part.output_weight)
         self._eager.leave()
-        self._eager.enter("loss.py(27): next_token_loss", "loss.py(27): next_token_loss")
-        loss, loss_back = self._cross_entropy(logits, labels)
-        self._eager.leave()
+        result, shape = x, x.shape
+        if self._part.last:
+            self._eager.enter("loss.py(27): next_token_loss", "loss.py(27): next_token_loss")
+            result, loss_back = self._cross_entropy(logits, labels)
+            self._eager.leave()
 
-        def backward() -> None:
-            dx = norm_back(head_back(loss_back()).view(*x.shape))
+        def backward(dy: Tensor | None) -> Tensor | None:
+            dx = norm_back(head_back(loss_back()).view(*shape)) if dy is None else dy
             for back in reversed(pullbacks):
                 dx = back(dx)
-            table = weight.like()
-            self._eager.undo(
-                "EmbeddingBackward0",
-                embed_sequence,
-                call(
-                    "aten::embedding_dense_backward",
-                    "aclnnEmbeddingDenseBackward",
-                    vector("aclnnEmbeddingDenseBackward", "EmbeddingDenseGrad", (dx, tokens), (table,)),
-                ),
-            )
-            self._eager.accumulate(SHARED_WEIGHT, table)
+            if not self._part.first:
+                return dx
+            self._embed_backward(dx, tokens, embed_sequence)
+            return None
 
-        return loss, backward
+        return result, backward
+
+    def _embed(self, tokens: Tensor, sequence: int) -> Tensor:
+        shape, weight = self._shape, self._eager.weights[SHARED_WEIGHT]
+        x = Tensor((shape.batch, shape.sequence, shape.hidden), self._implementation.dtype)
+        lookup = vector("aclnnEmbedding", "GatherV2", (weight, tokens), (x,), read=x.nbytes)
+        return self._eager.do("aten::embedding", "aclnnEmbedding", lookup, sequence=sequence, scalars=3)
+
+    def _embed_backward(self, dx: Tensor, tokens: Tensor, sequence: int) -> None:
+        table = self._eager.weights[SHARED_WEIGHT].like()
+        acl = "aclnnEmbeddingDenseBackward"
+        kernel = vector(acl, "EmbeddingDenseGrad", (dx, tokens), (table,))
+        self._eager.undo("EmbeddingBackward0", sequence, call("aten::embedding_dense_backward", acl, kernel))
+        self._eager.accumulate(SHARED_WEIGHT, table)
 
     def _block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
         self._eager.enter(f"nn.Module: DecoderLayer_{layer}", "model.py(141): forward")

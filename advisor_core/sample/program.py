@@ -7,8 +7,10 @@ the autograd thread. Instructions carry no time, only what is done; the threads 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from .kernels import Kernel, Tensor
+from .layout import CommunicationGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +90,35 @@ class Backward:
     program: tuple[Instruction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllReduce:
-    """Put an all-reduce on the communication stream, after what the compute stream has so far."""
-
-    elements: Tensor
-    index: int
+Collective = Literal["allReduce", "allGather", "reduceScatter", "alltoallv"]
+PointToPoint = Literal["batchSendRecv", "send", "receive"]
+POINT_TO_POINT: frozenset[str] = frozenset(get_args(PointToPoint))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCollective:
-    """Let the compute stream wait for the all-reduce of that index."""
+class Communicate:
+    """Put an operation on the stream of a group, after what the compute stream has so far.
 
+    ``data``: what is reduced, what this rank contributes (allGather, alltoallv), keeps (reduceScatter), sends or
+    receives. ``index``: which of this rank's operations in the group it is, as its name says. ``sends``: bytes by
+    member of the group, for operations between pairs. ``peer`` and ``exchange``: of a point-to-point operation, the
+    other end's place in the group and which of the two ranks' operations with each other it is.
+    """
+
+    operation: Collective | PointToPoint
+    group: CommunicationGroup
     index: int
+    data: Tensor
+    sends: tuple[tuple[int, int], ...] = ()
+    peer: int | None = None
+    exchange: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCommunication:
+    """Let the compute stream wait for an operation."""
+
+    request: Communicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +148,8 @@ Instruction = (
     | NextBatch
     | Item
     | Backward
-    | AllReduce
-    | AwaitCollective
+    | Communicate
+    | AwaitCommunication
     | Python
     | OpenMark
     | CloseMark

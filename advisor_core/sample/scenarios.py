@@ -13,6 +13,8 @@ from .causes import (
     Cause,
     ConvertedPictures,
     DataImbalance,
+    EvenLayers,
+    FewMicroBatches,
     FrequentItem,
     GarbageCollection,
     LaunchBlocking,
@@ -39,6 +41,7 @@ from .causes import (
     Unfused,
 )
 from .context import HostCosts
+from .layout import Layout
 from .model import Implementation, ModelShape
 from .reinforcement import Reinforcement
 from .serving import Serving
@@ -131,6 +134,22 @@ def _job(loop: Work, ranks: int) -> Setup:
 
 _DENSE_ONE, _DENSE_TWO = (_job(_TUNED_LOOP, ranks) for ranks in (1, 2))
 _COMPACT_ONE, _COMPACT_TWO, _COMPACT_FOUR, _COMPACT_EIGHT = (_job(_COMPACT_LOOP, ranks) for ranks in (1, 2, 4, 8))
+
+
+def _arranged(loop: Training, layout: Layout) -> Setup:
+    return replace(_job(loop, layout.ranks), layout=layout)
+
+
+# Output projection and loss of this vocabulary take as long as three layers.
+_STAGED_SHAPE = ModelShape(
+    layers=13, hidden=4096, heads=32, kv_heads=8, ffn=11264, vocab=153_600, sequence=4096, batch=1
+)
+_PIPELINE_LOOP = replace(
+    _TUNED_LOOP, shape=_STAGED_SHAPE, micro_batches=48, reads_loss=False, stage_layers=(4, 4, 4, 1)
+)
+_PIPELINE_FOUR = _arranged(_PIPELINE_LOOP, Layout(pipeline=4))
+_TWO_STAGES = replace(_PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=5), micro_batches=12, stage_layers=(4, 1))
+_PIPELINE_TWO = _arranged(_TWO_STAGES, Layout(data=2, pipeline=2, batched=False))
 # The layers of a model of 14 billion weights; few of them, as they are all alike.
 # 24 tiles of 256 columns, or a multiple: every core has as much to do as the others.
 _SERVED_SHAPE = ModelShape(layers=6, hidden=6144, heads=48, kv_heads=8, ffn=12288, vocab=36864, sequence=1, batch=64)
@@ -247,6 +266,15 @@ _MEMBERS = (
         "2025",
         _CNN_TWO,
     ),
+    Scenario(
+        "healthy-pipeline",
+        Text(
+            "Four stages of a pipeline, with fewer layers where the loss is and many micro-batches.",
+            "四级流水线并行, 损失所在的级层数较少, micro-batch 足够多。",
+        ),
+        "2025",
+        _PIPELINE_FOUR,
+    ),
 )
 
 _TITLES: Mapping[str, Text] = {
@@ -278,6 +306,8 @@ _TITLES: Mapping[str, Text] = {
     "small-communication-packets": Text("gradients reduced one by one", "梯度逐个归约"),
     "slow-link": Text("a slow link", "慢链路"),
     "slow-network": Text("a slow network", "网络慢"),
+    "pipeline-stage-imbalance": Text("as many layers on the last stage as on the others", "末级流水线层数未减少"),
+    "pipeline-bubble": Text("few micro-batches for the stages of the pipeline", "micro-batch 数相对流水线级数过少"),
     "throttled-clock": Text("a throttled clock", "芯片降频"),
     "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
     "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
@@ -367,6 +397,9 @@ _SINGLES = (
     _afflicted("cnn-late-rank", "2025", _CNN_FOUR, SlowLoader(40_000_000, (1,))),
     _afflicted("cnn-unfused-optimizer", "2025", _CNN_ONE, Unfused("optimizer")),
     _afflicted("cnn-format-conversions", "2025", _CNN_ONE, ConvertedPictures()),
+    _afflicted("pipeline-imbalance", "2025", _PIPELINE_FOUR, EvenLayers((4, 3, 3, 3))),
+    _afflicted("pipeline-bubble", "2025", _PIPELINE_FOUR, FewMicroBatches(6)),
+    _afflicted("late-rank-in-pipeline", "2025", _PIPELINE_TWO, ThrottledClock(1_200, (1,))),
 )
 
 _PAIRS = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from .chip import Chip
 from .context import HostCosts
+from .layout import Layout
 from .links import HCCS, Link
 from .reinforcement import Reinforcement
 from .serving import Serving
@@ -45,7 +46,7 @@ class Dispatch:
 class Setup:
     """A job. ``slow_pairs``: links between two ranks that are slower than the others by a factor;
     ``variables``: environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at
-    least this long, ``None`` for none."""
+    least this long, ``None`` for none; ``layout``: how the ranks are arranged, ``None`` for data parallelism alone."""
 
     training: Work
     host: HostCosts
@@ -55,6 +56,15 @@ class Setup:
     slow_pairs: tuple[tuple[int, int, float], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     gc_threshold_ms: float | None = None
+    layout: Layout | None = None
+
+    @property
+    def arrangement(self) -> Layout:
+        """The layout of the job. Raises :class:`ValueError` if it is not one of as many ranks as the job has."""
+        layout = Layout(data=len(self.ranks)) if self.layout is None else self.layout
+        if layout.ranks != len(self.ranks):
+            raise ValueError(f"a layout of {layout.ranks} ranks for a job of {len(self.ranks)}")
+        return layout
 
     def with_ranks(self, chosen: tuple[int, ...], **changes: float) -> Setup:
         """The same job with some ranks changed; no rank chosen means all."""

@@ -11,9 +11,9 @@ from typing import Literal
 
 from .chip import Chip, KernelCost
 from .kernels import Kernel, Tensor
+from .layout import CommunicationGroup, Layout
 
 COMPUTE_STREAM = 2
-COMMUNICATION_STREAM = 4
 NOT_IN_GRAPH = 4294967295
 """The model id of a task that belongs to no graph, and the subtask id of one without context."""
 
@@ -116,8 +116,13 @@ class PlaneTask:
 
 @dataclass(eq=False, slots=True)
 class Collective:
-    """One collective as this rank saw it: from its own arrival to the common end."""
+    """One operation of a communication group as this rank saw it, from its own arrival on.
 
+    ``operation`` is a collective or, between two members, ``batchSendRecv``, ``send`` or ``receive``.
+    """
+
+    operation: str
+    group: CommunicationGroup
     index: int
     data: Tensor
     step: int
@@ -170,7 +175,7 @@ class Step:
 
 @dataclass(slots=True)
 class Timeline:
-    """Everything one rank recorded."""
+    """Everything one rank recorded. ``layout``: how the ranks of its job are arranged."""
 
     rank: int
     device: int
@@ -195,6 +200,12 @@ class Timeline:
     """The profiler records garbage collections at least this long; ``None``: none."""
     collections: list[GarbageCollection] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    layout: Layout = field(default_factory=Layout)
+
+    @property
+    def groups(self) -> list[CommunicationGroup]:
+        """The groups in which the rank communicated, in the order of their streams."""
+        return sorted({part.group for part in self.collectives}, key=lambda group: group.stream)
 
     @property
     def kernels(self) -> list[DeviceTask]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from .communicator import Place
 from .eager import FP32, Eager, call
 from .kernels import DType, Tensor, ai_cpu, vector
-from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
 from .program import (
-    AllReduce,
-    AwaitCollective,
+    AwaitCommunication,
     Backward,
+    Communicate,
     Enter,
     Instruction,
     Item,
@@ -34,6 +35,7 @@ class Training:
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
     ``has_loader``: batches come from a data loader, else from the memory of the host.
+    ``stage_layers``: layers of each stage of a pipeline, empty for equally many.
     """
 
     shape: ModelShape
@@ -48,18 +50,31 @@ class Training:
     ai_cpu_ns: int = 0
     reads_loss: bool = True
     has_loader: bool = True
+    stage_layers: tuple[int, ...] = ()
+
+    def part(self, stage: int, stages: int) -> Part:
+        """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
+        layers = self.stage_layers or (self.shape.layers // stages,) * stages
+        if len(layers) != stages or sum(layers) != self.shape.layers:
+            raise ValueError(f"{stages} stages of {layers} layers for a model of {self.shape.layers}")
+        before = sum(layers[:stage])
+        return Part(range(before, before + layers[stage]), first=stage == 0, last=stage == stages - 1)
+
+
+Bucket = tuple[Communicate, tuple[str, ...]]
+"""An all-reduce and the weights whose gradients it carries."""
 
 
 class TrainingLoop:
     """Writes the program of one rank: ``steps`` optimizer steps of ``micro_batches`` each."""
 
-    def __init__(self, training: Training, world_size: int, loading_ns: int) -> None:
+    def __init__(self, training: Training, place: Place, loading_ns: int) -> None:
         self._training = training
-        self._world_size = world_size
+        self._place = place
+        self._part = training.part(place.stage, place.layout.pipeline)
         self._loading_ns = loading_ns
-        self._parameters = Parameters(training.shape, training.implementation)
+        self._parameters = Parameters(training.shape, training.implementation, self._part)
         self._sequence = count(1350)
-        self._collective = count()
         self._gradients: dict[str, Tensor] = {}
         self._moments = {
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
@@ -73,7 +88,7 @@ class TrainingLoop:
 
     @property
     def _overlaps(self) -> bool:
-        return self._training.overlapped_buckets and self._world_size > 1
+        return self._training.overlapped_buckets and self._place.gradients is not None
 
     @property
     def resident_bytes(self) -> int:
@@ -84,8 +99,8 @@ class TrainingLoop:
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
         program: list[Instruction] = [
-            _python("train.py(231): <module>"),
-            _python("train.py(204): main"),
+            python("train.py(231): <module>"),
+            python("train.py(204): main"),
         ]
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
             program.append(Enter(f"ProfilerStep#{number}", step=number))
@@ -101,42 +116,53 @@ class TrainingLoop:
 
     def all_reduce(self, data: Tensor) -> list[Instruction]:
         """Reduce something else than gradients, and let the compute stream wait for it."""
-        index = next(self._collective)
-        return [AllReduce(data, index), AwaitCollective(index)]
+        reduction = self._reduced(data)
+        return [reduction, AwaitCommunication(reduction)]
 
     def _step(self) -> list[Instruction]:
         training = self._training
-        program: list[Instruction] = [_python("train.py(131): train_step")]
+        program: list[Instruction] = [python("train.py(131): train_step")]
         self._gradients.clear()
-        buckets: list[tuple[int, tuple[str, ...]]] = []
-        loss = Tensor((), FP32)
-        for micro in range(training.micro_batches):
-            last = micro == training.micro_batches - 1
-            loss = self._micro_batch(program, buckets if last and self._overlaps else None)
-        if self._world_size > 1 and not self._overlaps:
+        buckets: list[Bucket] = []
+        loss = self._micro_batches(program, buckets)
+        if self._place.gradients is not None and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
         if training.item_per_parameter:
             program += self._clip_by_item()
-        if training.reads_loss:
+        if training.reads_loss and loss is not None:
             program.append(Item(loss, training.loss_log_ns))
         program += self._optimizer(buckets)
         program.append(Leave())
         return program
 
-    def _micro_batch(self, program: list[Instruction], buckets: list[tuple[int, tuple[str, ...]]] | None) -> Tensor:
+    def _micro_batches(self, program: list[Instruction], buckets: list[Bucket]) -> Tensor | None:
+        """All micro-batches of a step; their loss, where there is one. The last one fills ``buckets`` as it goes."""
+        loss = None
+        for micro in range(self._training.micro_batches):
+            last = micro == self._training.micro_batches - 1
+            loss = self._micro_batch(program, buckets if last and self._overlaps else None)
+        return loss
+
+    def _recorder(self, buckets: list[Bucket] | None) -> Eager:
+        """Records one micro-batch."""
+        return Eager(
+            self._parameters.weights,
+            SHARED_WEIGHT if self._part.whole else "",
+            self._sequence.__next__,
+            _GradientSink(self, buckets),
+            private_format=self._training.implementation.private_format,
+        )
+
+    def _decoder(self, eager: Eager) -> Decoder:
+        return Decoder(self._training.shape, self._training.implementation, eager, self._part)
+
+    def _micro_batch(self, program: list[Instruction], buckets: list[Bucket] | None) -> Tensor:
         training, shape = self._training, self._training.shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
-        ready = _GradientSink(self, buckets)
-        eager = Eager(
-            self._parameters.weights,
-            SHARED_WEIGHT,
-            self._sequence.__next__,
-            ready,
-            private_format=training.implementation.private_format,
-        )
-        loss, backward = Decoder(shape, training.implementation, eager).micro_batch(tokens, labels)
+        eager = self._recorder(buckets)
+        loss, backward = self._decoder(eager).micro_batch(tokens, labels)
         backward()
         program += eager.forward
         if training.ai_cpu_ns:
@@ -147,7 +173,7 @@ class TrainingLoop:
             # The loop checks every loss for NaN before it goes on.
             program.append(Item(loss, training.loss_log_ns))
         program += [
-            _python("torch/_tensor.py(492): backward"),
+            python("torch/_tensor.py(492): backward"),
             Backward(tuple(eager.backward)),
             Leave(),
         ]
@@ -169,15 +195,21 @@ class TrainingLoop:
         """Gradients that are reduced together fill a buffer of this size."""
         return self._training.bucket_bytes
 
-    first_weight = "0.input_norm"
-    """The weight whose gradient is the last one before that of the shared table."""
+    @property
+    def closing(self) -> frozenset[str]:
+        """The weights whose gradients close a bucket: the last of all, and the last one before the large table."""
+        return frozenset((f"{self._part.layers.start}.input_norm", SHARED_WEIGHT))
 
-    def bucket(self, names: tuple[str, ...]) -> tuple[int, AllReduce]:
+    def bucket(self, names: tuple[str, ...]) -> Communicate:
         """An all-reduce of several gradients that lie in one buffer."""
-        index = next(self._collective)
         dtype = self._training.implementation.dtype
         elements = sum(self._gradients[name].nbytes for name in names) // dtype.size
-        return index, AllReduce(Tensor((elements,), dtype, persistent=True), index)
+        return self._reduced(Tensor((elements,), dtype, persistent=True))
+
+    def _reduced(self, data: Tensor) -> Communicate:
+        group = self._place.gradients
+        assert group is not None
+        return group.collective("allReduce", data)
 
     def _reduce_after_backward(self) -> list[Instruction]:
         """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
@@ -192,21 +224,20 @@ class TrainingLoop:
                 filled = 0
         reductions = [self.bucket(tuple(names)) for names in groups]
         return [
-            _python("train.py(88): average_gradients"),
-            *(reduce for _, reduce in reductions),
-            *(AwaitCollective(index) for index, _ in reductions),
+            python("train.py(88): average_gradients"),
+            *reductions,
+            *map(AwaitCommunication, reductions),
             Leave(),
         ]
 
     def _reduce_each_gradient(self) -> list[Instruction]:
         """One blocking all-reduce per parameter after the backward pass, then the division."""
-        program: list[Instruction] = [_python("train.py(88): average_gradients")]
+        program: list[Instruction] = [python("train.py(88): average_gradients")]
         for name, gradient in list(self._gradients.items()):
-            index = next(self._collective)
-            average = Tensor(gradient.shape, FP32)
+            reduction, average = self._reduced(gradient), Tensor(gradient.shape, FP32)
             program += [
-                AllReduce(gradient, index),
-                AwaitCollective(index),
+                reduction,
+                AwaitCommunication(reduction),
                 call("aten::div", "aclnnDivs", vector("aclnnDivs", "RealDiv", (gradient,), (average,)), scalars=1),
             ]
             self._gradients[name] = average
@@ -214,7 +245,7 @@ class TrainingLoop:
 
     def _clip_by_item(self) -> list[Instruction]:
         """The norm of every gradient is read back by itself, then all of them are scaled."""
-        program: list[Instruction] = [_python("train.py(102): clip_gradients")]
+        program: list[Instruction] = [python("train.py(102): clip_gradients")]
         for gradient in self._gradients.values():
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
@@ -224,16 +255,16 @@ class TrainingLoop:
         scale = vector("aclnnForeachMulScalarV2", "ForeachMulScalar", gradients, scaled, infix="ForeachMulScalarV2")
         return [*program, call("aten::_foreach_mul_", "aclnnForeachMulScalarV2", scale, scalars=1), Leave()]
 
-    def _optimizer(self, buckets: list[tuple[int, tuple[str, ...]]]) -> list[Instruction]:
+    def _optimizer(self, buckets: list[Bucket]) -> list[Instruction]:
         fused = self._training.fused_optimizer
         frame = "torch_npu/optim/npu_fused_adamw.py(231): step" if fused else "torch/optim/adamw.py(161): step"
         program: list[Instruction] = [
             Enter(f"Optimizer.step#{'NpuFusedAdamW' if fused else 'AdamW'}.step"),
-            _python(frame),
+            python(frame),
         ]
         if buckets:
-            for index, names in buckets:
-                program.append(AwaitCollective(index))
+            for reduction, names in buckets:
+                program.append(AwaitCommunication(reduction))
                 for name in names:
                     program += self._update(name)
         else:
@@ -280,7 +311,7 @@ class TrainingLoop:
 class _GradientSink:
     """Sees the gradients of one backward pass; with ``buckets`` it reduces them as they fill up."""
 
-    def __init__(self, loop: TrainingLoop, buckets: list[tuple[int, tuple[str, ...]]] | None) -> None:
+    def __init__(self, loop: TrainingLoop, buckets: list[Bucket] | None) -> None:
         self._loop = loop
         self._buckets = buckets
         self._open: list[str] = []
@@ -293,15 +324,15 @@ class _GradientSink:
         self._open.append(name)
         self._filled += gradient.nbytes
         # Nothing can hide the large shared table, which comes last: everything else leaves before it.
-        if self._filled >= self._loop.bucket_bytes or name in {self._loop.first_weight, SHARED_WEIGHT}:
-            index, reduce = self._loop.bucket(tuple(self._open))
-            program.append(reduce)
-            self._buckets.append((index, tuple(self._open)))
+        if self._filled >= self._loop.bucket_bytes or name in self._loop.closing:
+            reduction = self._loop.bucket(tuple(self._open))
+            program.append(reduction)
+            self._buckets.append((reduction, tuple(self._open)))
             self._open.clear()
             self._filled = 0
         return program
 
 
-def _python(frame: str) -> Enter:
+def python(frame: str) -> Enter:
     """Enter a Python function."""
     return Enter(frame, frame)

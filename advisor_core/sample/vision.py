@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
+from .communicator import Place
 from .convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
 from .eager import FP32, Eager, Pullback, call
 from .kernels import DType, Tensor, vector
 from .program import (
-    AllReduce,
-    AwaitCollective,
+    AwaitCommunication,
     Backward,
+    Communicate,
     Enter,
     Instruction,
     Item,
@@ -69,12 +70,11 @@ class VisionLoop:
 
     dtype = DType.BF16
 
-    def __init__(self, training: VisionTraining, world_size: int, loading_ns: int) -> None:
+    def __init__(self, training: VisionTraining, place: Place, loading_ns: int) -> None:
         self._training = training
-        self._world_size = world_size
+        self._group = place.gradients
         self._loading_ns = loading_ns
         self._sequence = count(1350)
-        self._collective = count()
         self._weights = dict(self._parameters())
         self._momenta = {name: weight.like() for name, weight in self._weights.items()}
         self._gradients: dict[str, Tensor] = {}
@@ -121,7 +121,7 @@ class VisionLoop:
         eager = Eager(self._weights, "", self._sequence.__next__, buckets)
         loss, backward = self._network(eager, pixels, picture, labels)
         backward()
-        waits = [AwaitCollective(index) for index in buckets.indexes]
+        waits = [AwaitCommunication(reduction) for reduction in buckets.reductions]
         return [
             NextBatch(pixels, self._loading_ns),
             *eager.forward,
@@ -171,12 +171,12 @@ class VisionLoop:
         """Keep a finished gradient."""
         self._gradients[name] = gradient
 
-    def bucket(self, names: list[str]) -> AllReduce | None:
+    def bucket(self, names: list[str]) -> Communicate | None:
         """The reduction of several gradients in one buffer; nothing with one rank."""
-        if self._world_size == 1:
+        if self._group is None:
             return None
         elements = sum(self._gradients[name].nbytes for name in names) // self.dtype.size
-        return AllReduce(Tensor((elements,), self.dtype, persistent=True), next(self._collective))
+        return self._group.collective("allReduce", Tensor((elements,), self.dtype, persistent=True))
 
     @property
     def bucket_bytes(self) -> int:
@@ -211,7 +211,7 @@ class _Buckets:
         self._loop = loop
         self._open: list[str] = []
         self._filled = 0
-        self.indexes: list[int] = []
+        self.reductions: list[Communicate] = []
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
         self._loop.gradient_ready(name, gradient)
@@ -224,7 +224,7 @@ class _Buckets:
             reduce = self._loop.bucket(self._open)
             if reduce is not None:
                 program.append(reduce)
-                self.indexes.append(reduce.index)
+                self.reductions.append(reduce)
             self._open, self._filled = [], 0
         return program
 

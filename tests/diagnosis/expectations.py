@@ -55,6 +55,7 @@ TALK = ("CO001",)
 VECTOR = ("NS001", "PB002", "PB003", "PB010", "PB001")
 PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
 WAITING = ("CO001", "CO002", "CO010")
+PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
     "slow-python": _expect({"HD002": anything}, *IDLE, "HD003"),
@@ -88,6 +89,8 @@ EXPECTATIONS: dict[str, Expectation] = {
     "small-communication-packets": _expect("CO005", *TALK, "CO003", "CO006", "CO009"),
     "slow-link": _expect("CO007", *TALK, "CO003", "CO006", "CO002"),
     "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
+    "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
+    "pipeline-bubble": _expect("CO008", *TALK),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..chip import CUBE_PIPES, VECTOR_PIPES
 from ..export.counters import Counters, block_counts, counters
 from ..export.generation import Cell, Names
-from ..export.overlap import collective_name
+from ..export.overlap import collective_name, collective_type
 from ..export.recording import Recording
 from ..export.steps import step_times
 from ..export.units import us
@@ -82,7 +82,7 @@ def kernel_details(timeline: Timeline, names: Names, recording: Recording) -> It
             yield [*head, *_row_without_details(row, names), *times, 0]
         elif isinstance(row, Collective):
             missing: list[Cell] = ["N/A"] * (len(_PMU) + 9)
-            identity: list[Cell] = [NOT_IN_GRAPH, "N/A", "N/A", collective_name(row), "hcom_allReduce_", "N/A"]
+            identity: list[Cell] = [NOT_IN_GRAPH, "N/A", "N/A", collective_name(row), collective_type(row), "N/A"]
             yield [*head, *identity, names.collective_core, *times, 0, *missing]
         else:
             yield [*head, *_kernel_row(timeline, row, times)]
