@@ -29,6 +29,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         host_calls,
         launches,
         ledger,
+        memory,
         pipes,
         rank_summary,
         steps,
@@ -52,4 +53,8 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         chip.chip,
         pipes.pipes,
         context.context,
+        memory.memory_capacity,
+        memory.memory_curve,
+        memory.memory_steps,
+        memory.memory_peak,
     )

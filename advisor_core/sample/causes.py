@@ -41,6 +41,11 @@ class Cause(ABC):
         """The ranks that have it, empty for all."""
         return ()
 
+    @property
+    def risk(self) -> bool:
+        """Whether it must be found even where it costs no time: it makes the job fail sooner or later."""
+        return False
+
 
 def _host(setup: Setup, **changes: int) -> Setup:
     return replace(setup, host=replace(setup.host, **changes))
@@ -668,3 +673,70 @@ class SlowRollout(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, engine_ns=self.ns)
+
+
+# --- memory --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNearTheLimit(Cause):
+    """Other weights stay on the device, such as those of a reference model, and leave little room. Where the sizes of
+    tensors vary the allocator then has to give its cache back to the driver and ask again, while the device waits."""
+
+    held: int
+
+    @property
+    def name(self) -> str:
+        return "memory-near-the-limit"
+
+    @property
+    def cure(self) -> str:
+        return "weights that are not in use offloaded, a smaller batch, recomputation"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, memory=replace(setup.memory, held=self.held))
+
+
+@dataclass(frozen=True, slots=True)
+class Fragmentation(Cause):
+    """Segments that cannot grow, for tensors whose sizes vary from step to step: what is free fits less and less."""
+
+    @property
+    def name(self) -> str:
+        return "fragmentation"
+
+    @property
+    def cure(self) -> str:
+        return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        others = tuple(variable for variable in setup.variables if variable[0] != "PYTORCH_NPU_ALLOC_CONF")
+        return replace(setup, memory=replace(setup.memory, expandable=False), variables=others)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak(Cause):
+    """The loop keeps a reference to the hidden state of every micro-batch, for a statistic that nobody reads."""
+
+    @property
+    def name(self) -> str:
+        return "leak"
+
+    @property
+    def cure(self) -> str:
+        return "keep numbers, not tensors"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, keeps_hidden=True)

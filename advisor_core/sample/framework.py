@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .allocator import DriverCall
 from .cann import CannThread, Drain, PostEvent
 from .context import RankContext
 from .des import Process, Signal
@@ -35,6 +36,8 @@ _INTERFACES = {
     "receive": ("c10d::recv_", "HcclRecv"),
 }
 """What calls an operation, and the interface that it calls."""
+
+_DRIVER = {"malloc": "AscendCL@aclMallocMemInner", "free": "AscendCL@aclrtFree"}
 
 
 class FrameworkThread:
@@ -155,8 +158,7 @@ class FrameworkThread:
         self._begin(op.name, inputs=op.inputs, scalars=op.scalars, sequence=op.sequence)
         yield context.vary("host", own * 0.6)
         for tensor in op.allocates:
-            context.allocate(tensor, op.name)
-            yield from self._driver(tensor, "AscendCL@aclMallocMemInner")
+            yield from self._driver(context.allocate(tensor, op.name))
         if op.launch is not None:
             span = self._begin(op.launch.acl)
             yield context.vary("host", own * 0.25)
@@ -166,16 +168,18 @@ class FrameworkThread:
         yield context.vary("host", own * 0.15)
         self._end()
         for tensor in op.frees:
-            context.free(tensor)
-            yield from self._driver(tensor, "AscendCL@aclrtFree")
+            yield from self._driver(context.free(tensor))
 
-    def _driver(self, tensor: Tensor, name: str) -> Process:
-        """Take large memory from the driver or give it back, if the framework does not keep it."""
-        context, costs = self._context, self._context.costs
-        if costs.malloc_bytes and tensor.nbytes >= costs.malloc_bytes:
+    def _driver(self, calls: list[DriverCall]) -> Process:
+        """Take memory from the driver or give it back, which what runs on the device may still use."""
+        context = self._context
+        for call in calls:
+            if call == "synchronize":
+                yield from self.synchronize_device()
+                continue
             start = context.now
-            yield context.vary("host", costs.malloc_ns)
-            context.call(name, self._tid, start, "ACL_RTS", "acl")
+            yield context.vary("host", context.costs.malloc_ns)
+            context.call(_DRIVER[call], self._tid, start, "ACL_RTS", "acl")
 
     def _node(self, node: Node) -> Process:
         context = self._context
@@ -216,7 +220,7 @@ class FrameworkThread:
         self._begin("aten::to", inputs=(instruction.batch,), scalars=4)
         self._begin("aten::_to_copy", inputs=(instruction.batch,), scalars=5)
         yield context.vary("host", 35_000)
-        context.allocate(instruction.batch, "aten::empty_strided")
+        yield from self._driver(context.allocate(instruction.batch, "aten::empty_strided"))
         span = self._begin("acl_memcpy_host_to_device")
         yield from self._cann.submit("acl_memcpy_host_to_device", instruction, span)
         self._end()

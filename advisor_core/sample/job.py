@@ -13,6 +13,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .allocator import Allocator
 from .cann import CannThread
 from .chip import Chip
 from .communicator import Place
@@ -22,7 +23,7 @@ from .device import Device
 from .framework import FrameworkThread
 from .group import Groups
 from .pipeline import PipelineLoop
-from .program import Instruction
+from .program import Instruction, first_step
 from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
 from .serving import ServingLoop
@@ -56,16 +57,25 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
             chip=chips[rank.mhz],
-            resident_bytes=loop.resident_bytes,
+            resident_bytes=setup.memory.held + loop.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
             layout=layout,
         )
-        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key)
+        allocator = Allocator(
+            timeline.resident_bytes,
+            setup.memory.room(count),
+            expandable=setup.memory.expandable,
+            uncached=setup.host.malloc_bytes,
+        )
+        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
         device = Device(context, timeline.chip, groups)
         cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
-        simulator.spawn(_main(context, cann, loop.program()))
+        program = loop.program()
+        context.warm_up(first_step(program))
+        timeline.reserved_bytes = allocator.reserved
+        simulator.spawn(_main(context, cann, program))
         simulator.spawn(cann.run())
         for stream in device.streams:
             simulator.spawn(device.stream(stream))

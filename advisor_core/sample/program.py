@@ -6,6 +6,7 @@ the autograd thread. Instructions carry no time, only what is done; the threads 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -169,13 +170,34 @@ def _operators(program: list[Instruction]) -> list[Op]:
     return ops
 
 
-def free_after_last_use(program: list[Instruction]) -> None:
-    """Give every operator the tensors that nothing uses after it."""
+def free_after_last_use(program: list[Instruction], kept: Iterable[Tensor] = ()) -> None:
+    """Give every operator the tensors that nothing uses after it; the ones in ``kept`` are held for good."""
+    held = {id(tensor.storage) for tensor in kept}
     last: dict[int, tuple[Op, Tensor]] = {}
     for op in _operators(program):
         for tensor in (*op.inputs, *op.allocates):
             owner = tensor.storage
-            if not owner.persistent:
+            if not owner.persistent and id(owner) not in held:
                 last[id(owner)] = (op, owner)
     for op, tensor in last.values():
         op.frees.append(tensor)
+
+
+def memory_use(program: Iterable[Instruction]) -> Iterator[tuple[tuple[Tensor, ...], list[Tensor]]]:
+    """In the order of execution: the tensors that need memory, and those that are given back right afterwards."""
+    for instruction in program:
+        if isinstance(instruction, NextBatch):
+            yield (instruction.batch,), []
+        elif isinstance(instruction, Op):
+            yield instruction.allocates, instruction.frees
+        elif isinstance(instruction, Node):
+            for op in instruction.ops:
+                yield op.allocates, op.frees
+        elif isinstance(instruction, Backward):
+            yield from memory_use(instruction.program)
+
+
+def first_step(program: list[Instruction]) -> list[Instruction]:
+    """What comes before the second step."""
+    begins = [place for place, what in enumerate(program) if isinstance(what, Enter) and what.step is not None]
+    return program[: begins[1]] if len(begins) > 1 else program

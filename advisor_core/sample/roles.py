@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from .export.memory import allocator_totals
 from .timeline import Allocation, Collective, DeviceTask, HostSpan, Mark, Step, Timeline
 
 ROLES = {
@@ -56,6 +57,7 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
         timeline,
         start=mark.start,
         end=mark.end,
+        reserved_bytes=_reserved(timeline, mark.start),
         steps=[Step(step, mark.start, mark.end)],
         spans=[whole, *copies.values()],
         queue=[entry for entry in timeline.queue if inside(entry.enqueue_start, entry.dequeue_end)],
@@ -68,7 +70,13 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
     )
 
 
+def _reserved(timeline: Timeline, time: int) -> int:
+    """What the allocator holds at a time."""
+    before = [totals.reserved for totals in allocator_totals(timeline) if totals.time <= time]
+    return before[-1] if before else timeline.reserved_bytes
+
+
 def _held(allocation: Allocation, mark: Mark) -> Allocation:
     if allocation.end is None or allocation.end <= mark.end:
         return allocation
-    return replace(allocation, end=None, total_at_end=None)
+    return replace(allocation, end=None, total_at_end=None, reserved_at_end=None)

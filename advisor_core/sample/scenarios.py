@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from .allocator import MIB, WHOLE_DEVICE, DeviceMemory
 from .causes import (
     AiCpuOperator,
     AllocatorChurn,
@@ -15,10 +16,13 @@ from .causes import (
     DataImbalance,
     EvenLayers,
     FewMicroBatches,
+    Fragmentation,
     FrequentItem,
     GarbageCollection,
     LaunchBlocking,
+    Leak,
     LongTailRollout,
+    MemoryNearTheLimit,
     NoOverlap,
     OnlineCompilation,
     PrivateFormat,
@@ -150,6 +154,21 @@ _PIPELINE_LOOP = replace(
 _PIPELINE_FOUR = _arranged(_PIPELINE_LOOP, Layout(pipeline=4))
 _TWO_STAGES = replace(_PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=5), micro_batches=12, stage_layers=(4, 1))
 _PIPELINE_TWO = _arranged(_TWO_STAGES, Layout(data=2, pipeline=2, batched=False))
+# Samples of all lengths: those of a step are padded to the longest of them.
+_LENGTHS = (928, 960, 896, 944, 976, 912, 992, 1008, 864, 1024)
+_VARYING = replace(
+    _COMPACT_ONE,
+    training=replace(_COMPACT_LOOP, lengths=_LENGTHS, steps=len(_LENGTHS)),
+    memory=DeviceMemory(expandable=True),
+    variables=(("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True"),),
+)
+
+
+def _all_but(nbytes: int) -> MemoryNearTheLimit:
+    """Weights that leave so much of a device to a job on one rank."""
+    return MemoryNearTheLimit(WHOLE_DEVICE.room(ranks=1) - nbytes)
+
+
 # The layers of a model of 14 billion weights; few of them, as they are all alike.
 # 24 tiles of 256 columns, or a multiple: every core has as much to do as the others.
 _SERVED_SHAPE = ModelShape(layers=6, hidden=6144, heads=48, kv_heads=8, ffn=12288, vocab=36864, sequence=1, batch=64)
@@ -315,6 +334,9 @@ _TITLES: Mapping[str, Text] = {
     "convolution-format-conversions": Text("format conversions around convolutions", "卷积前后的格式转换"),
     "slow-reward": Text("a slow reward function on the host", "主机侧奖励函数慢"),
     "slow-rollout": Text("an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"),
+    "memory-near-the-limit": Text("hardly any memory left", "显存即将耗尽"),
+    "fragmentation": Text("fragmented memory", "显存碎片化"),
+    "leak": Text("tensors that are never released", "张量始终未释放"),
 }
 
 
@@ -410,7 +432,23 @@ _PAIRS = (
     _afflicted("late-rank-and-swiglu", "2025", _COMPACT_TWO, SlowLoader(40_000_000, (1,)), Unfused("swiglu")),
 )
 
+_MEMORY = (
+    Scenario(
+        "healthy-varying-lengths",
+        Text(
+            "A tuned model with short kernels on samples of varying length, with expandable segments.",
+            "调优后的小算子模型, 样本长度不一, 已启用可扩展内存段。",
+        ),
+        "2025",
+        _VARYING,
+    ),
+    _afflicted("fragmentation", "2025", _VARYING, Fragmentation()),
+    _afflicted("leak", "2024", replace(_COMPACT_ONE, training=replace(_COMPACT_LOOP, steps=10)), Leak()),
+    _afflicted("memory-near-the-limit", "2025", _COMPACT_ONE, _all_but(4534 * MIB)),
+    _afflicted("fragmentation-near-the-limit", "2025", _VARYING, Fragmentation(), _all_but(4784 * MIB)),
+)
+
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
-    {scenario.name: scenario for scenario in (*_MEMBERS, *_SINGLES, *_PAIRS)}
+    {scenario.name: scenario for scenario in (*_MEMBERS, *_SINGLES, *_PAIRS, *_MEMORY)}
 )
 """All scenarios by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .allocator import WHOLE_DEVICE, DeviceMemory
 from .chip import Chip
 from .context import HostCosts
 from .layout import Layout
@@ -57,6 +58,7 @@ class Setup:
     variables: tuple[tuple[str, str], ...] = ()
     gc_threshold_ms: float | None = None
     layout: Layout | None = None
+    memory: DeviceMemory = WHOLE_DEVICE
 
     @property
     def arrangement(self) -> Layout:

@@ -135,14 +135,17 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A tensor's stay in the caching allocator, with the total in bytes right after it came and went."""
+    """A tensor's stay in the caching allocator, with the totals in bytes right after it came and went; the latter are
+    missing if it outlived the profile."""
 
     operator: str
     nbytes: int
     start: int
-    end: int | None
     total_at_start: int
-    total_at_end: int | None
+    reserved_at_start: int
+    end: int | None = None
+    total_at_end: int | None = None
+    reserved_at_end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,8 @@ class Timeline:
     acl_tid: int
     chip: Chip
     resident_bytes: int
+    reserved_bytes: int = 0
+    """What the allocator holds when the profile begins; ``resident_bytes``: what of it is allocated."""
     steps: list[Step] = field(default_factory=list)
     spans: list[HostSpan] = field(default_factory=list)
     queue: list[QueueEntry] = field(default_factory=list)

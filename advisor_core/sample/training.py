@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, cycle
 
 from .communicator import Place
 from .eager import FP32, Eager, call
@@ -36,6 +36,8 @@ class Training:
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
     ``has_loader``: batches come from a data loader, else from the memory of the host.
     ``stage_layers``: layers of each stage of a pipeline, empty for equally many.
+    ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
+    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
     """
 
     shape: ModelShape
@@ -51,6 +53,8 @@ class Training:
     reads_loss: bool = True
     has_loader: bool = True
     stage_layers: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    keeps_hidden: bool = False
 
     def part(self, stage: int, stages: int) -> Part:
         """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
@@ -76,6 +80,8 @@ class TrainingLoop:
         self._parameters = Parameters(training.shape, training.implementation, self._part)
         self._sequence = count(1350)
         self._gradients: dict[str, Tensor] = {}
+        self._kept: list[Tensor] = []
+        self._shape = training.shape
         self._moments = {
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
             for name, weight in self._parameters.weights.items()
@@ -102,12 +108,14 @@ class TrainingLoop:
             python("train.py(231): <module>"),
             python("train.py(204): main"),
         ]
+        lengths = cycle(self._training.lengths or (self._training.shape.sequence,))
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+            self._shape = replace(self._training.shape, sequence=next(lengths))
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program.extend(self._step())
             program.append(Leave())
         program += [Leave(), Leave()]
-        free_after_last_use(program)
+        free_after_last_use(program, self._kept)
         return program
 
     def step(self) -> list[Instruction]:
@@ -154,10 +162,10 @@ class TrainingLoop:
         )
 
     def _decoder(self, eager: Eager) -> Decoder:
-        return Decoder(self._training.shape, self._training.implementation, eager, self._part)
+        return Decoder(self._shape, self._training.implementation, eager, self._part)
 
     def _micro_batch(self, program: list[Instruction], buckets: list[Bucket] | None) -> Tensor:
-        training, shape = self._training, self._training.shape
+        training, shape = self._training, self._shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
@@ -165,6 +173,8 @@ class TrainingLoop:
         loss, backward = self._decoder(eager).micro_batch(tokens, labels)
         backward()
         program += eager.forward
+        if training.keeps_hidden:
+            self._kept.append(_hidden_state(eager))
         if training.ai_cpu_ns:
             ordered, places = labels.like(), labels.like()
             sort = ai_cpu("aclnnSort", "Sort", (labels,), (ordered, places), training.ai_cpu_ns)
@@ -331,6 +341,13 @@ class _GradientSink:
             self._open.clear()
             self._filled = 0
         return program
+
+
+def _hidden_state(eager: Eager) -> Tensor:
+    """What the output projection reads: the result of the last layer, normalised."""
+    table = eager.weights[SHARED_WEIGHT]
+    projections = [what for what in eager.forward if isinstance(what, Op) and table in what.inputs]
+    return next(tensor for tensor in projections[-1].inputs if tensor is not table).storage
 
 
 def python(frame: str) -> Enter:

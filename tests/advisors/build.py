@@ -23,7 +23,7 @@ from advisor_core.rules.ruleset import RuleBook, load_rules
 ROOT = Path(__file__).parent.parent.parent
 MAIN, AUTOGRAD, ACL = 100, 101, 200
 FILES = {"HD": "host_dispatch", "CO": "communication", "DQ": "capture", "NS": "network_structure"}
-FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity"}
+FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity", "ME": "memory"}
 
 
 @cache
@@ -31,9 +31,14 @@ def host() -> Host:
     return load_host()
 
 
+EXPLAINED = {"memory": ("host_dispatch",)}
+"""Files whose rules those of a file explain."""
+
+
 @cache
 def book(file: str) -> RuleBook:
-    return load_rules([ROOT / "rulesets" / "ascend" / f"{file}.yaml"], host().advisors)
+    files = (file, *EXPLAINED.get(file, ()))
+    return load_rules([ROOT / "rulesets" / "ascend" / f"{name}.yaml" for name in files], host().advisors)
 
 
 class Scene:

@@ -100,6 +100,10 @@ EXPECTATIONS: dict[str, Expectation] = {
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
     "slow-reward": _expect({"RL001": anything, "HD002": anything}, *IDLE),
     "slow-rollout": _expect({"RL001": anything, "HD002": anything}, *IDLE, "HD003"),
+    # Before it gives memory back the allocator waits for the device.
+    "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
+    "fragmentation": _expect("ME002"),
+    "leak": _expect({"ME003": subject(operator="rms_norm")}),
 }
 """By name of the cause."""
 
