@@ -139,6 +139,23 @@ class TaskQueueOff(Cause):
 
 
 @dataclass(frozen=True, slots=True)
+class WorkspaceOnMainThread(Cause):
+    """TASK_QUEUE_ENABLE=1 where the host only just keeps up with 2: the thread that runs the model also works out the
+    workspace of its operators (facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "workspace-on-main-thread"
+
+    @property
+    def cure(self) -> str:
+        return "TASK_QUEUE_ENABLE=2"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, dispatch=replace(setup.dispatch, queued_workspace=False))
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchBlocking(Cause):
     """ASCEND_LAUNCH_BLOCKING=1: every operator waits for its kernels, and there is no task queue (facts C1)."""
 
@@ -563,6 +580,31 @@ class ThrottledClock(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, mhz=self.mhz)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDrops(Cause):
+    """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
+    hot (facts E3)."""
+
+    mhz: int
+    after_ns: int
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "clock-drops"
+
+    @property
+    def cure(self) -> str:
+        return "cooling, power limit"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, falls_to_mhz=self.mhz, falls_after_ns=self.after_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .allocator import DriverCall
 from .cann import CannThread, Drain, PostEvent
-from .context import RankContext
+from .context import WORKSPACE_SHARE, RankContext
 from .des import Process, Signal
 from .kernels import Tensor
 from .program import (
@@ -161,7 +161,8 @@ class FrameworkThread:
             yield from self._driver(context.allocate(tensor, op.name))
         if op.launch is not None:
             span = self._begin(op.launch.acl)
-            yield context.vary("host", own * 0.25)
+            if not self._cann.workspace:
+                yield context.vary("host", own * WORKSPACE_SHARE)
             yield from self._cann.submit(op.launch.acl, op, span)
             yield context.vary("host", 700)
             self._end()

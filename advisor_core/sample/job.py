@@ -62,6 +62,7 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
             layout=layout,
+            clock=[(simulator.now + rank.falls_after_ns, rank.falls_to_mhz)] if rank.falls_to_mhz else [],
         )
         allocator = Allocator(
             timeline.resident_bytes,
@@ -71,7 +72,14 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
         )
         context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
         device = Device(context, timeline.chip, groups)
-        cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
+        dispatch = setup.dispatch
+        cann = CannThread(
+            context,
+            device,
+            queued=dispatch.task_queue,
+            blocking=dispatch.blocking,
+            workspace=dispatch.task_queue and dispatch.queued_workspace,
+        )
         program = loop.program()
         context.warm_up(first_step(program))
         timeline.reserved_bytes = allocator.reserved

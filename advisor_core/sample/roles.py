@@ -66,6 +66,7 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
         collectives=[launched(part) for part in timeline.collectives if inside(part.start, part.end)],
         allocations=[_held(part, mark) for part in timeline.allocations if mark.start <= part.start <= mark.end],
         collections=[pause for pause in timeline.collections if inside(pause.start, pause.end)],
+        workspace=[pool for pool in timeline.workspace if mark.start <= pool.time <= mark.end],
         marks=[other for other in timeline.marks if inside(other.start, other.end)],
     )
 

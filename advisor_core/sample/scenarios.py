@@ -12,6 +12,7 @@ from .causes import (
     AiCpuOperator,
     AllocatorChurn,
     Cause,
+    ClockDrops,
     ConvertedPictures,
     DataImbalance,
     EvenLayers,
@@ -43,13 +44,14 @@ from .causes import (
     ThrottledClock,
     UnalignedVocabulary,
     Unfused,
+    WorkspaceOnMainThread,
 )
 from .context import HostCosts
 from .layout import Layout
 from .model import Implementation, ModelShape
 from .reinforcement import Reinforcement
 from .serving import Serving
-from .setup import RankSetup, Setup, Work
+from .setup import Dispatch, RankSetup, Setup, Work
 from .training import Training
 from .vision import NetworkShape, VisionTraining
 
@@ -184,6 +186,12 @@ _PREFILL = replace(
 _RL_SHAPE = replace(_SERVED_SHAPE, layers=2, kv_heads=6, ffn=12032, vocab=18432, sequence=256, batch=32)
 _RL_LOOP = Reinforcement(_RL_SHAPE, _FUSED, steps=2, micro_batches=1, response=80, reward_ns=2_500_000)
 _RL_TWO, _RL_FOUR = (_job(_RL_LOOP, ranks) for ranks in (2, 4))
+# Operators with which the host keeps ahead of the device only once their workspace is queued as well.
+_BUSY_HOST = replace(
+    _COMPACT_ONE,
+    host=replace(_FAST_HOST, operator=110_000, autograd=110_000),
+    dispatch=Dispatch(queued_workspace=True),
+)
 _CNN_ONE, _CNN_TWO, _CNN_FOUR = (_job(VisionTraining(NetworkShape(), steps=4), ranks) for ranks in (1, 2, 4))
 
 _MEMBERS = (
@@ -276,6 +284,15 @@ _MEMBERS = (
         _RL_TWO,
     ),
     Scenario(
+        "healthy-task-queue-two",
+        Text(
+            "A model with short kernels and operators that take long on the host, with TASK_QUEUE_ENABLE=2.",
+            "小算子模型, 算子主机侧耗时较长, TASK_QUEUE_ENABLE=2。",
+        ),
+        "2025",
+        _BUSY_HOST,
+    ),
+    Scenario(
         "healthy-cnn",
         Text(
             "A small convolutional network on two ranks, tuned: tensors stay in the formats of the cube, gradients are "
@@ -302,6 +319,8 @@ _TITLES: Mapping[str, Text] = {
     "slow-runtime": Text("slow calls into CANN", "CANN 调用慢"),
     "slow-host-dispatch": Text("slow dispatch", "下发慢"),
     "task-queue-off": Text("no task queue", "未启用任务队列"),
+    "workspace-on-main-thread": Text("workspace on the main thread", "workspace 在主线程处理"),
+    "clock-drops": Text("a clock that falls", "芯片中途降频"),
     "launch-blocking": Text("every launch waits for its kernel", "每次下发都等待算子完成"),
     "item-synchronisation": Text("numbers read back all the time", "频繁回读标量"),
     "synchronous-sampling": Text("steps that wait for their tokens", "每步都等待采样结果"),
@@ -369,6 +388,7 @@ _SINGLES = (
         SlowHost("runtime", 80_000),
         TaskQueueOff(),
     ),
+    _afflicted("task-queue-one", "2025", _BUSY_HOST, WorkspaceOnMainThread()),
     _afflicted("launch-blocking", "2025", _COMPACT_ONE, LaunchBlocking()),
     _afflicted("item-synchronisation", "2025", _COMPACT_ONE, FrequentItem()),
     _afflicted("slow-data-loader", "2024", _COMPACT_ONE, SlowLoader(40_000_000)),
@@ -409,6 +429,12 @@ _SINGLES = (
     _afflicted("slow-network", "2025", _COMPACT_TWO, SlowNetwork()),
     _afflicted("late-rank-by-loader", "2025", _COMPACT_FOUR, SlowLoader(40_000_000, (2,))),
     _afflicted("late-rank-by-clock", "2025", _COMPACT_FOUR, ThrottledClock(1_200, (1,))),
+    _afflicted(
+        "clock-drops",
+        "2025",
+        replace(_COMPACT_ONE, training=replace(_COMPACT_LOOP, steps=6)),
+        ClockDrops(1_200, 40_000_000),
+    ),
     _afflicted("late-rank-by-host", "2025", _COMPACT_FOUR, SlowHostOfRank(9.0, (3,))),
     _afflicted("data-imbalance", "2025", _COMPACT_FOUR, DataImbalance(1.25, (1,))),
     _afflicted("long-tail-rollout", "2025", _RL_FOUR, LongTailRollout(2.0, (2,))),
