@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from .context import RankContext
+from .context import WORKSPACE_SHARE, RankContext
 from .des import Channel, Process, Signal
 from .device import DELIVERY_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
 from .program import Communicate, NextBatch, Op
@@ -57,11 +57,21 @@ class _Entry:
 class CannThread:
     """Takes requests, calls CANN for them and puts their tasks on streams.
 
-    Without ``queued`` it does so on the thread that submits; with ``blocking`` every launch waits for its kernels.
+    Without ``queued`` it does so on the thread that submits; with ``blocking`` every launch waits for its kernels; with
+    ``workspace`` it asks each operator for the scratch memory that it needs, and takes that from a pool of its own.
     """
 
-    def __init__(self, context: RankContext, device: Device, *, queued: bool = True, blocking: bool = False) -> None:
+    def __init__(
+        self,
+        context: RankContext,
+        device: Device,
+        *,
+        queued: bool = True,
+        blocking: bool = False,
+        workspace: bool = False,
+    ) -> None:
         self._context = context
+        self.workspace = workspace
         self._queued = queued
         self._blocking = blocking
         self._device = device
@@ -133,6 +143,10 @@ class CannThread:
             names = [kernel.name for kernel in launch.kernels]
             yield context.vary("cann", context.costs.cann * (1 if launch.acl in self._called else FIRST_CALL))
             self._called.add(launch.acl)
+            if self.workspace:
+                own = context.costs.autograd if entry.span.is_backward else context.costs.operator
+                yield context.vary("cann", own * WORKSPACE_SHARE)
+                context.request_workspace(launch)
         for kernel, name in zip(launch.kernels, names, strict=True):
             start = context.now
             yield context.vary("cann", context.costs.launch * 0.7)

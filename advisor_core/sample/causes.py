@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .model import Implementation
+from .reinforcement import Reinforcement
+from .serving import Serving
 from .setup import Dispatch, Setup
 from .training import Training
+from .vision import VisionTraining
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,19 @@ def _train(setup: Setup, **changes: object) -> Setup:
 
 
 def _write(setup: Setup, **changes: object) -> Setup:
-    implementation: Implementation = replace(setup.training.implementation, **changes)  # type: ignore[arg-type]
+    implementation: Implementation = replace(_model(setup).implementation, **changes)  # type: ignore[arg-type]
     return _train(setup, implementation=implementation)
 
 
 def _shape(setup: Setup, **changes: int) -> Setup:
-    return _train(setup, shape=replace(setup.training.shape, **changes))
+    return _train(setup, shape=replace(_model(setup).shape, **changes))
+
+
+def _model(setup: Setup) -> Training | Serving | Reinforcement:
+    """A job with a transformer."""
+    if isinstance(setup.training, VisionTraining):
+        raise ValueError("a convolutional network does not have what this cause changes")
+    return setup.training
 
 
 # --- host ----------------------------------------------------------------------------------------------
@@ -126,6 +136,23 @@ class TaskQueueOff(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, dispatch=replace(setup.dispatch, task_queue=False))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOnMainThread(Cause):
+    """TASK_QUEUE_ENABLE=1 where the host only just keeps up with 2: the thread that runs the model also works out the
+    workspace of its operators (facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "workspace-on-main-thread"
+
+    @property
+    def cure(self) -> str:
+        return "TASK_QUEUE_ENABLE=2"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, dispatch=replace(setup.dispatch, queued_workspace=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +422,23 @@ class AiCpuOperator(Cause):
         return _train(setup, ai_cpu_ns=self.ns)
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertedPictures(Cause):
+    """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as in the
+    AlexNet job of DATA-A: 57 conversions, 16 % of its computing."""
+
+    @property
+    def name(self) -> str:
+        return "convolution-format-conversions"
+
+    @property
+    def cure(self) -> str:
+        return "torch_npu.npu.config.allow_internal_format = True"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, keeps_format=False)
+
+
 # --- communication -------------------------------------------------------------------------------------
 
 
@@ -536,6 +580,31 @@ class ThrottledClock(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, mhz=self.mhz)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDrops(Cause):
+    """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
+    hot (facts E3)."""
+
+    mhz: int
+    after_ns: int
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "clock-drops"
+
+    @property
+    def cure(self) -> str:
+        return "cooling, power limit"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, falls_to_mhz=self.mhz, falls_after_ns=self.after_ns)
 
 
 @dataclass(frozen=True, slots=True)

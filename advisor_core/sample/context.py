@@ -11,12 +11,18 @@ from typing import Literal
 from .allocator import Allocator, Block, DriverCall
 from .des import Signal, Simulator
 from .kernels import Tensor
-from .program import Communicate, Instruction, memory_use
-from .timeline import Allocation, CannCall, Timeline
+from .program import Communicate, Instruction, Launch, memory_use
+from .timeline import Allocation, CannCall, Timeline, Workspace
 
+_WITH_CUBE = frozenset({"AI_CORE", "MIX_AIC"})
 Actor = Literal["host", "cann", "device"]
 WARM_UP = 4
 """Runs of a step before the profile after which the allocator is taken as it is, if it still calls the driver."""
+WORKSPACE_SHARE = 0.25
+"""The part of an operator's time on the host that goes into its workspace and parameters. Assumed: the interfaces that
+the operators of DATA-A call take up to 0.44 of them, with the queueing."""
+WORKSPACE_BYTES = 16 << 20
+"""What the kernel library asks for on this family for any kernel that uses the cube."""
 SPREAD = 0.16
 """Standard deviation of the logarithm of host durations."""
 
@@ -141,6 +147,14 @@ class RankContext:
             replace(allocation, end=self.now, total_at_end=total, reserved_at_end=reserved)
         )
         return calls
+
+    def request_workspace(self, launch: Launch) -> None:
+        """Take the scratch memory of a call from its pool, which grows to the largest request and stays that large."""
+        needed = WORKSPACE_BYTES if any(kernel.core in _WITH_CUBE for kernel in launch.kernels) else 0
+        if not needed:
+            return
+        held = self.timeline.workspace[-1].reserved if self.timeline.workspace else 0
+        self.timeline.workspace.append(Workspace(self.now, needed, max(held, needed)))
 
     def close(self) -> None:
         """The profile ends: what is still allocated has no release."""

@@ -80,7 +80,7 @@ class Device:
 
     def __init__(self, context: RankContext, chip: Chip, groups: Groups) -> None:
         self._context = context
-        self._chip = chip
+        self._chips = {chip.mhz: chip}
         self._groups = groups
         timeline = context.timeline
         communication = [group.stream for group in timeline.layout.groups(timeline.rank)]
@@ -112,11 +112,14 @@ class Device:
 
     def _kernel(self, task: KernelTask, stream: int) -> Process:
         start = self._context.now
-        cost: KernelCost = self._chip.cost(task.kernel)
+        mhz = self._context.timeline.mhz(start)
+        if mhz not in self._chips:
+            self._chips[mhz] = Chip(mhz=mhz)
+        cost: KernelCost = self._chips[mhz].cost(task.kernel)
         scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
         yield round(cost.duration_ns * scale)
         record = self._record(task.name, task.kernel.core, stream, start, task.step, task.launch)
-        record.kernel, record.cost, record.scale = task.kernel, cost, scale
+        record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
 
     def _copy(self, task: CopyTask, stream: int) -> Process:
         start = self._context.now

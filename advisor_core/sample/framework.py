@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .allocator import DriverCall
 from .cann import CannThread, Drain, PostEvent
-from .context import RankContext
+from .context import WORKSPACE_SHARE, RankContext
 from .des import Process, Signal
 from .kernels import Tensor
 from .program import (
@@ -71,8 +71,6 @@ class FrameworkThread:
                 yield from self._item(instruction)
             elif isinstance(instruction, Backward):
                 yield from self._run_backward(instruction)
-            elif isinstance(instruction, Communicate):
-                yield from self._communicate(instruction)
             elif isinstance(instruction, Python):
                 yield self._context.vary("host", instruction.ns)
             elif isinstance(instruction, OpenMark):
@@ -82,6 +80,8 @@ class FrameworkThread:
                 yield self._context.vary("host", 3_000)
                 message, start = self._marks.pop()
                 self._context.timeline.marks.append(Mark(message, self._tid, start, self._context.now))
+            elif isinstance(instruction, Communicate):
+                yield from self._communicate(instruction)
             else:
                 yield from self._await_communication(instruction)
 
@@ -161,7 +161,8 @@ class FrameworkThread:
             yield from self._driver(context.allocate(tensor, op.name))
         if op.launch is not None:
             span = self._begin(op.launch.acl)
-            yield context.vary("host", own * 0.25)
+            if not self._cann.workspace:
+                yield context.vary("host", own * WORKSPACE_SHARE)
             yield from self._cann.submit(op.launch.acl, op, span)
             yield context.vary("host", 700)
             self._end()

@@ -30,6 +30,7 @@ from .serving import ServingLoop
 from .setup import Setup
 from .timeline import Timeline
 from .training import Training, TrainingLoop
+from .vision import VisionLoop, VisionTraining
 
 EPOCH_NS = 1_736_408_883_600_000_000
 """When the simulated profile begins."""
@@ -61,6 +62,7 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
             layout=layout,
+            clock=[(simulator.now + rank.falls_after_ns, rank.falls_to_mhz)] if rank.falls_to_mhz else [],
         )
         allocator = Allocator(
             timeline.resident_bytes,
@@ -70,7 +72,14 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
         )
         context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
         device = Device(context, timeline.chip, groups)
-        cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
+        dispatch = setup.dispatch
+        cann = CannThread(
+            context,
+            device,
+            queued=dispatch.task_queue,
+            blocking=dispatch.blocking,
+            workspace=dispatch.task_queue and dispatch.queued_workspace,
+        )
         program = loop.program()
         context.warm_up(first_step(program))
         timeline.reserved_bytes = allocator.reserved
@@ -96,13 +105,16 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop:
-    work, rank, place = setup.training_of(number), setup.ranks[number], Place(setup.arrangement, number)
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop:
+    work, rank = setup.training_of(number), setup.ranks[number]
+    place = Place(setup.arrangement, number)
     if isinstance(work, Training):
         loop = PipelineLoop if place.layout.pipeline > 1 else TrainingLoop
         return loop(work, place, rank.loading_ns)
     if isinstance(work, Reinforcement):
         return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
+    if isinstance(work, VisionTraining):
+        return VisionLoop(work, place, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

@@ -28,6 +28,8 @@ class DType(Enum):
     FP32 = ("FLOAT", "float", 4)
     INT64 = ("INT64", "long int", 8)
     BOOL = ("BOOL", "bool", 1)
+    UINT8 = ("UINT8", "unsigned char", 1)
+    UINT16 = ("UINT16", "signed char", 2)
 
     def __init__(self, device_name: str, host_name: str, size: int) -> None:
         self.device_name = device_name
@@ -127,7 +129,32 @@ class AiCpuWork:
     ns: int
 
 
-Work = MatMulWork | VectorWork | AttentionWork | AiCpuWork
+@dataclass(frozen=True, slots=True)
+class ConvolutionWork:
+    """Floating-point operations of a convolution or of one of its gradients, with channels padded to whole blocks.
+
+    ``narrow``: most of a block of input channels is padding, as with the three colours of a picture; ``single`` for
+    FP32, which the cube multiplies as HF32; ``nbytes``: operands and result, each moved once.
+    """
+
+    pass_: Literal["forward", "input", "filter"]
+    flops: int
+    batch: int
+    nbytes: int
+    narrow: bool
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingWork:
+    """Elements that a maximum is taken of, or whose gradient it is, and the bytes moved."""
+
+    elements: int
+    nbytes: int
+    backward: bool
+
+
+Work = MatMulWork | VectorWork | AttentionWork | AiCpuWork | ConvolutionWork | PoolingWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class ReinforcementLoop:
 
     def __init__(self, job: Reinforcement, place: Place, loading_ns: int, longest: float) -> None:
         self._job = job
-        self._place = place
+        self._alone = place.gradients is None
         self._loading_ns = loading_ns
         self._passes = round(job.response * longest)
         self._actor = TrainingLoop(job.update, place, 0)
@@ -164,7 +164,7 @@ class ReinforcementLoop:
 
     def _meet(self, data: Tensor) -> list[Instruction]:
         """Add up small numbers over all ranks and wait for them."""
-        if self._place.gradients is None:
+        if self._alone:
             return []
         return [*self._actor.all_reduce(data), Item(data)]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from .export.memory import allocator_totals
 from .timeline import Allocation, Collective, DeviceTask, HostSpan, Mark, Step, Timeline
 
 ROLES = {
@@ -56,6 +57,7 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
         timeline,
         start=mark.start,
         end=mark.end,
+        reserved_bytes=_reserved(timeline, mark.start),
         steps=[Step(step, mark.start, mark.end)],
         spans=[whole, *copies.values()],
         queue=[entry for entry in timeline.queue if inside(entry.enqueue_start, entry.dequeue_end)],
@@ -64,11 +66,18 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
         collectives=[launched(part) for part in timeline.collectives if inside(part.start, part.end)],
         allocations=[_held(part, mark) for part in timeline.allocations if mark.start <= part.start <= mark.end],
         collections=[pause for pause in timeline.collections if inside(pause.start, pause.end)],
+        workspace=[pool for pool in timeline.workspace if mark.start <= pool.time <= mark.end],
         marks=[other for other in timeline.marks if inside(other.start, other.end)],
     )
+
+
+def _reserved(timeline: Timeline, time: int) -> int:
+    """What the allocator holds at a time."""
+    before = [totals.reserved for totals in allocator_totals(timeline) if totals.time <= time]
+    return before[-1] if before else timeline.reserved_bytes
 
 
 def _held(allocation: Allocation, mark: Mark) -> Allocation:
     if allocation.end is None or allocation.end <= mark.end:
         return allocation
-    return replace(allocation, end=None, total_at_end=None)
+    return replace(allocation, end=None, total_at_end=None, reserved_at_end=None)

@@ -12,6 +12,8 @@ from .causes import (
     AiCpuOperator,
     AllocatorChurn,
     Cause,
+    ClockDrops,
+    ConvertedPictures,
     DataImbalance,
     EvenLayers,
     FewMicroBatches,
@@ -42,14 +44,16 @@ from .causes import (
     ThrottledClock,
     UnalignedVocabulary,
     Unfused,
+    WorkspaceOnMainThread,
 )
 from .context import HostCosts
 from .layout import Layout
 from .model import Implementation, ModelShape
 from .reinforcement import Reinforcement
 from .serving import Serving
-from .setup import RankSetup, Setup, Work
+from .setup import Dispatch, RankSetup, Setup, Work
 from .training import Training
+from .vision import NetworkShape, VisionTraining
 
 Headers = Literal["2024", "2025"]
 """Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column (facts A3, B1)."""
@@ -182,6 +186,13 @@ _PREFILL = replace(
 _RL_SHAPE = replace(_SERVED_SHAPE, layers=2, kv_heads=6, ffn=12032, vocab=18432, sequence=256, batch=32)
 _RL_LOOP = Reinforcement(_RL_SHAPE, _FUSED, steps=2, micro_batches=1, response=80, reward_ns=2_500_000)
 _RL_TWO, _RL_FOUR = (_job(_RL_LOOP, ranks) for ranks in (2, 4))
+# Operators with which the host keeps ahead of the device only once their workspace is queued as well.
+_BUSY_HOST = replace(
+    _COMPACT_ONE,
+    host=replace(_FAST_HOST, operator=110_000, autograd=110_000),
+    dispatch=Dispatch(queued_workspace=True),
+)
+_CNN_ONE, _CNN_TWO, _CNN_FOUR = (_job(VisionTraining(NetworkShape(), steps=4), ranks) for ranks in (1, 2, 4))
 
 _MEMBERS = (
     Scenario(
@@ -262,15 +273,6 @@ _MEMBERS = (
         _COMPACT_EIGHT,
     ),
     Scenario(
-        "healthy-pipeline",
-        Text(
-            "Four stages of a pipeline, with fewer layers where the loss is and many micro-batches.",
-            "四级流水线并行, 损失所在的级层数较少, micro-batch 足够多。",
-        ),
-        "2025",
-        _PIPELINE_FOUR,
-    ),
-    Scenario(
         "healthy-rl",
         Text(
             "Two iterations of reinforcement learning on two ranks: rollout, log-probabilities, reward, advantage "
@@ -281,6 +283,34 @@ _MEMBERS = (
         "2025",
         _RL_TWO,
     ),
+    Scenario(
+        "healthy-task-queue-two",
+        Text(
+            "A model with short kernels and operators that take long on the host, with TASK_QUEUE_ENABLE=2.",
+            "小算子模型, 算子主机侧耗时较长, TASK_QUEUE_ENABLE=2。",
+        ),
+        "2025",
+        _BUSY_HOST,
+    ),
+    Scenario(
+        "healthy-cnn",
+        Text(
+            "A small convolutional network on two ranks, tuned: tensors stay in the formats of the cube, gradients are "
+            "reduced during the backward pass, the optimizer updates all weights at once.",
+            "两个 rank 训练小型卷积网络, 已调优: 张量保持 cube 内部格式, 梯度与反向重叠归约, 优化器融合更新全部权重。",
+        ),
+        "2025",
+        _CNN_TWO,
+    ),
+    Scenario(
+        "healthy-pipeline",
+        Text(
+            "Four stages of a pipeline, with fewer layers where the loss is and many micro-batches.",
+            "四级流水线并行, 损失所在的级层数较少, micro-batch 足够多。",
+        ),
+        "2025",
+        _PIPELINE_FOUR,
+    ),
 )
 
 _TITLES: Mapping[str, Text] = {
@@ -289,6 +319,8 @@ _TITLES: Mapping[str, Text] = {
     "slow-runtime": Text("slow calls into CANN", "CANN 调用慢"),
     "slow-host-dispatch": Text("slow dispatch", "下发慢"),
     "task-queue-off": Text("no task queue", "未启用任务队列"),
+    "workspace-on-main-thread": Text("workspace on the main thread", "workspace 在主线程处理"),
+    "clock-drops": Text("a clock that falls", "芯片中途降频"),
     "launch-blocking": Text("every launch waits for its kernel", "每次下发都等待算子完成"),
     "item-synchronisation": Text("numbers read back all the time", "频繁回读标量"),
     "synchronous-sampling": Text("steps that wait for their tokens", "每步都等待采样结果"),
@@ -318,6 +350,7 @@ _TITLES: Mapping[str, Text] = {
     "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
     "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
     "long-tail-rollout": Text("one rank with longer responses", "某个 rank 的响应更长"),
+    "convolution-format-conversions": Text("format conversions around convolutions", "卷积前后的格式转换"),
     "slow-reward": Text("a slow reward function on the host", "主机侧奖励函数慢"),
     "slow-rollout": Text("an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"),
     "memory-near-the-limit": Text("hardly any memory left", "显存即将耗尽"),
@@ -329,7 +362,7 @@ _TITLES: Mapping[str, Text] = {
 def _afflicted(name: str, headers: Headers, job: Setup, *causes: Cause) -> Scenario:
     titles = [_TITLES[cause.name] for cause in causes]
     ranks = f"{len(job.ranks)} ranks" if len(job.ranks) > 1 else "one rank"
-    names = {Training: ("Training", "训练"), Serving: ("Serving", "推理")}
+    names = {Training: ("Training", "训练"), VisionTraining: ("Training", "训练"), Serving: ("Serving", "推理")}
     what, was = names.get(type(job.training), ("Reinforcement learning", "强化学习"))
     return Scenario(
         name,
@@ -355,6 +388,7 @@ _SINGLES = (
         SlowHost("runtime", 80_000),
         TaskQueueOff(),
     ),
+    _afflicted("task-queue-one", "2025", _BUSY_HOST, WorkspaceOnMainThread()),
     _afflicted("launch-blocking", "2025", _COMPACT_ONE, LaunchBlocking()),
     _afflicted("item-synchronisation", "2025", _COMPACT_ONE, FrequentItem()),
     _afflicted("slow-data-loader", "2024", _COMPACT_ONE, SlowLoader(40_000_000)),
@@ -395,14 +429,25 @@ _SINGLES = (
     _afflicted("slow-network", "2025", _COMPACT_TWO, SlowNetwork()),
     _afflicted("late-rank-by-loader", "2025", _COMPACT_FOUR, SlowLoader(40_000_000, (2,))),
     _afflicted("late-rank-by-clock", "2025", _COMPACT_FOUR, ThrottledClock(1_200, (1,))),
+    _afflicted(
+        "clock-drops",
+        "2025",
+        replace(_COMPACT_ONE, training=replace(_COMPACT_LOOP, steps=6)),
+        ClockDrops(1_200, 40_000_000),
+    ),
     _afflicted("late-rank-by-host", "2025", _COMPACT_FOUR, SlowHostOfRank(9.0, (3,))),
     _afflicted("data-imbalance", "2025", _COMPACT_FOUR, DataImbalance(1.25, (1,))),
-    _afflicted("pipeline-imbalance", "2025", _PIPELINE_FOUR, EvenLayers((4, 3, 3, 3))),
-    _afflicted("pipeline-bubble", "2025", _PIPELINE_FOUR, FewMicroBatches(6)),
-    _afflicted("late-rank-in-pipeline", "2025", _PIPELINE_TWO, ThrottledClock(1_200, (1,))),
     _afflicted("long-tail-rollout", "2025", _RL_FOUR, LongTailRollout(2.0, (2,))),
     _afflicted("slow-reward", "2025", _RL_TWO, SlowReward(120_000_000)),
     _afflicted("slow-rollout", "2025", _RL_TWO, SlowRollout()),
+    _afflicted("cnn-slow-loader", "2025", _CNN_TWO, SlowLoader(40_000_000)),
+    _afflicted("cnn-items", "2024", _CNN_ONE, FrequentItem()),
+    _afflicted("cnn-late-rank", "2025", _CNN_FOUR, SlowLoader(40_000_000, (1,))),
+    _afflicted("cnn-unfused-optimizer", "2025", _CNN_ONE, Unfused("optimizer")),
+    _afflicted("cnn-format-conversions", "2025", _CNN_ONE, ConvertedPictures()),
+    _afflicted("pipeline-imbalance", "2025", _PIPELINE_FOUR, EvenLayers((4, 3, 3, 3))),
+    _afflicted("pipeline-bubble", "2025", _PIPELINE_FOUR, FewMicroBatches(6)),
+    _afflicted("late-rank-in-pipeline", "2025", _PIPELINE_TWO, ThrottledClock(1_200, (1,))),
 )
 
 _PAIRS = (

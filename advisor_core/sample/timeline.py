@@ -99,6 +99,7 @@ class DeviceTask:
     cost: KernelCost | None = None
     scale: float = 1.0
     subtask: int = NOT_IN_GRAPH
+    mhz: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,15 @@ class Allocation:
     end: int | None = None
     total_at_end: int | None = None
     reserved_at_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The pool for scratch memory of operators right after a request to it, bytes."""
+
+    time: int
+    allocated: int
+    reserved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +215,14 @@ class Timeline:
     """The profiler records garbage collections at least this long; ``None``: none."""
     collections: list[GarbageCollection] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    clock: list[tuple[int, int]] = field(default_factory=list)
+    """Changes of the clock within the profile, MHz by time; before them it is that of the chip."""
+    workspace: list[Workspace] = field(default_factory=list)
+
+    def mhz(self, time: int) -> int:
+        """The clock at a time."""
+        return next((mhz for since, mhz in reversed(self.clock) if since <= time), self.chip.mhz)
+
     layout: Layout = field(default_factory=Layout)
 
     @property

@@ -34,10 +34,10 @@ class Training:
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
-    ``stage_layers``: layers of each stage of a pipeline, empty for equally many. ``has_loader``: batches come from a
-    data loader, else from the memory of the host. ``lengths``: the tokens per sample of successive steps, over and
-    over; empty for those of the shape. ``keeps_hidden``: the loop holds on to the last hidden state of every
-    micro-batch.
+    ``has_loader``: batches come from a data loader, else from the memory of the host.
+    ``stage_layers``: layers of each stage of a pipeline, empty for equally many.
+    ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
+    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
     """
 
     shape: ModelShape
@@ -51,8 +51,8 @@ class Training:
     bucket_bytes: int = 40_000_000
     ai_cpu_ns: int = 0
     reads_loss: bool = True
-    stage_layers: tuple[int, ...] = ()
     has_loader: bool = True
+    stage_layers: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
     keeps_hidden: bool = False
 
@@ -124,8 +124,7 @@ class TrainingLoop:
 
     def all_reduce(self, data: Tensor) -> list[Instruction]:
         """Reduce something else than gradients, and let the compute stream wait for it."""
-        assert self._place.gradients is not None
-        reduction = self._place.gradients.collective("allReduce", data)
+        reduction = self._reduced(data)
         return [reduction, AwaitCommunication(reduction)]
 
     def _step(self) -> list[Instruction]:

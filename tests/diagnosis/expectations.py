@@ -64,6 +64,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
     # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
     "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003"),
+    "workspace-on-main-thread": _expect({"HD002": anything}, *IDLE, "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
     "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),
@@ -92,8 +93,10 @@ EXPECTATIONS: dict[str, Expectation] = {
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO013", *PIPELINE),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
+    "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
+    "convolution-format-conversions": _expect("NS003", "NS001"),
     # The stage may be named by its own rules, or the rank by what the others wait for.
     "long-tail-rollout": _expect({"RL002": anything, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.

@@ -104,8 +104,7 @@ class DeviceTables:
         kernels = [(number_, task) for number_, task in self._kernels() if _has_counters(task)]
         for _, task in kernels:
             assert task.cost is not None
-            mhz = self._timeline.chip.mhz
-            cube, vector = counters(task, task.cost.cube, mhz), counters(task, task.cost.vector, mhz)
+            cube, vector = counters(task, task.cost.cube), counters(task, task.cost.vector)
             metrics.append({**_metrics("aic", cube, CUBE_PIPES), **_metrics("aiv", vector, _VECTOR_PIPES)})
         for name in metrics[0] if metrics else ():
             for (number_, _), values in zip(kernels, metrics, strict=True):

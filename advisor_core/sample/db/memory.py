@@ -35,6 +35,10 @@ def allocator_tables(database: Database, timeline: Timeline, strings: Strings) -
         for time, total, reserved in allocator_totals(timeline)
         for component in ("PTA", "PTA+GE")
     ]
+    totals += [
+        (strings("WORKSPACE"), pool.time, pool.allocated, pool.reserved, pool.allocated, STREAM_POINTER, device)
+        for pool in timeline.workspace
+    ]
     database.table("MEMORY_RECORD", totals)
     allocations: list[tuple[Value, ...]] = []
     for one in sorted(timeline.allocations, key=lambda allocation: allocation.start):

@@ -39,13 +39,16 @@ class Samples:
         self._fixed = {"HCCL": collective, "RUNTIME": RUNTIME_BYTES}
         self._totals = allocator_totals(timeline)
         self._before = timeline.reserved_bytes
+        # The pool has grown to its size in the steps before the profile.
+        self._workspace = max((pool.reserved for pool in timeline.workspace), default=0)
 
     def module(self, name: str, time: int) -> int:
         """What a component holds at a time."""
         if name != "APP":
             return self._fixed.get(name, 0)
+        workspace = self._workspace
         place = bisect_right(self._totals, time, key=lambda change: change.time) - 1
-        return self._totals[place].reserved if place >= 0 else self._before
+        return workspace + (self._totals[place].reserved if place >= 0 else self._before)
 
     def process(self, time: int) -> int:
         """What the process holds at a time."""

@@ -98,9 +98,9 @@ def _row_without_details(row: DeviceTask | Collective, names: Names) -> list[Cel
 def _kernel_row(timeline: Timeline, task: DeviceTask, times: list[Cell]) -> list[Cell]:
     kernel, cost, chip = task.kernel, task.cost, timeline.chip
     assert kernel is not None and cost is not None
-    cube, vector = counters(task, cost.cube, chip.mhz), counters(task, cost.vector, chip.mhz)
+    cube, vector = counters(task, cost.cube), counters(task, cost.vector)
     cycles = cube.cycles if cube is not None else 0
-    utilization = round(1e5 * cycles / (chip.mhz * chip.cube_cores * (task.end - task.start)), 3) if cycles else 0
+    utilization = round(1e5 * cycles / (task.mhz * chip.cube_cores * (task.end - task.start)), 3) if cycles else 0
     columns: list[Cell] = [*_core_columns(cube, CUBE_PIPES), *_core_columns(vector, VECTOR_PIPES), utilization]
     return [
         NOT_IN_GRAPH,

@@ -74,6 +74,9 @@ def memory_record(timeline: Timeline) -> Iterator[Row]:
         total = allocated / MIB
         for component in ("PTA", "PTA+GE"):
             yield [component, us_column(time), total, reserved / MIB, total, STREAM_POINTER, device]
+    for pool in timeline.workspace:
+        used, held = pool.allocated / MIB, pool.reserved / MIB
+        yield ["WORKSPACE", us_column(pool.time), used, held, used, STREAM_POINTER, device]
 
 
 def npu_module_mem(timeline: Timeline) -> Iterator[Row]:

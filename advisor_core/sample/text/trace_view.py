@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..export.calls import cann_calls, forward_backward, recorded_collections
+from ..export.counters import clock_samples
 from ..export.generation import Names
 from ..export.overlap import OverlapAnalysis, collective_name
 from ..export.planes import HARDWARE_NAMES, plane_step
@@ -429,13 +430,13 @@ def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
 
 
 def _frequency(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
-    for time in (timeline.start, timeline.end):
+    for time, mhz in clock_samples(timeline):
         yield {
             "name": "AI Core Freq",
             "ts": us_text(time),
             "pid": lanes.frequency,
             "tid": 0,
-            "args": {"MHz": timeline.chip.mhz},
+            "args": {"MHz": mhz},
             "ph": "C",
         }
 
