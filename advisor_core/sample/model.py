@@ -28,7 +28,11 @@ SHARED_WEIGHT = "embedding"
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """The dimensions of the model and of one micro-batch."""
+    """The dimensions of the model and of one micro-batch.
+
+    With ``experts`` each of them has a feed-forward part of width ``ffn``, and every token goes to ``top_k`` of them,
+    besides one of width ``shared_ffn`` that all tokens go to.
+    """
 
     layers: int = 3
     hidden: int = 2048
@@ -38,6 +42,9 @@ class ModelShape:
     vocab: int = 50257
     sequence: int = 2048
     batch: int = 4
+    experts: int = 0
+    top_k: int = 2
+    shared_ffn: int = 0
 
     @property
     def head_dim(self) -> int:
@@ -94,9 +101,11 @@ class Part:
 
 
 class Parameters:
-    """The weights by name, in the order in which the optimizer visits them."""
+    """The weights by name, in the order in which the optimizer visits them. ``expert_ranks`` share the experts."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation, part: Part | None = None) -> None:
+    def __init__(
+        self, shape: ModelShape, implementation: Implementation, part: Part | None = None, expert_ranks: int = 1
+    ) -> None:
         self._dtype = implementation.dtype
         part = Part(range(shape.layers)) if part is None else part
         merged_qkv = implementation.merged_qkv
@@ -110,6 +119,14 @@ class Parameters:
             for name, width in projections.items():
                 self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
             self.weights[f"{layer}.o"] = self._weight(hidden, hidden)
+            if shape.experts:
+                experts = shape.experts // expert_ranks
+                self.weights[f"{layer}.router"] = self._weight(shape.experts, hidden)
+                self.weights[f"{layer}.shared_up"] = self._weight(2 * shape.shared_ffn, hidden)
+                self.weights[f"{layer}.shared_down"] = self._weight(hidden, shape.shared_ffn)
+                self.weights[f"{layer}.experts_up"] = self._weight(experts, hidden, 2 * shape.ffn)
+                self.weights[f"{layer}.experts_down"] = self._weight(experts, shape.ffn, hidden)
+                continue
             self.weights[f"{layer}.gate_up"] = self._weight(2 * shape.ffn, hidden)
             self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
         for table, has in ((part.output_weight, part.last), (SHARED_WEIGHT, part.first)):
@@ -122,6 +139,8 @@ class Parameters:
 
 class Decoder:
     """Runs one micro-batch of the model, or of a part of it, on a recorder."""
+
+    feed_forward_module = "MLP"
 
     def __init__(
         self, shape: ModelShape, implementation: Implementation, eager: Eager, part: Part | None = None
@@ -202,21 +221,25 @@ class Decoder:
         self._eager.enter(f"nn.Module: RMSNorm_{2 * layer + 1}", "model.py(38): forward")
         normed, post_norm_back = self._rms_norm(middle, f"{layer}.post_norm")
         self._eager.leave()
-        self._eager.enter(f"nn.Module: MLP_{layer}", "model.py(121): forward")
-        gate_up, gate_up_back = linear(self._eager, normed, f"{layer}.gate_up")
-        hidden, swiglu_back = self._swiglu(gate_up)
-        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        self._eager.enter(f"nn.Module: {self.feed_forward_module}_{layer}", "model.py(121): forward")
+        projected, feed_back = self._feed_forward(normed, layer)
         self._eager.leave()
         out = residual(self._eager, middle, projected)
         self._eager.leave()
 
         def pullback(dy: Tensor) -> Tensor:
-            inner = post_norm_back(gate_up_back(swiglu_back(down_back(dy))))
+            inner = post_norm_back(feed_back(dy))
             dmiddle = self._eager.merge_gradients(dy, inner)
             inner = norm_back(attention_back(dmiddle))
             return self._eager.merge_gradients(dmiddle, inner)
 
         return out, pullback
+
+    def _feed_forward(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        gate_up, gate_up_back = linear(self._eager, x, f"{layer}.gate_up")
+        hidden, swiglu_back = self._swiglu(gate_up)
+        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        return projected, lambda dy: gate_up_back(swiglu_back(down_back(dy)))
 
     def _attention_block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
         shape = self._shape
