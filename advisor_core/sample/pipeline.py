@@ -129,4 +129,4 @@ class PipelineLoop(TrainingLoop):
     def _activation(self) -> tuple[int, ...]:
         """The shape of what one stage hands on to the next."""
         shape = self._training.shape
-        return shape.batch, shape.sequence, shape.hidden
+        return shape.batch, shape.sequence // self._place.layout.tensor, shape.hidden

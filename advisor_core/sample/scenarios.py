@@ -145,6 +145,11 @@ _PIPELINE_LOOP = replace(
 _PIPELINE_FOUR = _arranged(_PIPELINE_LOOP, Layout(pipeline=4))
 _TWO_STAGES = replace(_PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=5), micro_batches=12, stage_layers=(4, 1))
 _PIPELINE_TWO = _arranged(_TWO_STAGES, Layout(data=2, pipeline=2, batched=False))
+# Wide layers, each shared by the two dies of a module.
+_WIDE_SHAPE = ModelShape(layers=2, hidden=12288, heads=96, kv_heads=8, ffn=28672, vocab=33_280, sequence=4096, batch=2)
+_TENSOR_FOUR = _arranged(
+    replace(_TUNED_LOOP, shape=_WIDE_SHAPE, micro_batches=6, reads_loss=False), Layout(data=2, tensor=2, paired=True)
+)
 # Layers as in Mixtral 8x7B, whose wide experts have much to do for each token that is sent to them, and a shared expert
 # that computes while the tokens travel.
 _EXPERT_SHAPE = ModelShape(
@@ -268,6 +273,15 @@ _MEMBERS = (
         ),
         "2025",
         _EXPERTS_FOUR,
+    ),
+    Scenario(
+        "healthy-tensor-parallel",
+        Text(
+            "Two pairs of ranks: the ranks of a pair share every layer, the pairs the data.",
+            "张量并行 2 与数据并行 2, 张量并行组为同一模组的两个 die。",
+        ),
+        "2025",
+        _TENSOR_FOUR,
     ),
 )
 

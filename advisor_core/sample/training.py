@@ -23,6 +23,7 @@ from .program import (
     Op,
     free_after_last_use,
 )
+from .tensor_parallel import TensorParallelDecoder
 
 FIRST_STEP = 10
 """Number of the first profiled step: the schedule skips the ones before it."""
@@ -75,7 +76,8 @@ class TrainingLoop:
         self._part = training.part(place.stage, place.layout.pipeline)
         self._loading_ns = loading_ns
         self._step_number = FIRST_STEP
-        self._parameters = Parameters(training.shape, training.implementation, self._part, place.layout.expert)
+        self._shape = training.shape.divided(place.layout.tensor) if place.layout.tensor > 1 else training.shape
+        self._parameters = Parameters(self._shape, training.implementation, self._part, place.layout.expert)
         self._sequence = count(1350)
         self._gradients: dict[str, Tensor] = {}
         self._moments = {
@@ -125,6 +127,7 @@ class TrainingLoop:
         loss = self._micro_batches(program, buckets)
         if self._reduces and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
+        program += self._sum_norm_gradients()
         if training.item_per_parameter:
             program += self._clip_by_item()
         if training.reads_loss and loss is not None:
@@ -153,12 +156,14 @@ class TrainingLoop:
 
     def _decoder(self, eager: Eager, micro: int) -> Decoder:
         """What runs a micro-batch of this step."""
-        training, group = self._training, self._place.communicator("expert")
-        shape, implementation = training.shape, training.implementation
-        if not shape.experts:
-            return Decoder(shape, implementation, eager, self._part)
+        training, shape, implementation = self._training, self._shape, self._training.implementation
+        group, tensor = self._place.communicator("expert"), self._place.communicator("tensor")
+        if shape.experts and (group is None or tensor is not None):
+            raise ValueError("experts need an expert-parallel group and are not divided any further")
+        if tensor is not None:
+            return TensorParallelDecoder(shape, implementation, eager, self._part, tensor)
         if group is None:
-            raise ValueError("experts need an expert-parallel group")
+            return Decoder(shape, implementation, eager, self._part)
         shares = training.expert_load or (1.0,) * group.size
         occasion = f"{group.group.ranks}/{self._step_number}/{micro}"
 
@@ -221,6 +226,16 @@ class TrainingLoop:
         group = self.gradient_group(name)
         assert group is not None
         return group.collective("allReduce", data)
+
+    def _sum_norm_gradients(self) -> list[Instruction]:
+        """Tensor-parallel ranks have seen different parts of the sequence: the gradients of norms are added up."""
+        group = self._place.communicator("tensor")
+        if group is None:
+            return []
+        norms = [gradient for name, gradient in self._gradients.items() if name.endswith("norm")]
+        elements = sum(gradient.nbytes for gradient in norms) // FP32.size
+        request = group.collective("allReduce", Tensor((elements,), FP32, persistent=True))
+        return [request, AwaitCommunication(request)]
 
     def _reduce_after_backward(self) -> list[Instruction]:
         """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
