@@ -90,6 +90,8 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
         timelines.append(timeline)
     with _without_collection():
         simulator.run()
+    for timeline in timelines:
+        timeline.collectives.sort(key=lambda collective: collective.start)
     return timelines
 
 
