@@ -12,6 +12,8 @@ from advisor_core.models.run import View
 CURVE_COLUMNS = 240
 """A curve is this many columns wide; a column shows the most that was reached in it."""
 SHOWN_HOLDERS = 12
+LEAST_SHARE = 0.001
+"""Of the peak: what holds less is not drawn."""
 SHOWN_STEPS = 40
 MIB = 1024 * 1024
 
@@ -68,7 +70,8 @@ def _highest(values: np.ndarray, first: np.ndarray, behind: np.ndarray) -> np.nd
 
 def memory_peak_view(rank: int, peak: PeakMemory) -> View:
     """What was alive when most was allocated, MiB: by operator, and what the profile does not tell."""
-    shown = peak.by_operator.head(SHOWN_HOLDERS)
+    largest = peak.by_operator.head(SHOWN_HOLDERS)
+    shown = largest[largest["bytes"] >= LEAST_SHARE * peak.allocated_bytes]
     rows: list[dict[str, object]] = [
         {"label": str(name), "value": round(nbytes / MIB, 1), "note": f"{count} x"}
         for name, nbytes, count in zip(shown["name"], shown["bytes"], shown["tensors"], strict=True)

@@ -10,13 +10,14 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fewer_kernels, fusion, products, step_kernels
+    from advisors import capture_job, fewer_kernels, fusion, memory, products, step_kernels
 
     registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
     registry.add(*fewer_kernels.FACTS)
+    registry.add(*memory.FACTS)
 
 
 @hookimpl

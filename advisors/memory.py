@@ -24,13 +24,14 @@ from advisor_core.api import (
     Stack,
     Unavailable,
     advisor,
+    fact,
     of_graph_engine,
 )
 from advisors.measuring import frames_of, leaves, records, row, share, step_ns, under
 from advisors.messages import message
 
-_COMPARED = 4
-"""Steps: three rises in a row. Fewer do not tell a trend from the end of a warm-up."""
+_COMPARED = 3
+"""Steps: two rises in a row, in the shortest profile that is advised anywhere. Ten tell more, and say so."""
 _BUFFSIZE = 200 * 1024 * 1024
 """Bytes of HCCL_BUFFSIZE unless set; a communicator takes it twice, for what it sends and what it receives."""
 
@@ -142,6 +143,16 @@ def usage(facts: Facts, params: Params) -> Observations:
 # --- ME002, ME003: how it changes from step to step
 
 
+@fact("memory_trend", needs=("memory_steps",))
+def memory_trend(facts: Facts) -> pd.DataFrame:
+    """The rows of memory_steps, where there are enough of them to compare."""
+    steps: pd.DataFrame = facts["memory_steps"]
+    if len(steps) < _COMPARED:
+        reason = message("memory.few_steps", count=len(steps), needed=_COMPARED)
+        raise Unavailable(reason, message("memory.few_steps.collect"), ("steps", "memory"))
+    return steps
+
+
 def _pace(values: np.ndarray) -> tuple[float, float]:
     """Rise per step from the first to the last, and at the median step."""
     return float(values[-1] - values[0]) / (len(values) - 1), float(np.median(np.diff(values)))
@@ -159,7 +170,7 @@ def _until_full(left: float, rise: float) -> float:
 @advisor(
     "memory.fragmentation",
     needs=("memory_curve", "profile"),
-    wants=("memory_steps", "memory_capacity", "memory_record", "module_memory"),
+    wants=("memory_trend", "memory_capacity", "memory_record", "module_memory"),
     params=("capacity",),
     columns=(
         *_CAPACITY,
@@ -176,12 +187,12 @@ def _until_full(left: float, rise: float) -> float:
 )
 def fragmentation(facts: Facts, params: Params) -> Observations:
     """What the allocator reserves beyond what tensors take, and whether that grows."""
-    curve, steps = facts["memory_curve"], facts.get("memory_steps")
+    curve, steps = facts["memory_curve"], facts.get("memory_trend")
     profile: Profile = facts["profile"]
     reserved, allocated = float(curve["reserved_bytes"].max()), float(curve["allocated_bytes"].max())
     held = _of_capacity(facts, params)
     rise = climb = growing = np.nan
-    if steps is not None and len(steps) >= 2:
+    if steps is not None:
         highest = steps["reserved_bytes"].to_numpy()
         rise, climb = _pace(highest)[0], _pace(steps["peak_bytes"].to_numpy())[0]
         growing = float((np.diff(np.maximum.accumulate(highest)) > 0).sum())
@@ -220,7 +231,7 @@ def _unfit(curve: pd.DataFrame) -> float:
 
 @advisor(
     "memory.growth",
-    needs=("memory_steps",),
+    needs=("memory_trend",),
     wants=("operator_memory", "host_events", "memory_capacity", "memory_record", "module_memory"),
     params=("capacity",),
     columns=(
@@ -237,10 +248,7 @@ def _unfit(curve: pd.DataFrame) -> float:
 )
 def growth(facts: Facts, params: Params) -> Observations:
     """Whether the memory that remains between steps grows, and which tensors are never released."""
-    steps: pd.DataFrame = facts["memory_steps"]
-    if len(steps) < _COMPARED:
-        reason = message("memory.few_steps", count=len(steps), needed=_COMPARED)
-        raise Unavailable(reason, message("memory.few_steps.collect"), ("steps",))
+    steps: pd.DataFrame = facts["memory_trend"]
     least = steps["trough_bytes"].to_numpy()
     rise, median = _pace(least)
     held = _of_capacity(facts, params)
@@ -364,4 +372,5 @@ def communication(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
+FACTS = (memory_trend,)
 ADVISORS = (usage, fragmentation, growth, communication)

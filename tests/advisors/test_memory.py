@@ -158,7 +158,8 @@ def test_a_full_device_with_free_pieces_is_fragmented() -> None:
     found = judged("ME002", made)
     assert (found.state, found.first.severity) == ("fail", "high")
     assert values(found)["unfit"] == 1
-    assert judged("ME002", totals(scene(app_gib=40), (0, 50_000, 60_000), (10, 58_000, 59_000))).state == "pass"
+    roomy = totals(scene(app_gib=40), (0, 50_000, 60_000), (10, 58_000, 59_000))
+    assert judged("ME002", roomy).state == "cannot_answer", "two steps tell no trend"
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=30))
@@ -215,7 +216,9 @@ def test_growth_that_is_small_or_ends_is_no_leak() -> None:
 
 
 def test_few_steps_or_none_tell_no_trend() -> None:
-    assert judged("ME003", trend([1000, 1020, 1040], [3000] * 3)).state == "cannot_answer"
+    assert judged("ME003", trend([1000, 1020, 1040], [3000] * 3)).state == "fail"
+    assert judged("ME003", trend([1000, 1020], [3000] * 2)).state == "cannot_answer"
+    assert judged("ME002", trend([1000, 1000], [2000, 2100])).state == "cannot_answer"
     assert judged("ME003", trend([1000] * 5, [3000] * 5), "host_events").state == "cannot_answer"
     assert judged("ME003", scene()).state == "cannot_answer"
 

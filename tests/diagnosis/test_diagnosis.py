@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -93,6 +94,25 @@ def test_scores_count_what_they_say() -> None:
     first, second = by_cause(outcomes)
     assert (first.cause, first.present, first.found, first.serious, first.firsts) == ("a", 2, 2, 1, (1, 2))
     assert (second.present, second.found, second.quiet, second.missed_in) == (1, 0, 1, ("made",))
+
+
+def test_a_risk_is_to_be_found_but_ranks_with_nobody() -> None:
+    """A leak costs no time: it counts as found and as missed, never as the largest cause, and promises nothing."""
+    leak, missed = (replace(_cause("leak", rule), prediction=None, risk=True) for rule in ("AA001", None))
+    outcomes = [_outcome(leak, first=None), _outcome(missed, first=None), _outcome(_cause("a", "AA001"), leak)]
+    sums = total(outcomes)
+    assert (sums.causes, sums.found, sums.ranked, sums.rankable) == (4, 3, 1, 1)
+    assert next(score.firsts for score in by_cause(outcomes) if score.cause == "leak") == (0, 0)
+    page = document(outcomes, [], [])
+    assert "leak (a risk) is not found" in page and "leak (risk) AA001" in page
+
+
+def test_the_truth_of_a_leak_is_a_risk() -> None:
+    truth = truth_of(SCENARIOS["leak"], 0)
+    assert truth.worth_finding() == []
+    assert [cost.cause.name for cost in truth.risks()] == ["leak"]
+    (cause,) = truth.costs
+    assert abs(cause.saved_ns) < 0.001 * truth.step_ns
 
 
 def test_the_page_names_every_shortfall() -> None:

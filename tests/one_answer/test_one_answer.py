@@ -19,7 +19,7 @@ LEVEL_RULES = {"DQ001"}
 """What such a rule finds is the level itself."""
 ABOUT_THE_EXPORT = {("DQ002", "level"), ("CO006", "tensor_parallel")}
 """Observations of how the profile was taken: only newer exports record the parallel layout."""
-LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005"}
+LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005", "ME004"}
 """Rules about when the host launched. Arrows of the trace begin within the launching call; databases have the call,
 and no arrow: where in the call it would begin is known to a fraction of a microsecond."""
 LAUNCH_CALLS = 0.005
@@ -170,3 +170,18 @@ def test_a_healthy_job_is_healthy_in_every_export(answers: Answers, format: str)
     assert not [finding.rule for finding in result.findings if finding.severity == "high"]
     assert states(result) == states(answers("healthy-training"))
     assert by_fingerprint(result).keys() == by_fingerprint(answers("healthy-training")).keys()
+
+
+@pytest.mark.parametrize("scenario", ["leak", "fragmentation"])
+def test_memory_is_the_same_in_every_export(answers: Answers, scenario: str) -> None:
+    """Tables of text exports have sizes in KB and MB and times in us, databases bytes and ns."""
+    expected, result = answers(scenario), answers(scenario, format="db")
+    ours, theirs = (
+        [finding for finding in answer.findings if finding.rule.startswith("ME")] for answer in (result, expected)
+    )
+    assert len(ours) == len(theirs) == 1
+    assert not list(differences(theirs[0], ours[0], ROUNDING))
+    assert states(result) == states(expected)
+    drawn = [{view.id: view for view in answer.views if "memory" in view.id} for answer in (result, expected)]
+    assert drawn[0]["memory-peak-rank0"] == drawn[1]["memory-peak-rank0"]
+    assert drawn[0]["memory-rank0"].data["series"] == drawn[1]["memory-rank0"].data["series"]

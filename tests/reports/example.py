@@ -854,6 +854,19 @@ def hostile() -> RunResult:
             unit="ns",
             data={"rows": [{"label": names[0], "parts": [{"key": names[7], "value": 3}]}]},
         ),
+        View(
+            id="c",
+            kind="curve",
+            title=bad,
+            unit="GiB",
+            data={
+                "start": 0,
+                "end": 10,
+                "times": [0],
+                "series": [{"key": names[3], "label": {"en": names[0], "zh": names[0]}, "values": [1.0]}],
+                "marks": [{"start": 0, "label": {"en": names[3], "zh": names[3]}}],
+            },
+        ),
         View(id="broken", kind="heatmap", title=bad, unit="ns", data={"rows": [1], "columns": [], "values": [[1, 2]]}),
     ]
     ledger = [

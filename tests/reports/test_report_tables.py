@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import ModuleType
 
 import pytest
@@ -79,8 +80,44 @@ def test_a_joined_heatmap_keeps_its_maximum() -> None:
     assert max(value for line in small for value in line if value is not None) == 99_999.0
 
 
+CURVE = {
+    "start": 0,
+    "end": 100,
+    "times": [0, 40],
+    "series": [
+        {"key": "reserved", "label": {"en": "reserved", "zh": "已预留"}, "values": [8.0, 16.0]},
+        {"key": "allocated", "label": {"en": "allocated", "zh": "已分配"}, "values": [4.0, 2.0]},
+    ],
+    "marks": [{"start": at, "label": {"en": f"step {at}", "zh": f"step {at}"}} for at in (0, 50, 51)],
+}
+
+
+def _areas(svg: str) -> list[tuple[str, list[list[float]]]]:
+    """Fill and corners of each area."""
+    found = re.findall(r'<polygon class="([^"]*)" points="([^"]*)"', svg)
+    return [(fill, [[float(at) for at in corner.split(",")] for corner in points.split()]) for fill, points in found]
+
+
+def test_a_curve_holds_each_value_until_the_next() -> None:
+    view = View.model_validate({"id": "x", "kind": "curve", "title": TITLE, "unit": "GiB", "data": CURVE})
+    chart = charts.draw(view, EN)
+    assert chart.svg is not None
+    assert [entry.label for entry in chart.legend] == ["reserved", "allocated"]
+    (behind, reserved), (front, allocated) = _areas(chart.svg)
+    assert [behind, front] == [entry.fill for entry in chart.legend] and behind != front
+    ground, wide = reserved[0][1], charts.WIDTH - charts.GUTTER
+    for corners, values in ((reserved, (8, 16)), (allocated, (4, 2))):
+        heights = [ground - y for _, y in corners[1:-1]]
+        assert heights == pytest.approx([charts.CURVE_HEIGHT * value / 16 for value in values for _ in "ab"], abs=0.06)
+        at = [x - charts.GUTTER for x, _ in corners[1:-1]]
+        assert at == pytest.approx([wide * share for share in (0, 0.4, 0.4, 1)], abs=0.06)
+    # two steps so near to each other have one name and two lines
+    assert chart.svg.count('class="tick"') == 3 and "step 50" in chart.svg and "step 51" not in chart.svg
+    assert "已分配" in str(charts.draw(view, Labels("zh")).legend)
+
+
 @pytest.mark.parametrize("data", [{}, {"rows": 3}, {"rows": [{}]}, {"lanes": [{"label": 1}], "start": 0, "end": "x"}])
-@pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap"])
+@pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap", "curve"])
 def test_data_that_cannot_be_drawn_is_said_and_not_raised(kind: str, data: dict[str, object]) -> None:
     view = View.model_validate({"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": data})
     chart = charts.draw(view, EN)
