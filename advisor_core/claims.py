@@ -42,7 +42,8 @@ def claim_all(
     entries under its paths."""
     balances = mean_ledger(ledger)
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
-    depth = _depths(explains)
+    found = {finding.rule for finding in findings}
+    depth = _depths({rule: symptoms for rule, symptoms in explains.items() if rule in found})
     order = sorted(
         range(len(findings)),
         key=lambda n: (
@@ -95,10 +96,11 @@ def _below(leaf: str, paths: Sequence[str]) -> bool:
 
 
 def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> list[Claim]:
-    """Take up to ``wanted`` ns from the leaves at or below ``paths``, largest first."""
-    leaves = [leaf for leaf in balance if _below(leaf, paths)]
+    """Take up to ``wanted`` ns from the leaves at or below ``paths``: those of the first path first, of one path the
+    largest first."""
+    first = {leaf: place for place, path in reversed([*enumerate(paths)]) for leaf in balance if _below(leaf, (path,))}
     taken = []
-    for leaf in sorted(leaves, key=lambda leaf: (-balance[leaf], leaf)):
+    for leaf in sorted(first, key=lambda leaf: (first[leaf], -balance[leaf], leaf)):
         amount = min(wanted, balance[leaf])
         if amount > 0:
             taken.append(Claim(rank=rank, path=leaf, ns=amount))

@@ -10,12 +10,13 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fusion, products, step_kernels
+    from advisors import capture_job, fusion, products, step_kernels, without_waiting
 
     registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
+    registry.add(*without_waiting.FACTS)
 
 
 @hookimpl
