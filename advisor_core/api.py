@@ -32,6 +32,7 @@ from advisor_core.facts.host_activity import (
     HostActivity,
     matching,
 )
+from advisor_core.facts.host_pauses import paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.launches import NO_TIME, Launches
 from advisor_core.facts.operator_class import class_of, classes, kernel_type
@@ -107,6 +108,7 @@ __all__ = [
     "matching",
     "moved_bytes",
     "packaged_yaml",
+    "paused",
     "per_text",
     "shapes_of",
     "tensor_bytes",

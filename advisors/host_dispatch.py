@@ -23,6 +23,7 @@ from advisor_core.api import (
     Column,
     Facts,
     HostActivity,
+    Interval,
     Launches,
     Layer,
     Metric,
@@ -37,9 +38,11 @@ from advisor_core.api import (
     Unavailable,
     advisor,
     matching,
+    paused,
     union,
 )
 from advisors.measuring import (
+    HOST_LANE,
     LARGEST,
     by_gap,
     call_site,
@@ -159,7 +162,7 @@ def idle(facts: Facts, params: Params) -> Observations:
 @advisor(
     "host_dispatch.late_launches",
     needs=("steps", "ledger", "bookings", "late_gaps", "host_events", "work", "replay"),
-    wants=("kernels", "memory_record", "host_activity", "launches"),
+    wants=("kernels", "memory_record", "host_activity", "launches", "host_pauses"),
     columns=(
         _STEP_NS,
         Column("saved_ns", "float", "ns", "late_ns, or what a host without these delays saves in a long run, if less"),
@@ -181,9 +184,10 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     """Idle time before tasks that the host launched too late, by operator."""
     booked: Bookings = facts["bookings"]
     events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
-    per_leaf = leaves(facts)
+    pieces = _late_pieces(facts)
+    per_leaf = pieces.groupby("path", observed=True)["ns"].sum() / steps
     late = under(per_leaf, *LATE)
-    sums = by_gap(pieces_of(booked, *LATE))
+    sums = by_gap(pieces)
     calls = facts["late_gaps"].set_index("gap")
     calls = calls.assign(ns=sums.reindex(calls.index, fill_value=0))
     calls = calls[calls["ns"] > 0]
@@ -231,6 +235,15 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
+def _late_pieces(facts: Facts) -> pd.DataFrame:
+    """The pieces of idle time in which the host was too slow, less its rare long pauses (HD014)."""
+    pieces = pieces_of(facts["bookings"], *LATE)
+    if "host_pauses" in facts:
+        pauses = paused(facts["host_pauses"])
+        pieces["ns"] -= pauses.measure(pieces["end_ns"].to_numpy()) - pauses.measure(pieces["start_ns"].to_numpy())
+    return pieces[pieces["ns"] > 0]
+
+
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:
     """The time in which the host was at one of these activities."""
     if host is None:
@@ -274,7 +287,7 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
 @advisor(
     "host_dispatch.operators",
     needs=("operators", "steps", "ledger", "profile"),
-    wants=("late_gaps", "host_events", "bookings"),
+    wants=("late_gaps", "host_events", "bookings", "host_pauses"),
     params=("first_calls",),
     columns=(
         _STEP_NS,
@@ -387,7 +400,7 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
     """Idle time in which a launch of one of these operators was late; all late time where that is not known."""
     if not {"late_gaps", "host_events", "bookings"} <= set(facts):
         return under(leaves(facts), *LATE, "idle/unknown")
-    sums = by_gap(pieces_of(facts["bookings"], *LATE))
+    sums = by_gap(_late_pieces(facts))
     calls = facts["late_gaps"]
     own = calls[np.isin(_names(facts["host_events"], calls["outer_row"]), names.to_numpy())]
     return float(sums.reindex(own["gap"], fill_value=0).sum()) / steps
@@ -615,6 +628,58 @@ allocation = _activity(
     _cann("memory"),
     _require_cann,
 )
+
+
+# --- HD014: rare long pauses
+
+
+@advisor(
+    "host_dispatch.pauses",
+    needs=("steps", "work", "launches", "bookings", "host_events", "host_activity", "host_pauses", "profile"),
+    columns=(
+        _STEP_NS,
+        *_SAVED,
+        Column("pauses", "int", "count", "rare long pauses in the profiled steps"),
+        Column("total_ns", "float", "ns", "time in these pauses, per step"),
+        Column("longest_ns", "float", "ns", "longest pause"),
+        Column("usual_ns", "float", "ns", "what the passage of the longest pause takes as a rule"),
+        Column("gc_recorded", "bool", "", "collections of Python's garbage are in the profile"),
+    ),
+)
+def pauses(facts: Facts, params: Params) -> Observations:
+    """Rare long pauses of the host in which nothing is recorded."""
+    windows, steps, wall = facts["steps"], step_count(facts), step_ns(facts)
+    found = facts["host_pauses"]
+    inside = (found["start_ns"] < windows["end_ns"].max()) & (found["end_ns"] > windows["start_ns"].min())
+    found = found[inside].assign(ns=found["end_ns"] - found["start_ns"])
+    longest = found.sort_values("ns", ascending=False, kind="stable")
+    recorded = facts["profile"].profiler.get("gc_detect_threshold") is not None
+    frame = row(
+        step_ns=wall,
+        **_saved(Replay.of(facts, long_run=False), wall, Change(paused(found))),
+        pauses=len(found),
+        total_ns=float(found["ns"].sum()) / steps,
+        longest_ns=float(found["ns"].max()) if len(found) else 0.0,
+        usual_ns=float(longest["usual_ns"].iloc[0]) if len(found) else np.nan,
+        gc_recorded=recorded or bool((facts["host_events"]["category"] == "gc").any()),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        table = records(longest, pause="ns", usual="usual_ns", occurrences="occurrences")
+        units = {"pause": "ns", "usual": "ns", "occurrences": "count"}
+        shown = longest.head(LARGEST)
+        intervals = [
+            Interval(message("host_dispatch.pause"), int(start), int(end), HOST_LANE)
+            for start, end in zip(shown["start_ns"], shown["end_ns"], strict=True)
+        ]
+        return [
+            Metric(message("host_dispatch.pauses"), table, units),
+            *host_rows("host_dispatch.before_pauses", shown["before"]),
+            *host_rows("host_dispatch.after_pauses", shown["after"]),
+            *intervals,
+        ]
+
+    return Observations(frame, evidence)
 
 
 # --- HD006: launch blocking
@@ -896,4 +961,5 @@ ADVISORS = (
     logging,
     copies,
     step_boundary,
+    pauses,
 )
