@@ -69,10 +69,9 @@ class Change:
 class Replay:
     """The tasks of a rank with their launches, ready to be replayed.
 
-    ``work``: the fact of that name, in order of start; ``events``: host events, for the times at which tasks were put
-    into the task queue; ``host``: the synchronising calls, and the recorded steps of the framework; ``windows``: the
-    fact ``steps``, without which the whole of ``work`` is one step. ``long_run``: replay several steps over and over
-    rather than once.
+    ``work``: the fact of that name, in order of start; ``host``: the synchronising calls, and the recorded steps of the
+    framework; ``windows``: the fact ``steps``, without which the whole of ``work`` is one step. ``long_run``: replay
+    several steps over and over rather than once.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class Replay:
         work: pd.DataFrame,
         launched: Launches,
         booked: Bookings,
-        events: pd.DataFrame,
         host: HostActivity | None = None,
         windows: pd.DataFrame | None = None,
         *,
@@ -111,9 +109,7 @@ class Replay:
         usual = int(np.median(latency[late])) if late.any() else 0
         lead = np.where(self._known, np.maximum(0, before - launch), 0)
         self._latency = np.where(late, latency, np.minimum(usual, lead))
-        queued = launched.frame["enqueue_row"].to_numpy()[rows]
-        entered = events["start_ns"].to_numpy()[np.maximum(queued, 0)] - launched.skew_ns if len(events) else launch
-        entered = np.where(queued >= 0, np.minimum(entered, launch), launch)
+        entered = launched.frame["entered_ns"].to_numpy()[rows]
         self._entered, self._launch = entered, launch
         # Tasks of several streams start in another order than that of their launches: the host has come as far as the
         # latest of them, and an earlier one was ready so much before.
@@ -137,7 +133,6 @@ class Replay:
             facts["work"],
             facts["launches"],
             facts["bookings"],
-            facts["host_events"],
             facts.get("host_activity"),
             facts["steps"],
             long_run=long_run,
@@ -219,7 +214,7 @@ class Replay:
 
 @fact(
     "replay",
-    needs=("work", "launches", "bookings", "host_events", "steps"),
+    needs=("work", "launches", "bookings", "steps"),
     wants=("host_activity",),
 )
 def replay(facts: Facts) -> Replay:

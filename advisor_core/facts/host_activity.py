@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,13 +45,14 @@ class HostActivity:
     """``labels``: at each moment the number of a label in `ACTIVITIES`, in device time. ``steps``: moments inside a
     recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
     of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
-    ``launchers``: the threads that empty the task queue."""
+    ``launchers``: the threads that empty the task queue; ``launching``: what these did, as ``labels``."""
 
     labels: Layer
     steps: Layer
     syncs: Layer
     feeders: frozenset[int]
     launchers: frozenset[int]
+    launching: Layer
 
 
 def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
@@ -105,7 +106,20 @@ def host_activity(facts: Facts) -> HostActivity:
         Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
         feeders,
         launchers,
+        _of_launchers(layer, calls, category["dequeue"], cann, launched_by),
     )
+
+
+def _of_launchers(
+    layer: Callable[[np.ndarray], Layer],
+    calls: Mapping[str, np.ndarray],
+    dequeues: np.ndarray,
+    cann: np.ndarray,
+    launched_by: np.ndarray,
+) -> Layer:
+    rows = {name: chosen & launched_by for name, chosen in calls.items() if name != "sync"}
+    rows["runtime"] = (dequeues | cann) & launched_by
+    return first_of([layer(rows[name]) if name in rows else empty() for name in ACTIVITIES])
 
 
 def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], frozenset[int]]:

@@ -561,3 +561,33 @@ def test_what_has_another_reason_is_no_pause(scene: Scene) -> None:
 
 def test_pauses_without_a_trace_cannot_answer() -> None:
     assert outcome("HD014", passages(5_000).store("host_events", "flows")).state == "cannot_answer"
+
+
+# --- booking: who held a queued task up
+
+
+def queued(*, sync: bool) -> Scene:
+    """The main thread puts a task into the queue at 110 and, with ``sync``, waits for the device from 120 to 450; the
+    other thread takes until 390 to launch it. The device is idle from 100 to 400."""
+    scene = Scene().step(1, -10, 520).kernel(0, 100, op="aten::mul")
+    scene.event("cpu_op", "aten::add", 60, 60)
+    scene.event("enqueue", "Enqueue", 110, 3, correlation=1)
+    scene.event("dequeue", "Dequeue@aclnnAdd", 115, 285, thread=ACL, correlation=1)
+    scene.event("cann", "AscendCL@aclnnAdd", 120, 275, thread=ACL)
+    scene.add("kernels", type="Add", name="Add", core="AI_VECTOR_CORE", stream=2, step=1, start_us=400, duration_us=100)
+    for end, time, thread, device in (("s", 390, ACL, False), ("f", 400, 2, True)):
+        row = {"kind": "host_to_device", "end": end, "flow": 99, "time_us": time}
+        scene.add("flows", thread=thread, device=device, **row)
+    scene.event("cann", "Node@launch", 389, 3, thread=ACL, item="Add")
+    if sync:
+        scene.event("cpu_op", "aten::item", 119, 332).event("cann", "AscendCL@aclrtSynchronizeStream", 120, 330)
+    return scene
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_task_in_the_queue_is_held_up_by_the_thread_that_empties_it(sync: bool) -> None:
+    booked = queued(sync=sync).store().get("ledger").set_index("path")["ns"]
+    assert booked["idle/host/framework"] == 10_000
+    assert booked["idle/host/runtime"] == 390_000 - 110_000
+    assert booked["idle/launch_latency"] == 10_000
+    assert "idle/sync" not in booked
