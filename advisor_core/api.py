@@ -23,7 +23,16 @@ from advisor_core.advisor import (
 from advisor_core.facts.bookings import Bookings
 from advisor_core.facts.chip import Chip
 from advisor_core.facts.collective_state import POINT_TO_POINT, CollectiveState
-from advisor_core.facts.host_activity import ANNOTATION, CALLS, LOADER, SYNC_OPERATORS, HostActivity, matching
+from advisor_core.facts.host_activity import (
+    ACTIVITIES,
+    ANNOTATION,
+    CALLS,
+    LOADER,
+    SYNC_OPERATORS,
+    HostActivity,
+    matching,
+)
+from advisor_core.facts.host_pauses import paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.launches import NO_TIME, Launches
 from advisor_core.facts.memory import Capacity, PeakMemory, of_graph_engine
@@ -40,6 +49,7 @@ from advisor_core.registry import Registry, Renderer, Ruleset
 from advisor_core.tables import SCHEMAS, RowSource, Table, TableSchema
 
 __all__ = [
+    "ACTIVITIES",
     "ANNOTATION",
     "CALLS",
     "DTYPE_BYTES",
@@ -102,6 +112,7 @@ __all__ = [
     "moved_bytes",
     "of_graph_engine",
     "packaged_yaml",
+    "paused",
     "per_text",
     "shapes_of",
     "tensor_bytes",

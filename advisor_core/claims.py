@@ -42,7 +42,8 @@ def claim_all(
     same rank's entries under its paths."""
     balances = mean_ledger(ledger)
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
-    depth = _depths(explains)
+    found = {finding.rule for finding in findings}
+    depth = _depths({rule: symptoms for rule, symptoms in explains.items() if rule in found})
     order = sorted(
         range(len(findings)),
         key=lambda n: (

@@ -10,7 +10,7 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fewer_kernels, fusion, memory, products, step_kernels
+    from advisors import capture_job, fewer_kernels, fusion, memory, products, step_kernels, without_waiting
 
     registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
@@ -18,6 +18,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
     registry.add(*products.FACTS)
     registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
+    registry.add(*without_waiting.FACTS)
 
 
 @hookimpl

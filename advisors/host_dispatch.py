@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    ACTIVITIES,
     ANNOTATION,
     CALLS,
     LOADER,
@@ -22,7 +23,9 @@ from advisor_core.api import (
     Column,
     Facts,
     HostActivity,
+    Interval,
     Launches,
+    Layer,
     Metric,
     NotApplicable,
     Observations,
@@ -35,8 +38,11 @@ from advisor_core.api import (
     Unavailable,
     advisor,
     matching,
+    paused,
+    union,
 )
 from advisors.measuring import (
+    HOST_LANE,
     LARGEST,
     by_gap,
     call_site,
@@ -54,13 +60,36 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
-from advisors.without_waiting import Replay
+from advisors.without_waiting import Change, Replay
 
-LATE = ("idle/host/python", "idle/host/framework", "idle/host/runtime")
+LATE_ACTIVITIES = ("python", "framework", "runtime")
+LATE = tuple(f"idle/host/{activity}" for activity in LATE_ACTIVITIES)
 """Leaves in which the host was simply too slow; compiling, loading data, collecting garbage and allocating have
 leaves and rules of their own."""
 
 _STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
+_SAVED = (
+    Column("saved_ns", "float", "ns", "how much shorter a step of a long run would be without it, by replay"),
+    Column("saved_share", "float", "ratio", "saved_ns over the time of a step"),
+)
+
+
+def _saved(replayed: Replay, wall: float, change: Change) -> dict[str, float]:
+    """`_SAVED`. A step of a long run can be longer than the mean of the recorded ones: the share is of the longer."""
+    saved = replayed.saved_by(change) / replayed.steps
+    return {"saved_ns": saved, "saved_share": share(saved, max(wall, replayed.recorded_ns / replayed.steps))}
+
+
+def _layer(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> Layer:
+    """The time in these host events, in device time."""
+    starts = events["start_ns"].to_numpy()[rows] - skew_ns
+    return union(starts, starts + events["duration_ns"].to_numpy()[rows])
+
+
+def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns: int) -> Change:
+    """The host without these events, each on the thread that it was on."""
+    on_launcher = np.isin(events["thread"].to_numpy()[rows], list(host.launchers))
+    return Change(_layer(events, rows[~on_launcher], skew_ns), _layer(events, rows[on_launcher], skew_ns))
 
 
 # --- HD001: the symptom
@@ -132,10 +161,12 @@ def idle(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.late_launches",
-    needs=("steps", "ledger", "bookings", "late_gaps", "host_events", "work"),
-    wants=("kernels", "memory_record"),
+    needs=("steps", "ledger", "bookings", "late_gaps", "host_events", "work", "replay"),
+    wants=("kernels", "memory_record", "host_activity", "launches", "host_pauses"),
     columns=(
         _STEP_NS,
+        Column("saved_ns", "float", "ns", "late_ns, or what a host without these delays saves in a long run, if less"),
+        Column("saved_share", "float", "ratio", "saved_ns over the time of a step"),
         Column("late_ns", "float", "ns", "idle while the launch was late: in Python, operators or runtime, per step"),
         Column("late_share", "float", "ratio", "late_ns over wall time"),
         Column("python_ns", "float", "ns", "of it: in Python between two operators"),
@@ -146,15 +177,17 @@ def idle(facts: Facts, params: Params) -> Observations:
         Column("operator", "text", "", "operator with most late time, the one that the model's code called"),
         Column("operator_ns", "float", "ns", "late time of that operator, per step"),
         Column("task_queue", "text", "", "off, on, workspace (level 2) or unknown, as far as the trace shows it"),
+        Column("queue_saved_ns", "float", "ns", "how much shorter a step would be with a task queue, where it is off"),
     ),
 )
 def late_launches(facts: Facts, params: Params) -> Observations:
     """Idle time before tasks that the host launched too late, by operator."""
     booked: Bookings = facts["bookings"]
     events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
-    per_leaf = leaves(facts)
+    pieces = _late_pieces(facts)
+    per_leaf = pieces.groupby("path", observed=True)["ns"].sum() / steps
     late = under(per_leaf, *LATE)
-    sums = by_gap(pieces_of(booked, *LATE))
+    sums = by_gap(pieces)
     calls = facts["late_gaps"].set_index("gap")
     calls = calls.assign(ns=sums.reindex(calls.index, fill_value=0))
     calls = calls[calls["ns"] > 0]
@@ -162,8 +195,15 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     operators = (
         calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
     )
+    task_queue = _task_queue(events, facts.get("memory_record"))
+    replayed, host = facts["replay"], facts.get("host_activity")
+    slow = _labelled(host, *LATE_ACTIVITIES)
+    without = _saved(replayed, wall, Change(slow, slow))
+    queue = Change(handed_over=_cann_calls(facts)) if task_queue == "off" and host is not None else Change()
     frame = row(
         step_ns=wall,
+        saved_ns=min(late, without["saved_ns"]),
+        saved_share=min(share(late, wall), without["saved_share"]),
         late_ns=late,
         late_share=share(late, wall),
         python_ns=under(per_leaf, "idle/host/python"),
@@ -173,7 +213,8 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         longest_ns=float(sums.max()) if len(sums) else 0.0,
         operator=operators.index[0] if len(operators) else None,
         operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
-        task_queue=_task_queue(events, facts.get("memory_record")),
+        task_queue=task_queue,
+        queue_saved_ns=replayed.saved_by(queue) / steps,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
@@ -192,6 +233,33 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence)
+
+
+def _late_pieces(facts: Facts) -> pd.DataFrame:
+    """The pieces of idle time in which the host was too slow, less its rare long pauses (HD014)."""
+    pieces = pieces_of(facts["bookings"], *LATE)
+    if "host_pauses" in facts:
+        pauses = paused(facts["host_pauses"])
+        pieces["ns"] -= pauses.measure(pieces["end_ns"].to_numpy()) - pauses.measure(pieces["start_ns"].to_numpy())
+    return pieces[pieces["ns"] > 0]
+
+
+def _labelled(host: HostActivity | None, *activities: str) -> Layer:
+    """The time in which the host was at one of these activities."""
+    if host is None:
+        return Change().feeding
+    labels = host.labels
+    chosen = np.isin(labels.ids, [ACTIVITIES.index(activity) for activity in activities])
+    return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])
+
+
+def _cann_calls(facts: Facts) -> Layer:
+    """Calls into CANN of the threads that feed the device, but for those that wait for it: what a thread of its own
+    would do for them with a task queue."""
+    events, host = facts["host_events"], facts["host_activity"]
+    rows = (events["category"] == "cann").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
+    rows &= ~matching(events["name"], CALLS["sync"])
+    return _layer(events, np.flatnonzero(rows), facts["launches"].skew_ns)
 
 
 def _names(events: pd.DataFrame, rows: pd.Series) -> np.ndarray:
@@ -219,7 +287,7 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
 @advisor(
     "host_dispatch.operators",
     needs=("operators", "steps", "ledger", "profile"),
-    wants=("late_gaps", "host_events", "bookings"),
+    wants=("late_gaps", "host_events", "bookings", "host_pauses"),
     params=("first_calls",),
     columns=(
         _STEP_NS,
@@ -332,7 +400,7 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
     """Idle time in which a launch of one of these operators was late; all late time where that is not known."""
     if not {"late_gaps", "host_events", "bookings"} <= set(facts):
         return under(leaves(facts), *LATE, "idle/unknown")
-    sums = by_gap(pieces_of(facts["bookings"], *LATE))
+    sums = by_gap(_late_pieces(facts))
     calls = facts["late_gaps"]
     own = calls[np.isin(_names(facts["host_events"], calls["outer_row"]), names.to_numpy())]
     return float(sums.reindex(own["gap"], fill_value=0).sum()) / steps
@@ -343,8 +411,7 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
 
 @advisor(
     "host_dispatch.sync_calls",
-    needs=("steps", "sync_calls", "host_events", "ledger", "work", "launches", "bookings"),
-    wants=("collective_state",),
+    needs=("steps", "sync_calls", "host_events", "ledger", "launches", "host_activity", "replay"),
     about=(
         Column("operator", "text", "", "operator that synchronises, as the model's code called it"),
         Column("place", "text", "", "frame of the model's code, '' without call stacks"),
@@ -356,15 +423,16 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
         Column("calls", "float", "count", "calls per step"),
         Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step"),
         Column("longest_ns", "float", "ns", "most idle time behind one call"),
-        Column("saved_ns", "float", "ns", "how much sooner the device would be done without these calls, per step"),
-        Column("saved_share", "float", "ratio", "saved_ns over wall time"),
+        *_SAVED,
     ),
 )
 def sync_calls(facts: Facts, params: Params) -> Observations:
     """Synchronising calls and the idle time they leave behind, by place in the code."""
     events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
-    calls = facts["sync_calls"]
-    calls = calls[(calls["step"] >= 0) | (calls["idle_ns"] > 0)].reset_index(drop=True)
+    calls, recorded = facts["sync_calls"], facts["host_activity"].steps
+    # The last call of the last step ends when the device is done: after its window, within the step of the framework.
+    inside = (calls["step"] >= 0) | (calls["idle_ns"] > 0) | (recorded.at(calls["start_ns"].to_numpy()) >= 0)
+    calls = calls[inside].reset_index(drop=True)
     source = np.where(calls["outer_row"] >= 0, calls["outer_row"], calls["row"])
     calls["operator"] = _names(events, pd.Series(source))
     calls["place"] = _places(events, source)
@@ -377,10 +445,10 @@ def sync_calls(facts: Facts, params: Params) -> Observations:
     frame["longest_ns"] = frame["longest_ns"].astype(float)
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
-    replay = Replay(facts["work"], facts["launches"], facts["bookings"], events, facts.get("collective_state"))
     waits = _whole_waits(events, calls, facts["launches"].skew_ns)
-    frame["saved_ns"] = [replay.saved_ns(waits.iloc[rows]) / steps for rows in groups.indices.values()]
-    frame["saved_share"] = frame["saved_ns"] / wall
+    saved = [_saved(facts["replay"], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
+    for measured in _SAVED:
+        frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
 
     def evidence(number: int) -> Sequence[Reference]:
         subject = frame.iloc[number]
@@ -396,6 +464,10 @@ def sync_calls(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence)
+
+
+def _waits_gone(waits: pd.DataFrame) -> Change:
+    return Change(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
 
 
 def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int) -> pd.DataFrame:
@@ -426,14 +498,20 @@ def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
 Chosen = Callable[[pd.DataFrame], np.ndarray]
 
 
-def _activity(name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Callable[[Facts], None]) -> Advisor:
-    """An advisor about one leaf of idle time and the host calls behind it."""
+def _activity(
+    name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Callable[[Facts], None], *, recurs: bool = True
+) -> Advisor:
+    """An advisor about one leaf of idle time and the host calls behind it. ``recurs``: each step makes these calls, so
+    that a long run has them as the recorded steps do; what strikes at random is judged where it struck."""
 
     def measure(facts: Facts, params: Params) -> Observations:
         events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
         absent(facts)
         windows, skew = facts["steps"], facts["launches"].skew_ns
+        host: HostActivity = facts["host_activity"]
         rows = np.flatnonzero(calls_of(events))
+        dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
+        change = _without(events, rows[dispatching] if recurs else rows, host, skew)
         start = events["start_ns"].to_numpy()[rows] - skew
         length = events["duration_ns"].to_numpy()[rows]
         begin, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
@@ -443,8 +521,10 @@ def _activity(name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Call
         booked: Bookings = facts["bookings"]
         sums = by_gap(pieces_of(booked, leaf))
         lost = under(leaves(facts), leaf)
+        replayed = facts["replay"] if recurs else Replay.of(facts, long_run=False)
         frame = row(
             step_ns=wall,
+            **_saved(replayed, wall, change),
             idle_ns=lost,
             idle_share=share(lost, wall),
             calls=len(rows) / steps,
@@ -472,9 +552,10 @@ def _activity(name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Call
     measure.__doc__ = meaning
     declare = advisor(
         name,
-        needs=("steps", "ledger", "bookings", "host_events", "launches", "host_activity", "profile"),
+        needs=("steps", "ledger", "bookings", "host_events", "launches", "host_activity", "profile", "work", "replay"),
         columns=(
             _STEP_NS,
+            *_SAVED,
             Column("idle_ns", "float", "ns", "idle time of the device meanwhile, per step"),
             Column("idle_share", "float", "ratio", "idle_ns over wall time"),
             Column("calls", "float", "count", "calls per step, those inside another one left out"),
@@ -538,6 +619,7 @@ garbage = _activity(
     "idle/host/gc",
     lambda events: (events["category"] == "gc").to_numpy(),
     _require_gc,
+    recurs=False,
 )
 allocation = _activity(
     "host_dispatch.allocator",
@@ -548,20 +630,78 @@ allocation = _activity(
 )
 
 
+# --- HD014: rare long pauses
+
+
+@advisor(
+    "host_dispatch.pauses",
+    needs=("steps", "work", "launches", "bookings", "host_events", "host_activity", "host_pauses", "profile"),
+    columns=(
+        _STEP_NS,
+        *_SAVED,
+        Column("pauses", "int", "count", "rare long pauses in the profiled steps"),
+        Column("total_ns", "float", "ns", "time in these pauses, per step"),
+        Column("longest_ns", "float", "ns", "longest pause"),
+        Column("usual_ns", "float", "ns", "what the passage of the longest pause takes as a rule"),
+        Column("gc_recorded", "bool", "", "collections of Python's garbage are in the profile"),
+    ),
+)
+def pauses(facts: Facts, params: Params) -> Observations:
+    """Rare long pauses of the host in which nothing is recorded."""
+    windows, steps, wall = facts["steps"], step_count(facts), step_ns(facts)
+    found = facts["host_pauses"]
+    inside = (found["start_ns"] < windows["end_ns"].max()) & (found["end_ns"] > windows["start_ns"].min())
+    found = found[inside].assign(ns=found["end_ns"] - found["start_ns"])
+    longest = found.sort_values("ns", ascending=False, kind="stable")
+    recorded = facts["profile"].profiler.get("gc_detect_threshold") is not None
+    frame = row(
+        step_ns=wall,
+        **_saved(Replay.of(facts, long_run=False), wall, Change(paused(found))),
+        pauses=len(found),
+        total_ns=float(found["ns"].sum()) / steps,
+        longest_ns=float(found["ns"].max()) if len(found) else 0.0,
+        usual_ns=float(longest["usual_ns"].iloc[0]) if len(found) else np.nan,
+        gc_recorded=recorded or bool((facts["host_events"]["category"] == "gc").any()),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        table = records(longest, pause="ns", usual="usual_ns", occurrences="occurrences")
+        units = {"pause": "ns", "usual": "ns", "occurrences": "count"}
+        shown = longest.head(LARGEST)
+        intervals = [
+            Interval(message("host_dispatch.pause"), int(start), int(end), HOST_LANE)
+            for start, end in zip(shown["start_ns"], shown["end_ns"], strict=True)
+        ]
+        return [
+            Metric(message("host_dispatch.pauses"), table, units),
+            *host_rows("host_dispatch.before_pauses", shown["before"]),
+            *host_rows("host_dispatch.after_pauses", shown["after"]),
+            *intervals,
+        ]
+
+    return Observations(frame, evidence)
+
+
 # --- HD006: launch blocking
 
 
 @advisor(
     "host_dispatch.launch_blocking",
     needs=("profile", "steps", "ledger"),
-    wants=("host_events",),
+    wants=("host_events", "host_activity", "launches", "replay"),
     columns=(
         _STEP_NS,
+        Column(
+            "saved_ns",
+            "float",
+            "ns",
+            "how much shorter a step would be, by replay; idle_ns without a trace",
+        ),
         Column("recorded", "text", "", "ASCEND_LAUNCH_BLOCKING as recorded: on, off or unknown"),
         Column("calls_recorded", "bool", "", "launches and synchronisations are in the trace"),
         Column("launches", "float", "count", "launches per step"),
         Column("synchronised_share", "float", "ratio", "launches that a synchronisation follows at once"),
-        Column("idle_ns", "float", "ns", "idle behind late launches and synchronisations, per step"),
+        Column("idle_ns", "float", "ns", "idle behind late launches, synchronisations and launch latency, per step"),
     ),
 )
 def launch_blocking(facts: Facts, params: Params) -> Observations:
@@ -569,9 +709,10 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
     profile: Profile = facts["profile"]
     value = profile.variables.get("ASCEND_LAUNCH_BLOCKING")
     launches, followed, example = _synchronised(facts.get("host_events"))
-    lost = under(leaves(facts), *LATE, "idle/sync")
+    lost = under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
     frame = row(
         step_ns=step_ns(facts),
+        saved_ns=_without_blocking(facts) if followed else lost,
         recorded="unknown" if value is None else "on" if value.strip() == "1" else "off",
         calls_recorded=launches > 0,
         launches=launches / step_count(facts) if launches else np.nan,
@@ -588,6 +729,16 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
         return [*found, *host_rows("host_dispatch.sync_calls", example)]
 
     return Observations(frame, evidence)
+
+
+def _without_blocking(facts: Facts) -> float:
+    """What is saved per step where no launch waits for its task, and a task queue takes the launches."""
+    if not {"host_activity", "launches", "replay"} <= set(facts):
+        return under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
+    events, host = facts["host_events"], facts["host_activity"]
+    replayed: Replay = facts["replay"]
+    change = Change(_layer(events, host.syncs.ids, facts["launches"].skew_ns), handed_over=_cann_calls(facts))
+    return replayed.saved_by(change) / replayed.steps
 
 
 def _synchronised(events: pd.DataFrame | None) -> tuple[int, int, np.ndarray]:
@@ -694,7 +845,12 @@ def logging(facts: Facts, params: Params) -> Observations:
         _STEP_NS,
         Column("idle_ns", "float", "ns", "idle during copies between host and device, per step"),
         Column("idle_share", "float", "ratio", "idle_ns over wall time"),
-        Column("on_host_ns", "float", "ns", "of it: the host was in a blocking copy and launched nothing"),
+        Column(
+            "on_host_ns",
+            "float",
+            "ns",
+            "of it: the host was in a blocking copy and launched nothing; not in item and its like",
+        ),
         Column("on_device_ns", "float", "ns", "of it: a copy ran on the device and nothing else"),
         Column("calls", "float", "count", "copy calls of the host per step"),
     ),
@@ -704,10 +860,19 @@ def copies(facts: Facts, params: Params) -> Observations:
     booked: Bookings = facts["bookings"]
     events, steps, wall, per_leaf = facts["host_events"], step_count(facts), step_ns(facts), leaves(facts)
     host: HostActivity = facts["host_activity"]
-    on_host, on_device = under(per_leaf, "idle/host/copy"), under(per_leaf, "idle/copy")
-    sums = by_gap(pieces_of(booked, "idle/host/copy", "idle/copy"))
-    threads = list(host.feeders | host.launchers)
-    rows = np.flatnonzero(_cann("copy")(events) & events["thread"].isin(threads).to_numpy())
+    on_device = under(per_leaf, "idle/copy")
+    active = events["thread"].isin(list(host.feeders | host.launchers)).to_numpy()
+    # Copies of operators that read a value back belong to the synchronising calls (HD004).
+    reading = np.flatnonzero(matching(events["name"], SYNC_OPERATORS) & active)
+    reads = _layer(events, reading, facts["launches"].skew_ns)
+    pieces = pieces_of(booked, "idle/host/copy", "idle/copy")
+    read_back = reads.measure(pieces["end_ns"].to_numpy()) - reads.measure(pieces["start_ns"].to_numpy())
+    pieces["ns"] -= np.where(pieces["path"] == "idle/host/copy", read_back, 0)
+    pieces = pieces[pieces["ns"] > 0]
+    on_host = float(pieces.loc[pieces["path"] == "idle/host/copy", "ns"].sum()) / steps
+    sums = by_gap(pieces)
+    rows = np.flatnonzero(_cann("copy")(events) & active)
+    rows = rows[reads.at(events["start_ns"].to_numpy()[rows] - facts["launches"].skew_ns) < 0]
     rows = rows[_in_window(facts, events, rows)]
     frame = row(
         step_ns=wall,
@@ -796,4 +961,5 @@ ADVISORS = (
     logging,
     copies,
     step_boundary,
+    pauses,
 )

@@ -17,6 +17,9 @@ not; ``unknown`` where the export has no tasks of planes.
 - Up to L the host was late. That stretch is divided by what the threads that launch and feed the device were doing
   (`host_activity.ACTIVITIES`, outermost cause first): ``host/compile``, ``host/dataloader``, ``host/python`` ...
   Time between two recorded steps of the framework is ``step_boundary``.
+- From the moment at which K lay in the task queue only the thread that empties the queue can hold it up: that part of
+  the stretch is divided by what this thread did, ``host/runtime`` where nothing else has a name. What the model's code
+  does meanwhile, even a call that waits for the device, is not why K is late.
 - A synchronising call stops the host from running ahead. While the device is busy that costs nothing; when it has
   drained, the rest of the call is ``sync``, and so is the refilling after it, up to the time for which the call held
   the host while the device was busy: had the call not been there, everything the host did after it would have come
@@ -67,7 +70,7 @@ class Bookings:
 
     ``gaps``: one row per idle gap: ``start_ns``, ``end_ns``, ``step``, ``next`` (row of ``work`` of the task that
     ended it, -1 at the end), ``launch_ns`` (`NO_TIME` if unknown), ``host_late_ns`` (how much of it the host was
-    late), ``path`` (the leaf with most of it)."""
+    late), ``queued_ns`` (of that: the task lay in the task queue already), ``path`` (the leaf with most of it)."""
 
     pieces: pd.DataFrame
     gaps: pd.DataFrame
@@ -141,6 +144,10 @@ def _find_gaps(device: pd.DataFrame, time: Timeline, launched: Launches | None) 
     if launched is not None and len(ends):
         launch = np.where(exists, launched.frame["launch_ns"].to_numpy()[following], NO_TIME)
     late = np.clip(launch, time.gaps.starts, ends) - time.gaps.starts
+    entered = launch
+    if launched is not None and len(ends):
+        entered = np.where(exists, launched.frame["entered_ns"].to_numpy()[following], NO_TIME)
+    queued = np.where(launch == NO_TIME, 0, late - (np.clip(entered, time.gaps.starts, ends) - time.gaps.starts))
     return pd.DataFrame(
         {
             "start_ns": time.gaps.starts,
@@ -149,6 +156,7 @@ def _find_gaps(device: pd.DataFrame, time: Timeline, launched: Launches | None) 
             "next": following,
             "launch_ns": launch,
             "host_late_ns": np.where(launch == NO_TIME, 0, late),
+            "queued_ns": np.maximum(0, queued),
         }
     )
 
@@ -163,10 +171,18 @@ def _book_gaps(
     late_until = starts + gaps["host_late_ns"].to_numpy()
     numbers = np.arange(len(gaps), dtype=np.int64)
     late = Layer(starts[late_until > starts], late_until[late_until > starts], numbers[late_until > starts])
+    queued_from = late_until - gaps["queued_ns"].to_numpy()
+    waited = late_until > queued_from
+    queued = Layer(queued_from[waited], late_until[waited], numbers[waited])
     labels, steps, syncs = (host.labels, host.steps, host.syncs) if host else (empty(), empty(), empty())
+    launching = host.launching if host else empty()
     copies, waits = _device_layers(tasks)
-    pieces = cut(time.start_ns, time.end_ns, [time.steps, time.gaps, late, labels, steps, copies, waits, syncs])
-    _, gap, is_late, label, in_step, copying, depending, in_sync = (ids[pieces.ids[1] != NOTHING] for ids in pieces.ids)
+    layers = [time.steps, time.gaps, late, labels, steps, copies, waits, syncs, queued, launching]
+    pieces = cut(time.start_ns, time.end_ns, layers)
+    _, gap, is_late, label, in_step, copying, depending, in_sync, in_queue, launcher = (
+        ids[pieces.ids[1] != NOTHING] for ids in pieces.ids
+    )
+    label = np.where(in_queue == NOTHING, label, np.where(launcher == NOTHING, _RUNTIME, launcher))
     inside = pieces.ids[1] != NOTHING
     begin, finish = pieces.starts[inside], pieces.ends[inside]
 
@@ -190,7 +206,7 @@ def _book_gaps(
     return _charge_syncs(booked, refilling, syncs, time.busy)
 
 
-_PYTHON = ACTIVITIES.index("python")
+_PYTHON, _RUNTIME = ACTIVITIES.index("python"), ACTIVITIES.index("runtime")
 
 
 def _host_path(activity: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,14 +47,15 @@ class HostActivity:
     """``labels``: at each moment the number of a label in `ACTIVITIES`, in device time. ``steps``: moments inside a
     recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
     of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
-    ``launchers``: the threads that empty the task queue. ``framework``: calls of the framework were recorded; else time
-    outside of calls into CANN may be Python's or the framework's."""
+    ``launchers``: the threads that empty the task queue; ``launching``: what these did, as ``labels``. ``framework``:
+    calls of the framework were recorded; else time outside of calls into CANN may be Python's or the framework's."""
 
     labels: Layer
     steps: Layer
     syncs: Layer
     feeders: frozenset[int]
     launchers: frozenset[int]
+    launching: Layer
     framework: bool = True
 
 
@@ -110,8 +111,21 @@ def host_activity(facts: Facts) -> HostActivity:
         Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
         feeders,
         launchers,
+        _of_launchers(layer, calls, category["dequeue"], cann, launched_by),
         framework,
     )
+
+
+def _of_launchers(
+    layer: Callable[[np.ndarray], Layer],
+    calls: Mapping[str, np.ndarray],
+    dequeues: np.ndarray,
+    cann: np.ndarray,
+    launched_by: np.ndarray,
+) -> Layer:
+    rows = {name: chosen & launched_by for name, chosen in calls.items() if name != "sync"}
+    rows["runtime"] = (dequeues | cann) & launched_by
+    return first_of([layer(rows[name]) if name in rows else empty() for name in ACTIVITIES])
 
 
 def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], frozenset[int]]:

@@ -33,6 +33,7 @@ class Launches:
     ``launch_ns``: when the host had launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown. The
     arrow starts with the launching call, which takes 5 to 20 us; where the call took longer than `CALL_NS` (a
     collective that the host unfolds takes 840 us in a real export) the launch counts from `CALL_NS` before its end;
+    ``entered_ns``: when it had been put into the task queue, in device time, ``launch_ns`` where there is no queue;
     ``thread``: of the launch; ``lead_ns``: start less launch, -1 if unknown; ``cann_row``, ``dequeue_row``,
     ``enqueue_row``, ``op_row``: rows of ``host_events``, -1 if unknown; ``siblings``: tasks of the same launch.
 
@@ -89,9 +90,19 @@ def launches(facts: Facts) -> Launches:
     if "host_events" in facts:
         _wait_for_long_calls(frame, device, facts["host_events"], skew)
     frame.loc[rows, "launch_ns"] -= skew
+    frame["entered_ns"] = _entered(frame, facts.get("host_events"), skew)
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)
+
+
+def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:
+    launch, enqueue = frame["launch_ns"].to_numpy(), frame["enqueue_row"].to_numpy()
+    queued = enqueue >= 0
+    if events is None or not queued.any():
+        return launch
+    entered = events["start_ns"].to_numpy()[np.maximum(enqueue, 0)] - skew
+    return np.where(queued, np.minimum(entered, launch), launch)
 
 
 def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:
