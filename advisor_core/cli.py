@@ -115,6 +115,11 @@ def cli() -> None:
     type=click.Choice(["high", "medium", "low"]),
     help="Exit with 1 at a finding of this severity or above.",
 )
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
+)
 def run(
     paths: tuple[Path, ...],
     output: Path | None,
@@ -130,6 +135,7 @@ def run(
     step: int | None,
     jobs: int | None,
     fail_on: str | None,
+    redact: bool,
 ) -> None:
     """Analyse the profile at PATH and write a report.
 
@@ -156,11 +162,16 @@ def run(
     )
     try:
         renderers = _renderers(formats)
-        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_tell)
+        tell = _tell_rank if redact else _tell
+        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=tell)
     except InputError as error:
         _stop(EXIT_INPUT, str(error))
     except (RuleFileError, StepError, RoleError) as error:
         _stop(EXIT_USAGE, str(error))
+    if redact:
+        from advisor_core.redact import redact as redacted
+
+        result = redacted(result)
     written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:
         if diagnostic.severity != "info":
@@ -267,6 +278,11 @@ def _stage_mark(mark: str) -> tuple[str, str]:
 def _tell(text: str) -> None:
     """A line on stderr."""
     click.echo(_printable(text), err=True)
+
+
+def _tell_rank(text: str) -> None:
+    """What is being read, without where it lies."""
+    _tell(text.partition(":")[0])
 
 
 def _printable(text: str) -> str:

@@ -23,8 +23,9 @@ from advisor_core.api import (
     Setting,
     Unavailable,
     advisor,
+    union,
 )
-from advisors.measuring import DEVICE_LANE, row, share
+from advisors.measuring import DEVICE_LANE, LARGEST, row, share
 from advisors.messages import message
 
 _INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
@@ -342,4 +343,59 @@ def size(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-ADVISORS = (settings, activities, steps, shapes, completeness, clocks, damage, size)
+@advisor(
+    "capture.outside",
+    needs=("profile", "steps", "work"),
+    wants=("kernels",),
+    columns=(
+        Column(
+            "outside_ns", "int", "ns", "device time with kernels or collectives before the first and after the last"
+        ),
+        Column("before_ns", "int", "ns", "of this: before the first step"),
+        Column("after_ns", "int", "ns", "of this: after the last step"),
+        Column("outside_share", "float", "ratio", "outside_ns over all device time with kernels or collectives"),
+        Column("outside_tasks", "int", "count", "kernels and collectives outside of the steps"),
+    ),
+)
+def outside(facts: Facts, params: Params) -> Observations:
+    """How much the device did before the first and after the last step, where no figure of the report counts it."""
+    windows, device = facts["steps"], facts["work"]
+    if not (windows["step"] >= 0).any():
+        raise NotApplicable(message("capture.no_steps"))
+    if facts["profile"].selected_step is not None:
+        raise NotApplicable(message("capture.chosen_step"))
+    first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+    starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
+    before, after = (starts < first), (ends > last)
+    parts = {
+        "before": union(starts[before], np.minimum(ends[before], first)),
+        "after": union(np.maximum(starts[after], last), ends[after]),
+    }
+    spent = {name: int((layer.ends - layer.starts).sum()) for name, layer in parts.items()}
+    all_of_it = union(starts, ends)
+    frame = row(
+        outside_ns=sum(spent.values()),
+        before_ns=spent["before"],
+        after_ns=spent["after"],
+        outside_share=share(sum(spent.values()), int((all_of_it.ends - all_of_it.starts).sum())),
+        outside_tasks=int((before | after).sum()),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        found: list[Reference] = [
+            Interval(message(f"capture.{name}"), int(layer.starts[0]), int(layer.ends[-1]), DEVICE_LANE)
+            for name, layer in parts.items()
+            if len(layer)
+        ]
+        if "kernels" in facts:
+            lengths = np.where(before | after, ends - starts, 0)
+            longest = np.argsort(-lengths, kind="stable")[: min(LARGEST, int((before | after).sum()))]
+            columns = ("name", "type", "core", "start_ns", "duration_ns")
+            rows = device["row"].to_numpy()[longest]
+            found.append(Rows(message("capture.longest_outside"), "kernels", rows, columns))
+        return found
+
+    return Observations(frame, evidence)
+
+
+ADVISORS = (settings, activities, steps, shapes, completeness, clocks, damage, size, outside)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from advisor_core.facts.spec import Unavailable
 from advisor_core.loaders import ascend_files, msprof_layout
+from advisor_core.loaders.ascend_db import AscendDatabases
 from advisor_core.loaders.communication_json import read_communication, read_matrix
 from advisor_core.loaders.csv_file import CsvTable, read_csv
 from advisor_core.loaders.export import Export, lacking
@@ -18,6 +19,7 @@ from advisor_core.loaders.files import HashedFile
 from advisor_core.loaders.msprof_db import TABLES as IN_DATABASE
 from advisor_core.loaders.msprof_db import provided, read_database
 from advisor_core.loaders.msprof_files import (
+    ANALYSED,
     DELIVERABLES,
     DEVICE,
     ITERATIONS,
@@ -270,7 +272,8 @@ class MsprofExport:
         return True
 
     def _read_analysis(self) -> None:
-        """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does."""
+        """communication.json and communication_matrix.json: msprof writes them as the PyTorch profiler does. What they
+        lack is looked for in the database that it may write in their place."""
         for deliverable, read in ((ascend_files.COMMUNICATION, read_communication), (ascend_files.MATRIX, read_matrix)):
             path = self._files.analysis.get(deliverable.name)
             try:
@@ -287,6 +290,17 @@ class MsprofExport:
             for table, frame in frames.items():
                 offset = LineSource(file.name, file.sha256, "offset")
                 self.export.tables[table] = Table(SCHEMAS[table], frame, offset)
+        path = self._files.analysis.get(ANALYSED)
+        lacked = {"collectives", "collective_bandwidth", "links"} - self.export.tables.keys()
+        if path is None or not lacked:
+            return
+        with AscendDatabases(self._place, None, path) as databases:
+            found = databases.read(lacked, None)
+        self.export.files += found.files
+        self.export.diagnostics += found.diagnostics
+        self.export.tables |= found.tables
+        for table in found.tables:
+            del self.export.missing[table]
 
     def _absence(self, deliverable: Deliverable) -> Unavailable:
         return self._no(deliverable.pattern, deliverable.collect)

@@ -22,6 +22,9 @@ from advisor_core.tables import Field, TableSchema
 
 OUTPUT: Final = "mindstudio_profiler_output"
 ANALYSIS: Final = "analyze"
+ANALYSED: Final = "communication_analyzer.db"
+"""What ``msprof --analyze=on --type=db`` writes there in place of JSON."""
+
 PROF: Final = re.compile(r"PROF_\d+_\d+_\w+")
 _NAME: Final = re.compile(
     r"(?P<kind>[a-z]+(?:_[a-z]+)*?)(?:_slice_(?P<slice>\d{1,6}))?(?P<numbers>(?:_\d{1,20})+)\.\w+"

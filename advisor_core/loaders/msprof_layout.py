@@ -12,6 +12,7 @@ from advisor_core.loaders import ascend_files
 from advisor_core.loaders.export import Place
 from advisor_core.loaders.files import regular_size
 from advisor_core.loaders.msprof_files import (
+    ANALYSED,
     ANALYSIS,
     DATABASE,
     DELIVERABLES,
@@ -67,7 +68,7 @@ def layout(root: Path, directory: Path) -> Layout:
             exports[deliverable.kind] = chosen
         others += older
     analysed = directory / ANALYSIS
-    names = (ascend_files.COMMUNICATION.name, ascend_files.MATRIX.name)
+    names = (ascend_files.COMMUNICATION.name, ascend_files.MATRIX.name, ANALYSED)
     analysis = {name: analysed / name for name in names if (analysed / name).exists()}
     timed = any(is_timed(path.name) for paths in exports.values() for path in paths)
     databases = _databases(directory)

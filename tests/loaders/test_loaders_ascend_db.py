@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -492,3 +493,21 @@ def test_a_broken_database_beside_a_whole_text_export(tmp_path: Path) -> None:
     # what the text lacks may have been in it
     (found.directory / "ASCEND_PROFILER_OUTPUT" / "memory_record.csv").unlink()
     assert [d.severity for d in AscendPytorchLoader().load(found).diagnostics] == ["error"]
+
+
+def test_a_database_that_is_being_written(tmp_path: Path) -> None:
+    """A viewer has it open and has not written its changes into it: refused, and nothing is made of the lock."""
+    directory = rank(tmp_path / "a_ascend_pt")
+    path = directory / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_0.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as viewer:
+        viewer.execute("PRAGMA journal_mode=WAL")
+        viewer.execute("ALTER TABLE TASK ADD COLUMN depth INTEGER")
+        before = {entry: entry.stat().st_size for entry in path.parent.iterdir()}
+        profile = load(directory)
+        assert {entry: entry.stat().st_size for entry in path.parent.iterdir()} == before
+        assert "ascend_pytorch_profiler_0.db-wal" in profile.missing["kernels"].reason.en
+        assert [d.severity for d in profile.diagnostics if d.source.endswith(path.name)] == ["error"]
+        viewer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        # locked, but whole: there is one more column than the exporter wrote
+        viewer.execute("BEGIN EXCLUSIVE")
+        assert set(load(directory).tables) == set(SCHEMAS)

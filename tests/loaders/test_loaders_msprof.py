@@ -445,6 +445,34 @@ def test_communication_analysis_of_msprof(tmp_path: Path) -> None:
         assert (collectives["elapse_ns"].tolist(), collectives["group"].tolist()) == ([2000000], ["123"])
 
 
+def test_communication_analysis_as_a_database(tmp_path: Path) -> None:
+    directory = export(tmp_path, {f"op_summary_{STAMP}.csv": table(row("a", "1000.001", "2.5"))})
+    analysed = databases.analysis()
+    del analysed["StepTraceTime"]
+    databases.write(directory / "analyze" / "communication_analyzer.db", analysed)
+    profile = load(tmp_path)
+    assert {"collectives", "collective_bandwidth", "links"} <= profile.tables.keys()
+    assert not {"collectives", "collective_bandwidth", "links"} & profile.missing.keys()
+    assert profile.tables["links"].source.file.endswith("analyze/communication_analyzer.db")
+    (directory / "analyze" / "communication.json").write_text("{")
+    assert load(tmp_path).tables["collectives"].source.position == "rowid"
+    (directory / "analyze" / "communication_analyzer.db").write_bytes(b"no database")
+    broken = load(tmp_path)
+    assert "communication_analyzer.db" in said(broken) and "links" in broken.missing
+
+
+def test_a_run_of_a_serving_engine(tmp_path: Path) -> None:
+    """MindIE and ATB let msprof profile each process of a server; a directory of each below one that they name."""
+    files = {
+        f"op_summary_{STAMP}.csv": table(row("PagedAttention", "1000.001", "2.5", kind="PagedAttentionMaskNdKernel"))
+    }
+    for rank in (0, 1):
+        export(tmp_path / "mindie" / "prof" / f"worker_{rank}", files, f"PROF_00000{rank + 1}_20240101000000000_ABCD")
+    sources = found(tmp_path / "mindie")
+    assert [(source.rank, source.kind) for source in sources] == [(0, "msprof"), (1, "msprof")]
+    assert MsprofLoader().load(sources[1]).tables["kernels"].frame["type"].tolist() == ["PagedAttentionMaskNdKernel"]
+
+
 def test_a_framework_keeps_its_own(tmp_path: Path) -> None:
     framework = tmp_path / "a_ascend_pt"
     (framework / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
