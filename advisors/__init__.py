@@ -10,13 +10,14 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fewer_kernels, fusion, products, step_kernels
+    from advisors import capture_job, fewer_kernels, fusion, pipeline_bound_job, products, step_kernels
 
     registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
     registry.add(*fewer_kernels.FACTS)
+    registry.add(*pipeline_bound_job.FACTS)
 
 
 @hookimpl
@@ -30,6 +31,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         host_dispatch,
         network_structure,
         pipeline_bound,
+        pipeline_bound_job,
         shape_affinity,
     )
 
@@ -41,4 +43,5 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*network_structure.ADVISORS)
     registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
+    registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)

@@ -33,7 +33,9 @@ def host() -> Host:
 
 @cache
 def book(file: str) -> RuleBook:
-    return load_rules([ROOT / "rulesets" / "ascend" / f"{file}.yaml"], host().advisors)
+    """The rules of one file; those of the other files are loaded with them, as rules may name rules of other files."""
+    prefix = next(prefix for prefix, name in FILES.items() if name == file)
+    return load_rules([ROOT / "rulesets" / "ascend"], host().advisors).select([prefix])
 
 
 class Scene:

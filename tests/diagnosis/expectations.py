@@ -36,6 +36,11 @@ def _late(leaf: str) -> Names:
     return names
 
 
+def _slow(finding: Finding, cause: Cause) -> bool:
+    """The rank is named; all others lose time with it."""
+    return finding.subject.get("slow") in cause.where
+
+
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
@@ -89,7 +94,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "small-communication-packets": _expect("CO005", *TALK, "CO003", "CO006", "CO009"),
     "slow-link": _expect("CO007", *TALK, "CO003", "CO006", "CO002"),
     "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
-    "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
+    "throttled-clock": _expect({"PB015": _slow, "PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
 }

@@ -28,7 +28,7 @@ def rules() -> Iterator[CompiledRule]:
 
 def test_every_measurement_is_judged() -> None:
     judged = {rule.rule.advisor for rule in rules()}
-    assert judged == {name for name in host().advisors if name.split(".")[0] in FILES}
+    assert judged == {name for name in host().advisors if name.split(".")[0].removesuffix("_job") in FILES}
 
 
 @pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.id)
@@ -59,7 +59,7 @@ def test_savings_are_bounds_or_estimates_and_small_ones_are_left_out(rule: Compi
 
 
 @pytest.mark.parametrize(
-    "rule", [rule for rule in rules() if rule.id not in {"PB005", "PB014"}], ids=lambda rule: rule.id
+    "rule", [rule for rule in rules() if rule.id not in {"PB005", "PB014", "PB015"}], ids=lambda rule: rule.id
 )
 def test_a_rule_that_changes_code_or_settings_names_a_risk(rule: CompiledRule) -> None:
     """All but those that only ask to look: each has at least one change that may cost memory, accuracy or latency."""
