@@ -10,7 +10,16 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fewer_kernels, fusion, memory, products, step_kernels, without_waiting
+    from advisors import (
+        capture_job,
+        fewer_kernels,
+        fusion,
+        memory,
+        pipeline_bound_job,
+        products,
+        step_kernels,
+        without_waiting,
+    )
 
     registry.add(*capture_job.FACTS)
     registry.add(*step_kernels.FACTS)
@@ -19,6 +28,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
     registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*without_waiting.FACTS)
+    registry.add(*pipeline_bound_job.FACTS)
 
 
 @hookimpl
@@ -33,6 +43,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         memory,
         network_structure,
         pipeline_bound,
+        pipeline_bound_job,
         shape_affinity,
     )
 
@@ -44,5 +55,6 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*network_structure.ADVISORS)
     registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
+    registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
     registry.add(*memory.ADVISORS)

@@ -47,7 +47,7 @@ class Merging:
 class StepReplay:
     """The tasks of a rank, ready to be replayed; all arrays but the last two are by row of the fact ``work``.
 
-    ``duration``: what the task takes from the device alone (a collective: what no kernel covers), with the idle time
+    ``duration``: what the task takes from the device alone (a collective: what no kernel covers). ``gap``: idle time
     before it that the host did not cause. ``latency``: from launch to start on a device that waits. ``entered``: when
     the operator reached the task queue, or the device where there is none. ``service``: how long the launching thread
     needed for it. ``own``: how long the host took since the task before it. ``order``: rows in order of launch.
@@ -57,6 +57,7 @@ class StepReplay:
     """
 
     duration: Ints
+    gap: Ints
     latency: Ints
     entered: Ints
     service: Ints
@@ -75,7 +76,7 @@ class StepReplay:
         order = np.lexsort((merged.tasks, merged.chain))
         tasks, chain = merged.tasks[order], merged.chain[order]
         first = np.concatenate([[True], chain[1:] != chain[:-1]])
-        # What a chain takes from the device alone shrinks as the chain does; idle time before its kernels goes as well.
+        # What a chain takes from the device alone shrinks as the chain does.
         alone = np.bincount(chain, weights=self.duration[tasks], minlength=len(merged.before_ns))
         shrunk = alone * merged.after_ns / np.maximum(merged.before_ns, 1)
         duration = self.duration.copy()
@@ -104,7 +105,7 @@ class StepReplay:
         rows = np.flatnonzero(stays)
         stretch = self.stretch_of[rows]
         ready = launched[rows] + self.latency[rows] - self.begins[stretch]
-        ended = in_turn(ready + stretch * APART_NS, duration[rows])
+        ended = in_turn(ready + stretch * APART_NS, self.gap[rows] + duration[rows])
         device = np.zeros(len(self.begins), dtype=np.int64)
         np.maximum.at(device, stretch, ended - stretch * APART_NS)
         # The call that ends a stretch is made after everything that was launched before it.
@@ -128,7 +129,8 @@ def in_turn(ready: Ints, duration: Ints) -> Ints:
 def step_replay(facts: Facts) -> StepReplay:
     """The tasks of a rank with what host and device need for each."""
     work, launched, booked = facts["work"], facts["launches"], facts["bookings"]
-    duration, late = _durations(work, booked, facts)
+    duration = _durations(work, facts)
+    gap, late = _gaps(len(work), booked)
     launch, entered = _launches(launched, facts["host_events"])
     known = launch != NO_TIME
     waits = np.maximum(0, work["start_ns"].to_numpy() - launch)
@@ -150,11 +152,11 @@ def step_replay(facts: Facts) -> StepReplay:
     begins, calls = _stretches(facts, int(reached[0]) if len(reached) else 0)
     # The device had nothing left to do when a stretch began: what starts later belongs to it or to a later one.
     stretch = np.searchsorted(begins[1:], work["start_ns"].to_numpy(), side="right")
-    return StepReplay(duration, latency, entered, service, own, order, stretch, begins, calls)
+    return StepReplay(duration, gap, latency, entered, service, own, order, stretch, begins, calls)
 
 
-def _durations(work: pd.DataFrame, booked: Bookings, facts: Facts) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """What each task takes from the device alone, and whether the device waited for its launch."""
+def _durations(work: pd.DataFrame, facts: Facts) -> Ints:
+    """What each task takes from the device alone."""
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     talks = work["communication"].to_numpy()
     reach = np.maximum.accumulate(np.where(talks, NO_TIME, end))
@@ -164,12 +166,18 @@ def _durations(work: pd.DataFrame, booked: Bookings, facts: Facts) -> tuple[Ints
     collectives, computing = timeline.collectives, timeline.computing
     hidden = computing.measure(collectives.ends) - computing.measure(collectives.starts)
     np.add.at(duration, collectives.ids, collectives.ends - collectives.starts - hidden)
+    return duration.astype(np.int64)
+
+
+def _gaps(tasks: int, booked: Bookings) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Idle time before each task that is not the host's, and whether the device waited for its launch."""
     gaps = booked.gaps[booked.gaps["next"] >= 0]
     following, length = gaps["next"].to_numpy(), (gaps["end_ns"] - gaps["start_ns"]).to_numpy()
-    late = np.zeros(len(work), dtype=np.bool_)
+    late = np.zeros(tasks, dtype=np.bool_)
     late[following[gaps["host_late_ns"].to_numpy() > 0]] = True
-    np.add.at(duration, following, np.where(late[following], 0, length))
-    return duration.astype(np.int64), late
+    idle = np.zeros(tasks, dtype=np.int64)
+    np.add.at(idle, following, np.where(late[following], 0, length))
+    return idle, late
 
 
 def _launches(launched: Launches, events: pd.DataFrame) -> tuple[Ints, Ints]:

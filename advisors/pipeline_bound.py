@@ -53,6 +53,10 @@ _ABOUT = (
 )
 
 
+CUBE_CORES = ("AI_CORE", "MIX_AIC")
+"""Cores whose time goes with the clock; the vector cores mostly wait for memory."""
+
+
 @advisor(
     "pipeline_bound.kernels",
     needs=("step_kernels", "pipes"),
@@ -255,8 +259,8 @@ def clock(facts: Facts, params: Params) -> Observations:
     fixed clock, so cycles over time is that clock whatever the chip did.
     """
     own: StepKernels = facts["step_kernels"]
-    mine = own.frame[own.frame["core"].isin(["AI_CORE", "MIX_AIC"])]
-    mhz = _clock_at(facts["frequency"], mine["start_ns"].to_numpy())
+    mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
+    mhz = clock_at(facts["frequency"], mine["start_ns"].to_numpy())
     if not np.isfinite(mhz).any():
         raise Unavailable(message("pipeline_bound.no_clock"))
     highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))
@@ -286,7 +290,7 @@ def clock(facts: Facts, params: Params) -> Observations:
     return Observations(pd.DataFrame([row]), evidence)
 
 
-def _clock_at(frequency: pd.DataFrame, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def clock_at(frequency: pd.DataFrame, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """The clock in MHz at each moment: that of the last change before it; NaN before the first."""
     changes = frequency.sort_values("time_ns", kind="stable")
     clocks = np.concatenate([[np.nan], changes["mhz"].to_numpy(dtype=np.float64)])

@@ -31,14 +31,11 @@ def host() -> Host:
     return load_host()
 
 
-EXPLAINED = {"memory": ("host_dispatch",)}
-"""Files whose rules those of a file explain."""
-
-
 @cache
 def book(file: str) -> RuleBook:
-    files = (file, *EXPLAINED.get(file, ()))
-    return load_rules([ROOT / "rulesets" / "ascend" / f"{name}.yaml" for name in files], host().advisors)
+    """The rules of one file; those of the other files are loaded with them, as rules may name rules of other files."""
+    prefix = next(prefix for prefix, name in FILES.items() if name == file)
+    return load_rules([ROOT / "rulesets" / "ascend"], host().advisors).select([prefix])
 
 
 class Scene:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisors.pipeline_bound import _clock_at
+from advisors.pipeline_bound import clock_at
 from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
 
@@ -376,7 +376,7 @@ def test_clock_that_is_not_recorded_cannot_be_judged() -> None:
 )
 def test_clock_at_a_moment_is_that_of_the_last_change(changes: list[tuple[int, int]], moments: list[int]) -> None:
     frame = pd.DataFrame(changes, columns=["time_ns", "mhz"]).astype({"time_ns": "int64", "mhz": "float64"})
-    found = _clock_at(frame, np.array(moments, dtype=np.int64))
+    found = clock_at(frame, np.array(moments, dtype=np.int64))
     for moment, mhz in zip(moments, found, strict=True):
         before = [change for change in changes if change[0] <= moment]
         assert np.isnan(mhz) if not before else mhz == max(before)[1]

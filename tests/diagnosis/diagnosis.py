@@ -27,7 +27,7 @@ TIE = 0.9
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a finding puts at stake against what the cure saves, ns per step. ``error``: relative to what is saved."""
+    """What a rule measured by itself against what the cure saves, ns per step. ``error``: relative to what is saved."""
 
     basis: str
     predicted_ns: float
@@ -137,8 +137,10 @@ def _cause_outcome(name: str, saved: float, truth: Truth, naming: Sequence[Findi
     if not naming:
         return CauseOutcome(name, saved, share, None, None, None)
     lead = naming[0]
-    # A rule may have a finding per operator or place; together they are what it says about the cause.
-    predicted = sum(f.impact.ns_per_step for f in naming if f.rule == lead.rule and f.rank == lead.rank)
+    # A rule may have a finding per operator or place; together they are what it says about the cause. The truth is the
+    # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes share
+    # (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
+    predicted = sum(f.impact.gross_ns_per_step for f in naming if f.rule == lead.rule and f.rank == lead.rank)
     prediction = Prediction(lead.impact.basis, predicted, saved)
     return CauseOutcome(name, saved, share, lead.rule, lead.severity, prediction)
 

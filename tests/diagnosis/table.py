@@ -24,8 +24,9 @@ against that.
 - *Precision*: causes found at medium or high severity, over those and the serious findings that name no cause of the
   job and are no symptom of one.
 - *First*: the first finding, or the first cause below it where it is a symptom, names the largest cause.
-- *Promise kept*: the time at stake is within 20 % of what the cure saves (measured, estimate), or not below it (upper
-  bound). Error: time at stake less time saved, over time saved.
+- *Promise kept*: what the rule measured by itself is within 20 % of what the cure saves (measured, estimate), or not
+  below it (upper bound). Error: measured less saved, over saved. The time at stake that a report shows is that, less
+  what larger findings claim of the same time.
 
 The simulator takes durations from published figures and real profiles, not from thresholds of rules; what is assumed
 for want of a source says so in `advisor_core/sample`. It is a model all the same: these figures say how the rules do on

@@ -28,7 +28,7 @@ def rules() -> Iterator[CompiledRule]:
 
 def test_every_measurement_is_judged() -> None:
     judged = {rule.rule.advisor for rule in rules()}
-    assert judged == {name for name in host().advisors if name.split(".")[0] in FILES}
+    assert judged == {name for name in host().advisors if name.split(".")[0].removesuffix("_job") in FILES}
 
 
 @pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.id)
@@ -46,6 +46,9 @@ def test_rule_is_complete(rule: CompiledRule) -> None:
     for words in (texts.why.en, texts.why.zh):
         assert not re.search(r"\d\s*(%|ms|µs|us|GB|MB|KB|B)\b", words), "numbers come from the row or from params"
     for path in rule.rule.claims:
+        if path.startswith("idle/"):
+            assert rule.rule.impact.idle, "which part is idle time is told"
+            continue
         assert path.startswith("compute/") and (path.split("/")[1] in classes() or "{{" in path)
 
 
@@ -56,7 +59,7 @@ def test_savings_are_bounds_or_estimates_and_small_ones_are_left_out(rule: Compi
 
 
 @pytest.mark.parametrize(
-    "rule", [rule for rule in rules() if rule.id not in {"PB005", "PB014"}], ids=lambda rule: rule.id
+    "rule", [rule for rule in rules() if rule.id not in {"PB005", "PB014", "PB015"}], ids=lambda rule: rule.id
 )
 def test_a_rule_that_changes_code_or_settings_names_a_risk(rule: CompiledRule) -> None:
     """All but those that only ask to look: each has at least one change that may cost memory, accuracy or latency."""
@@ -105,8 +108,8 @@ def test_sample_names_the_vocabulary(advisor_sample: Path, advisor_run: Run) -> 
 
 
 def test_sample_names_the_products_on_one_input_and_what_they_are_worth(advisor_sample: Path, advisor_run: Run) -> None:
-    """Query, key and value fill the cores alone (8192 rows), so that merging saves two hundredths of a percent at
-    most; the default leaves that out, as everything below a percent."""
+    """Query, key and value fill the cores alone (8192 rows), so that merging saves less than the split costs; a launch
+    less per layer is what is left, and the default leaves that out, as everything below a percent."""
     result = advisor_run(advisor_sample, select=("SA005",), overrides=(("SA005.min_share", 0),))
     assert fired(result) == {"SA005": "low"}
     for finding in found(result, "SA005"):
@@ -116,7 +119,8 @@ def test_sample_names_the_products_on_one_input_and_what_they_are_worth(advisor_
         # 1024 + 256 + 256 blocks of 128 x 128 in 43 + 11 + 11 rounds of 24 cores; of 128 x 256: 22 + 6 + 6 or, as
         # one, 32: counted in widths 22 x 256 + 2 x 11 x 128 = 8448 or less against 32 x 256 = 8192.
         assert seen["cost_ratio"] == pytest.approx(8192 / (min(22 * 256, 43 * 128) + 2 * min(6 * 256, 11 * 128)))
-        assert finding.impact.share_of_step < 0.0002
+        assert seen["total_ns"] < seen["together_ns"] + seen["split_ns"]  # type: ignore[operator]
+        assert seen["gain_ns"] == 0 and finding.impact.share_of_step < 0.01
 
 
 def test_sample_pipes_leave_chains_to_the_fusion_rules(advisor_sample: Path, advisor_run: Run) -> None:

@@ -1,0 +1,83 @@
+"""The clock of the AI cores, compared between the ranks of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import (
+    Column,
+    Facts,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    Reference,
+    Scope,
+    Unavailable,
+    advisor,
+    fact,
+)
+from advisors.messages import message
+from advisors.pipeline_bound import CUBE_CORES, clock_at
+from advisors.step_kernels import StepKernels, records
+
+
+@fact("rank_clock", needs=("step_kernels", "frequency"), shared=True)
+def rank_clock(facts: Facts) -> pd.DataFrame:
+    """One row: ``mhz``, the recorded clock of the AI cores while kernels of the cube ran, mean over their time;
+    ``cube_ns``, that time per step; ``wall_ns`` of a step."""
+    own: StepKernels = facts["step_kernels"]
+    mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
+    mhz = clock_at(facts["frequency"], mine["start_ns"].to_numpy())
+    known = np.isfinite(mhz)
+    took = mine["duration_ns"].to_numpy(dtype=np.float64)
+    if not took[known].sum():
+        raise Unavailable(message("pipeline_bound.no_clock"))
+    mean = float((mhz[known] * took[known]).sum() / took[known].sum())
+    return pd.DataFrame({"mhz": [mean], "cube_ns": [float(took.sum()) / own.steps], "wall_ns": [own.wall_ns]})
+
+
+@advisor(
+    "pipeline_bound_job.clock",
+    scope=Scope.JOB,
+    needs=("rank_clock",),
+    about=(Column("slow", "int", "", "the rank"),),
+    columns=(
+        Column("mhz", "float", "MHz", "its clock while the cube computes"),
+        Column("others_mhz", "float", "MHz", "median of the other ranks"),
+        Column("behind", "float", "ratio", "how far it is below them; 0 if it is not"),
+        Column("cube_ns", "float", "ns", "its kernels on the cube, per step"),
+        Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step"),
+        Column("share_of_step", "float", "ratio", "lost_ns over its step"),
+    ),
+)
+def clock(facts: Facts, params: Params) -> Observations:
+    """Ranks whose AI cores run at a lower clock than those of the others."""
+    clocks: Mapping[int, pd.DataFrame] = facts["rank_clock"]
+    if len(clocks) < 2:
+        raise NotApplicable(message("communication_job.one_rank"))
+    table = pd.concat(clocks, names=["slow"]).reset_index(level=0).sort_values("slow", ignore_index=True)
+    mhz = table["mhz"].to_numpy()
+    apart = np.where(np.eye(len(mhz), dtype=bool), np.nan, mhz[None, :])
+    table["others_mhz"] = np.nanmedian(apart, axis=1)
+    table["behind"] = np.clip(1 - table["mhz"] / table["others_mhz"], 0.0, 1.0)
+    table["lost_ns"] = table["cube_ns"] * table["behind"]
+    table["share_of_step"] = table["lost_ns"] / table["wall_ns"]
+
+    def evidence(_: int) -> Sequence[Reference]:
+        shown = table.rename(columns={"slow": "rank"})[["rank", "mhz", "cube_ns"]]
+        return [Metric(message("pipeline_bound.clock_of_ranks"), records(shown), {"mhz": "MHz", "cube_ns": "ns"})]
+
+    def losers(row: int) -> Sequence[int]:
+        """The slow rank, and those that meet it in collectives: all of the job."""
+        slow = int(table["slow"].iloc[row])
+        return [slow, *(int(rank) for rank in table["slow"] if rank != slow)]
+
+    return Observations(table, evidence, losers)
+
+
+ADVISORS = (clock,)
+FACTS = (rank_clock,)
