@@ -10,9 +10,10 @@ from advisor_core.registry import Registry
 
 @hookimpl
 def advisor_register_facts(registry: Registry[Fact]) -> None:
-    from advisors import capture_job, fusion, products, step_kernels
+    from advisors import capture_job, fusion, parallel_job, products, step_kernels
 
     registry.add(*capture_job.FACTS)
+    registry.add(*parallel_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
@@ -28,6 +29,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         fusion,
         host_dispatch,
         network_structure,
+        parallel_job,
         pipeline_bound,
         shape_affinity,
     )
@@ -37,6 +39,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)
     registry.add(*communication_job.ADVISORS)
+    registry.add(*parallel_job.ADVISORS)
     registry.add(*network_structure.ADVISORS)
     registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
