@@ -14,7 +14,6 @@ import pandas as pd
 from advisor_core.api import (
     POINT_TO_POINT,
     Bookings,
-    CollectiveState,
     Column,
     Facts,
     Interval,
@@ -158,7 +157,6 @@ _WAIT = "communication/wait/"
 def late_rank(facts: Facts, params: Params) -> Observations:
     """Waiting in collectives, by the rank that was waited for."""
     booked: Bookings = facts["bookings"]
-    state: CollectiveState = facts["collective_state"]
     calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
     named = per_leaf[per_leaf.index.str.fullmatch(rf"{_WAIT}(group )?rank \d+")]
     if named.empty:
@@ -179,7 +177,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
             "calls": held.to_numpy() / steps,
             "all_calls": len(calls) / steps,
             "longest_ns": longest.to_numpy().astype(float),
-            "is_global": state.peers_are_global,
+            "is_global": [not str(name).startswith("group ") for name in late],
         }
     )
 

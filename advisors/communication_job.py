@@ -210,7 +210,7 @@ def _arrivals(
         return pd.DataFrame(), pd.DataFrame()
     waits = every.groupby(["last_rank", "rank"])["waited_ns"].sum().unstack(fill_value=0).astype(float)
     waits = waits / pd.Series({rank: len(steps[rank]) for rank in calls})[waits.columns]
-    named = every.groupby(["group", "index", "name", "last_rank"])["elapse_ns"]
+    named = every.groupby(["group", "ranks", "index", "name", "last_rank"])["elapse_ns"]
     order = named.agg(shortest="min", longest="max").reset_index().rename(columns={"last_rank": "last"})
     order["skew"] = order["longest"] - order["shortest"]
     return waits, order
