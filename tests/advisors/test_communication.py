@@ -45,6 +45,11 @@ def test_overlap_fires_and_says_what_it_is() -> None:
     assert seen["waiting_share"] == pytest.approx(0.8) and seen["moving_share"] == pytest.approx(0.18)
 
 
+def test_waiting_in_a_pipeline_is_judged_by_its_own_rules() -> None:
+    found = outcome("CO001", staged(wait=400).store(parallel={"pp": 2}))
+    assert found.first.observation["pipeline_share"] == pytest.approx(400 / 920) and found.first.severity == "low"
+
+
 def test_overlap_is_silent_when_computing_covers_it() -> None:
     assert outcome("CO001", waiting(covered=True).store()).state == "pass"
 
