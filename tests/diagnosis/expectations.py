@@ -91,6 +91,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-network": _expect({"CO014": anything, "CO007": anything}, *TALK, "CO003", "CO006"),
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO013", *PIPELINE),
+    "expert-imbalance": _expect("CO012", *WAITING),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "CO008"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),

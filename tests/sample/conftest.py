@@ -49,7 +49,8 @@ def db_sample(written: Callable[..., list[Path]]) -> Callable[..., list[DbExport
 
 WRITTEN = (
     *("transformer-training", "healthy-training", "healthy-training-single", "slow-link", "allocator-churn"),
-    *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock", "late-rank-in-pipeline"),
+    *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock"),
+    *("late-rank-in-pipeline", "healthy-moe"),
 )
 """Scenarios that differ in what an export contains: ranks, generations of the export, calls."""
 assert set(WRITTEN) <= set(SCENARIOS)
