@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from advisor_core.facts.collective_state import POINT_TO_POINT
@@ -22,7 +21,10 @@ from advisor_core.models.run import LedgerEntry, LedgerStep
 Shared = Mapping[str, Any]
 """The shared facts of one rank, by name; what a rank lacks is an exception instead of a value."""
 
-_KEY = ["group", "index", "name", "occurrence"]
+_KEY = ["group", "ranks", "index", "name", "occurrence"]
+_UNEVEN = "alltoallv"
+"""Each rank is done when it has what is meant for it, which is not as much for all of them: the shortest need not be
+the last to arrive."""
 _UNKNOWN = "communication/unknown"
 
 
@@ -70,7 +72,7 @@ def _world(ranks: Mapping[int, Shared]) -> int:
 
 def _arrivals(calls: Mapping[int, pd.DataFrame], world: int) -> dict[int, pd.DataFrame]:
     parts = [
-        frame.assign(rank=rank, occurrence=frame.groupby(["group", "index", "name"]).cumcount())
+        frame.assign(rank=rank, occurrence=frame.groupby(["group", "ranks", "index", "name"]).cumcount())
         for rank, frame in calls.items()
     ]
     every = pd.concat(parts, ignore_index=True)
@@ -80,8 +82,9 @@ def _arrivals(calls: Mapping[int, pd.DataFrame], world: int) -> dict[int, pd.Dat
     complete = (
         (every["step"] >= 0)
         & ~every["operation"].str.contains(POINT_TO_POINT)
-        & (expected > 0)
-        & (groups["rank"].transform("nunique") >= np.maximum(expected, 2))
+        & (every["operation"].str.lower() != _UNEVEN)
+        & (expected > 1)
+        & (groups["rank"].transform("nunique") == expected)
     )
     shortest = groups["elapse_ns"].transform("min")
     # Of several that are equally short the lowest rank is named, so that the answer never depends on the order.

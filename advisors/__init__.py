@@ -15,6 +15,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         fewer_kernels,
         fusion,
         memory,
+        parallel_job,
         pipeline_bound_job,
         products,
         step_kernels,
@@ -22,6 +23,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
     )
 
     registry.add(*capture_job.FACTS)
+    registry.add(*parallel_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*fusion.FACTS)
     registry.add(*products.FACTS)
@@ -42,6 +44,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         host_dispatch,
         memory,
         network_structure,
+        parallel_job,
         pipeline_bound,
         pipeline_bound_job,
         shape_affinity,
@@ -52,6 +55,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)
     registry.add(*communication_job.ADVISORS)
+    registry.add(*parallel_job.ADVISORS)
     registry.add(*network_structure.ADVISORS)
     registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)

@@ -14,7 +14,6 @@ import pandas as pd
 from advisor_core.api import (
     POINT_TO_POINT,
     Bookings,
-    CollectiveState,
     Column,
     Facts,
     Interval,
@@ -99,6 +98,7 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
         Column("communication_ns", "float", "ns", "communication per step, covered or not"),
         Column("overlap_ratio", "float", "ratio", "covered communication over all communication"),
         Column("waiting_share", "float", "ratio", "of the uncovered time: waiting for another rank"),
+        Column("pipeline_share", "float", "ratio", "waiting for a neighbour in the pipeline over wall time"),
         Column("moving_share", "float", "ratio", "of the uncovered time: moving data"),
         Column("unknown_share", "float", "ratio", "of the uncovered time: not known which"),
         Column("calls", "float", "count", "collectives and send/receive operations per step"),
@@ -117,6 +117,7 @@ def overlap(facts: Facts, params: Params) -> Observations:
         communication_ns=open_ns + covered,
         overlap_ratio=share(covered, open_ns + covered),
         waiting_share=share(under(per_leaf, "communication/wait"), open_ns),
+        pipeline_share=share(under(per_leaf, "communication/wait/pipeline"), wall),
         moving_share=share(under(per_leaf, "communication/transmit"), open_ns),
         unknown_share=share(under(per_leaf, "communication/unknown"), open_ns),
         calls=len(calls) / steps,
@@ -158,7 +159,6 @@ _WAIT = "communication/wait/"
 def late_rank(facts: Facts, params: Params) -> Observations:
     """Waiting in collectives, by the rank that was waited for."""
     booked: Bookings = facts["bookings"]
-    state: CollectiveState = facts["collective_state"]
     calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
     named = per_leaf[per_leaf.index.str.fullmatch(rf"{_WAIT}(group )?rank \d+")]
     if named.empty:
@@ -179,7 +179,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
             "calls": held.to_numpy() / steps,
             "all_calls": len(calls) / steps,
             "longest_ns": longest.to_numpy().astype(float),
-            "is_global": state.peers_are_global,
+            "is_global": [not str(name).startswith("group ") for name in late],
         }
     )
 

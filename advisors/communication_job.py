@@ -50,7 +50,8 @@ _WAIT = r"^communication/wait/rank (\d+)$"
             "float",
             "ns",
             "of the rank that waits for it least, the next to be waited for: its waiting, and what it moves uncovered "
-            "since it had waited under computing; after the first step, whose waiting is that of the start; per step",
+            "since it had waited under computing, less what the late rank itself waits more for others; without the "
+            "first step, whose waiting is that of the start; per step",
         ),
         Column("saveable_share", "float", "ratio", "saveable_ns over the wall time of the rank that waits longest"),
         Column("witnesses", "int", "count", "profiled ranks that wait longest for it"),
@@ -183,8 +184,9 @@ def _saved(
     ledgers: Mapping[int, pd.DataFrame], calls: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]
 ) -> dict[tuple[int, int], float]:
     """ns per step, by (late rank, rank that waits): its waiting, and its share of what moves uncovered only because the
-    rank had waited under computing. The first of several steps is left out: in it ranks also wait for those that
-    started the profile, or the job, later."""
+    rank had waited under computing, less what the late rank waits itself and the other does not: that much it was held
+    up by others. The first of several steps is left out: in it ranks also wait for those that started the profile, or
+    the job, later."""
     first = {rank: 1 if len(windows) > 1 else 0 for rank, windows in steps.items()}
     counted = {rank: steps[rank].iloc[first[rank] :] for rank in ledgers}
     per_leaf = _per_step({rank: booked[booked["step"] >= first[rank]] for rank, booked in ledgers.items()}, counted)
@@ -192,9 +194,13 @@ def _saved(
     rows = {rank: chains(own[own["step"] >= first[rank]]) for rank, own in calls.items()}
     late = pd.Series({rank: float(found["displaced_ns"].sum()) / len(counted[rank]) for rank, found in rows.items()})
     total = waits + waits / waits.sum() * late.reindex(waits.columns, fill_value=0.0)
+    waiting = per_leaf[per_leaf.index.str.startswith("communication/wait/")].sum()
+    elsewhere = waiting - waits
+    held_up = elsewhere.rsub(waiting.reindex(waits.index), axis=0).clip(lower=0)
+    total = (total.fillna(0.0) - held_up.fillna(0.0)).clip(lower=0)
     return {
         (int(last), int(rank)): ns
-        for last, row in zip(total.index.tolist(), total.fillna(0.0).to_numpy().tolist(), strict=True)
+        for last, row in zip(total.index.tolist(), total.to_numpy().tolist(), strict=True)
         for rank, ns in zip(total.columns.tolist(), row, strict=True)
     }
 
@@ -210,7 +216,7 @@ def _arrivals(
         return pd.DataFrame(), pd.DataFrame()
     waits = every.groupby(["last_rank", "rank"])["waited_ns"].sum().unstack(fill_value=0).astype(float)
     waits = waits / pd.Series({rank: len(steps[rank]) for rank in calls})[waits.columns]
-    named = every.groupby(["group", "index", "name", "last_rank"])["elapse_ns"]
+    named = every.groupby(["group", "ranks", "index", "name", "last_rank"])["elapse_ns"]
     order = named.agg(shortest="min", longest="max").reset_index().rename(columns={"last_rank": "last"})
     order["skew"] = order["longest"] - order["shortest"]
     return waits, order

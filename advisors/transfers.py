@@ -8,6 +8,10 @@ import pandas as pd
 
 from advisor_core.api import POINT_TO_POINT
 
+_BEGUN_NS = 1_000_000
+"""Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor
+some small kernels behind it: 1 ms, our choice."""
+
 
 def chains(calls: pd.DataFrame) -> pd.DataFrame:
     """Collectives in a row, with less between two of them than the longer one needs to move its data: a row per chain,
@@ -16,8 +20,8 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
 
     Columns: ``step``, ``start_ns``, ``end_ns``, ``operations``, ``transmit_ns`` (uncovered moving), ``tail_ns`` (what
     of it stays if the chain starts earlier), ``displaced_ns`` (what of it would have been hidden had nobody waited),
-    ``begun_under_computing`` (computing went on for at least half of the first transfer: the chain started before it
-    ended).
+    ``begun_under_computing`` (computing went on for at least half of the first transfer, or for 1 ms: the chain started
+    as soon as its data was there, not when all was computed).
 
     The tail: what is sent last is ready last, so that the last operation stays, or an average one where that is longer
     (the last may be a flag). An operation on its own can be cut in two, of which the second stays. Displaced: while an
@@ -31,7 +35,7 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
     longer = np.fmax(own["moving_ns"], own["moving_ns"].shift())
     begins = ~(gap < longer) | (own["step"] != own["step"].shift())
     bare, still = own["transmit_ns"], own["elapse_ns"] - own["moving_ns"] - (own["uncovered_ns"] - own["transmit_ns"])
-    covered = (own["elapse_ns"] - own["uncovered_ns"]) * 2 >= own["moving_ns"]
+    covered = own["elapse_ns"] - own["uncovered_ns"] >= (own["moving_ns"] / 2).clip(upper=_BEGUN_NS)
     marked = own.assign(bare=bare, covered_waiting=still.clip(lower=0), covered=covered)
     groups = marked.groupby(begins.cumsum().to_numpy(), sort=True)
     found = groups.agg(

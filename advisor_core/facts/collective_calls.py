@@ -27,7 +27,8 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
 
     Columns: ``work`` (row), ``row`` (row of ``kernels``, or of ``communication_tasks`` without them), ``step`` (row of
     ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
-    ``index`` (n-th call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
+    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
+    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
     ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
     up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
     ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
@@ -68,8 +69,19 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
         calls["moving_ns"] = np.where(traced, moving, -1)
     calls = _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
     calls["last_rank"], calls["waited_ns"] = -1, 0
+    calls["ranks"] = _ranks(calls, facts.get("profile"))
     calls["members"] = _members(calls, facts.get("profile"), facts.get("communication_tasks"))
     return calls
+
+
+def _ranks(calls: pd.DataFrame, profile: Profile | None) -> pd.Series:
+    """The recorded ranks of each call's group, as text."""
+    recorded = {} if profile is None else profile.groups
+    found: dict[str, str] = {}
+    for group in calls["group"].unique():
+        known = [ranks for key, ranks in recorded.items() if group and key.endswith(group)]
+        found[group] = ",".join(map(str, known[0])) if len(known) == 1 else ""
+    return calls["group"].map(found).astype(str)
 
 
 def _members(calls: pd.DataFrame, profile: Profile | None, tasks: pd.DataFrame | None) -> np.ndarray:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from advisor_core.facts.intervals import Layer, latest_end_wins, union
 from advisor_core.facts.spec import Facts, Unavailable, fact
+from advisor_core.loaders.profile import Profile
 from advisor_core.locale import message
 
 POINT_TO_POINT = re.compile(r"receive|send", re.I)
@@ -32,7 +33,8 @@ class CollectiveState:
     covered: Layer
     peers: np.ndarray
     """Peer of each row of ``communication_tasks``: a global rank where the group is known, else group-local."""
-    peers_are_global: bool
+    peers_are_global: np.ndarray
+    """Which of these are global ranks."""
 
 
 @fact("collective_state", needs=("communication_tasks", "profile"))
@@ -47,7 +49,7 @@ def collective_state(facts: Facts) -> CollectiveState:
     waits = planes & _named(tasks["name"], _WAIT)
     moves = planes & ~waits & ~_named(tasks["name"], _MARK)
     rows = np.flatnonzero(waits & (ends > starts))
-    peers, known = _global_peers(tasks, profile.groups, profile.rank)
+    peers, known = _global_peers(tasks, profile)
     pieces = latest_end_wins(starts[rows], ends[rows], peers[rows])
     whole = ~planes
     return CollectiveState(
@@ -71,21 +73,26 @@ def _with_planes(starts: np.ndarray, ends: np.ndarray, tasks: np.ndarray) -> Lay
     return union(starts[has], ends[has])
 
 
-def _global_peers(tasks: pd.DataFrame, groups: dict[str, list[int]], rank: int) -> tuple[np.ndarray, bool]:
-    """Peers as global ranks. Tasks carry group-local ranks. A group is known by the last three digits of its hash,
-    which the names of its operations carry (``hcom_allReduce__586_0_1``). Without recorded groups the local ranks are
-    the global ones if this rank's own local rank is its global rank: true of the group of all ranks."""
-    peers = tasks["peer_rank"].to_numpy().copy()
-    own = tasks["own_rank"].to_numpy()
-    own = own[(tasks["plane"].to_numpy() >= 0) & (own >= 0)]
+def _global_peers(tasks: pd.DataFrame, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
+    """Peers as global ranks, and which of them are. Tasks carry group-local ranks. A group is known by the last three
+    digits of its hash, which the names of its operations carry (``hcom_allReduce__586_0_1``). Where it was not recorded
+    the local ranks are the global ones in the group of all ranks: the only group there is, or one of as many ranks as
+    the job, in which this rank's own local rank is its global rank."""
+    peers, own, members = (tasks[name].to_numpy().copy() for name in ("peer_rank", "own_rank", "group"))
+    known = np.zeros(len(tasks), dtype=bool)
+    planes = tasks["plane"].to_numpy() >= 0
     whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
     suffixes = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
-    resolved = True
     for group, suffix in zip(whole["group"], suffixes, strict=True):
-        matches = [members for key, members in groups.items() if key.endswith(str(suffix))]
-        rows = np.flatnonzero((tasks["group"] == group).to_numpy() & (peers >= 0))
+        matches = [ranks for key, ranks in profile.groups.items() if key.endswith(str(suffix))]
+        inside = (members == group) & planes
+        rows = np.flatnonzero(inside & (peers >= 0))
         if len(matches) == 1 and len(rows) and peers[rows].max() < len(matches[0]):
             peers[rows] = np.asarray(matches[0], dtype=np.int64)[peers[rows]]
-        else:
-            resolved = False
-    return peers, resolved or bool(len(own) and (own == rank).all())
+            known[rows] = True
+        elif not matches and len(rows):
+            locals_ = own[inside & (own >= 0)]
+            size = max(peers[rows].max(), locals_.max(initial=-1)) + 1
+            everyone = len(whole) == 1 or size == profile.world_size
+            known[rows] = bool(everyone and len(locals_) and (locals_ == profile.rank).all())
+    return peers, known

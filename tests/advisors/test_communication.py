@@ -45,6 +45,11 @@ def test_overlap_fires_and_says_what_it_is() -> None:
     assert seen["waiting_share"] == pytest.approx(0.8) and seen["moving_share"] == pytest.approx(0.18)
 
 
+def test_waiting_in_a_pipeline_is_judged_by_its_own_rules() -> None:
+    found = outcome("CO001", staged(wait=400).store(parallel={"pp": 2}))
+    assert found.first.observation["pipeline_share"] == pytest.approx(400 / 920) and found.first.severity == "low"
+
+
 def test_overlap_is_silent_when_computing_covers_it() -> None:
     assert outcome("CO001", waiting(covered=True).store()).state == "pass"
 
@@ -126,6 +131,8 @@ def test_transmit_can_hide_no_more_than_was_computed() -> None:
 def test_transmit_that_began_under_computing_is_longer_than_what_could_hide_it() -> None:
     assert outcome("CO003", buckets(100, 200, 150, begin=950).store()).state == "pass"
     assert outcome("CO003", moving(overlap=0.75).store()).state == "pass"
+    # Neither does a long transfer that began while computing went on for a millisecond.
+    assert outcome("CO003", buckets(9000, 9000, begin=4000, compute=5000).store()).state == "pass"
     # A few us at the end of a kernel are no overlap.
     assert outcome("CO003", buckets(100, 200, 150, begin=980).store()).first.impact_ns == pytest.approx(280_000)
 

@@ -139,6 +139,23 @@ def test_what_moves_late_because_of_the_waiting_counts_as_well() -> None:
     assert found.first.impact_ns == 200_000
 
 
+def test_a_rank_that_is_held_up_itself_is_not_to_blame() -> None:
+    """Rank 2 comes late to the others because it waits for its neighbour in the pipeline meanwhile."""
+    job = {n: stepwise(n, (400, 400)) for n in (0, 1)}
+    scene = Scene(rank=2)
+    for place in (0, 1):
+        start = 2000.0 * place
+        scene.step(place + 1, start, 1990).kernel(start + 5, 500, op="aten::mm", step=place + 1)
+        begin, ready = start + 505, start + 905
+        scene.collective(begin, 400, [(begin, ready, 0)], operation="batchSendRecv", step=place + 1, group=1)
+        for time in (ready, ready + 100):
+            scene.collective(time, 100, [(time, time + 100, None)], step=place + 1)
+    job[2] = scene.store(**GROUPS)
+    found = outcome("CO010", job)
+    assert found.observed is not None and found.state == "pass"
+    assert found.observed.frame["longest_wait_ns"].item() == 400_000
+
+
 def test_the_next_slowest_rank_is_waited_for_then() -> None:
     """Rank 1 waits for rank 2 much less than rank 0 does: it would be the late one."""
     job = {0: stepwise(0, (400, 400)), 1: stepwise(1, (50, 50)), 2: stepwise(2, (400, 400))}

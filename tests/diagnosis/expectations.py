@@ -99,7 +99,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO013", *PIPELINE),
     "expert-imbalance": _expect("CO012", *WAITING),
-    "throttled-clock": _expect({"PB015": _slow, "PB014": anything, "CO010": _late("compute/")}, *WAITING),
+    "throttled-clock": _expect({"PB015": _slow, "PB014": anything, "CO010": _late("compute/")}, *WAITING, "CO008"),
     "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),

@@ -13,11 +13,11 @@ from advisor_core.facts.spec import Unavailable
 from advisor_core.models.base import Text
 
 
-def calls(*elapsed: int, members: int, covered: int = 0, operation: str = "allReduce") -> pd.DataFrame:
+def calls(*elapsed: int, members: int, covered: int = 0, operation: str = "allReduce", ranks: str = "") -> pd.DataFrame:
     """One collective per value; ``covered`` ns of each lie behind computing, the rest has no known cause."""
     rows = [
         {
-            "group": "586", "index": number, "name": f"hcom_{operation}__586_{number}_1", "operation": operation,
+            "group": "586", "ranks": ranks, "index": number, "name": f"hcom_{operation}__586_{number}_1", "operation": operation,
             "step": 0, "members": members, "elapse_ns": ns, "uncovered_ns": max(ns - covered, 0),
             "unknown_ns": max(ns - covered, 0), "last_rank": -1, "waited_ns": 0,
         }
@@ -63,6 +63,20 @@ def test_nothing_is_said_while_a_rank_of_the_group_is_missing() -> None:
 def test_sends_and_receives_are_not_compared() -> None:
     shared = {n: rank(calls(100 * (n + 1), members=2, operation="batchSendRecv")) for n in (0, 1)}
     assert booked(settle(shared)[1]) == booked(shared[1])
+
+
+def test_what_is_sent_to_each_rank_by_its_need_does_not_end_together() -> None:
+    shared = {n: rank(calls(100 * (n + 1), members=2, operation="alltoallv")) for n in (0, 1)}
+    assert booked(settle(shared)[1]) == booked(shared[1])
+
+
+def test_groups_side_by_side_share_a_name_and_are_not_mixed() -> None:
+    """Every process numbers its own groups: those of ranks 0 and 1 and of ranks 2 and 3 have one hash."""
+    job = {n: rank(calls(900 - n, members=2, ranks="0,1" if n < 2 else "2,3"), world_size=4) for n in range(4)}
+    settled = settle(job)
+    assert [settled[n]["collective_calls"]["last_rank"].item() for n in range(4)] == [1, 1, 3, 3]
+    unrecorded = {n: rank(calls(900 - n, members=2), world_size=4) for n in range(4)}
+    assert settle(unrecorded)[0]["collective_calls"]["last_rank"].item() == -1
 
 
 def test_ranks_without_the_facts_are_left_as_they_are() -> None:
