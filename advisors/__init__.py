@@ -29,6 +29,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         host_dispatch,
         network_structure,
         pipeline_bound,
+        rl,
         shape_affinity,
     )
 
@@ -41,3 +42,4 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
+    registry.add(*rl.ADVISORS)

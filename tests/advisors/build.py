@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 MAIN, AUTOGRAD, ACL = 100, 101, 200
 FILES = {"HD": "host_dispatch", "CO": "communication", "DQ": "capture", "NS": "network_structure"}
 FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity"}
+FILES |= {"RL": "rl"}
 
 
 @cache
@@ -33,7 +34,9 @@ def host() -> Host:
 
 @cache
 def book(file: str) -> RuleBook:
-    return load_rules([ROOT / "rulesets" / "ascend" / f"{file}.yaml"], host().advisors)
+    """The rules of one file; those of the other files are loaded with them, as rules may name rules of other files."""
+    prefix = next(prefix for prefix, name in FILES.items() if name == file)
+    return load_rules([ROOT / "rulesets" / "ascend"], host().advisors).select([prefix])
 
 
 class Scene:

@@ -36,6 +36,11 @@ def _late(leaf: str) -> Names:
     return names
 
 
+def _longest(finding: Finding, cause: Cause) -> bool:
+    """The stage of the rank with most work in it; the ranks of the finding are those that wait."""
+    return finding.observation.get("longest_rank") in cause.where
+
+
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
@@ -92,10 +97,10 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
     # The stage may be named by its own rules, or the rank by what the others wait for.
-    "long-tail-rollout": _expect({"RL002": anything, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
+    "long-tail-rollout": _expect({"RL002": _longest, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
-    "slow-reward": _expect({"RL001": anything, "HD002": anything}, *IDLE),
-    "slow-rollout": _expect({"RL001": anything, "HD002": anything}, *IDLE, "HD003"),
+    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE),
+    "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003"),
 }
 """By name of the cause."""
 
