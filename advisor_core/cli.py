@@ -175,7 +175,8 @@ def run(
     written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:
         if diagnostic.severity != "info":
-            _tell(f"{diagnostic.severity}: {diagnostic.source}: {diagnostic.message.of(lang)}")
+            where = f"{diagnostic.stage}, {diagnostic.source}" if diagnostic.stage else diagnostic.source
+            _tell(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
     click.echo(_summary(result, lang, written))
     if failed:
         _stop(EXIT_INTERNAL, "\n".join(failed))

@@ -25,9 +25,10 @@ from advisor_core.loading import loaders, said
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import SEVERITIES, Finding
-from advisor_core.models.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
+from advisor_core.models.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool, View
 from advisor_core.rank_run import RankOutcome, RunOptions, prepared, run_rank
 from advisor_core.rules.ruleset import RuleBook
+from advisor_core.views import stage_strip
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
@@ -201,7 +202,7 @@ def combine(
         ledger=ledger,
         findings=findings,
         rules=_rule_outcomes(book, runs, findings, context),
-        views=[view for outcome in _drawn(outcomes, findings) for view in outcome.views],
+        views=[*_stage_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         stages=[stage for outcome in outcomes for stage in outcome.stages],
@@ -314,6 +315,14 @@ def _drawn(outcomes: Sequence[RankOutcome], findings: Sequence[Finding]) -> list
     wanted = [finding.rank for finding in findings if finding.rank is not None]
     order = list(dict.fromkeys([*wanted, *(outcome.rank for outcome in outcomes)]))[:DRAWN_RANKS]
     return [outcome for outcome in outcomes if outcome.rank in order]
+
+
+def _stage_views(outcomes: Sequence[RankOutcome]) -> list[View]:
+    facts = JobFacts(outcomes).view((), ("stages", "steps"))
+    if "stages" not in facts or "steps" not in facts:
+        return []
+    drawn = stage_strip(facts["stages"], facts["steps"])
+    return [] if drawn is None else [drawn]
 
 
 def _diagnostics(

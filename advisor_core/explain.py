@@ -15,10 +15,10 @@ def explain(result: RunResult, what: str, lang: str) -> str:
     findings = [f for f in result.findings if what in (f.fingerprint, f.rule, f.name)]
     outcomes = [o for o in result.rules if what in (o.rule, o.name)]
     if findings:
-        by_rule = {outcome.rule: outcome for outcome in result.rules}
-        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule], lang)) for f in findings)
+        by_rule = {(outcome.rule, outcome.stage): outcome for outcome in result.rules}
+        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule, f.stage], lang)) for f in findings)
     if outcomes:
-        return "\n".join(_outcome(outcomes[0], lang))
+        return "\n\n".join("\n".join(_outcome(outcome, lang)) for outcome in outcomes)
     entries = list(_ledger(result, what, lang))
     if entries:
         return "\n".join(entries)
@@ -26,7 +26,8 @@ def explain(result: RunResult, what: str, lang: str) -> str:
 
 
 def _outcome(outcome: RuleOutcome, lang: str) -> Iterator[str]:
-    yield f"{outcome.rule} {outcome.name}: {outcome.state}"
+    stage = f" (stage {outcome.stage})" if outcome.stage else ""
+    yield f"{outcome.rule} {outcome.name}{stage}: {outcome.state}"
     if outcome.reason:
         yield f"  {outcome.reason.of(lang)}"
     if outcome.collect:
@@ -44,6 +45,8 @@ def _params(outcome: RuleOutcome) -> Iterator[str]:
 def _finding(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: str) -> Iterator[str]:
     impact = finding.impact
     yield f"{finding.fingerprint}  {finding.rule} {finding.name}: {finding.title.of(lang)}"
+    if finding.stage:
+        yield f"  stage {finding.stage}"
     yield f"  severity {finding.severity}, confidence {finding.confidence}, ranks {finding.ranks}"
     yield f"  when: {finding.condition}"
     yield from (f"  {line}" for line in _derivation(result, finding, outcome, lang))
@@ -87,7 +90,9 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     import dataclasses
 
     known = dataclasses.replace(compiled, params=outcome.params)
-    context = Context(env=result.environment.variables, profile={"kind": result.profile.kind})
+    environment = result.stage_environments.get(finding.stage or "", result.environment)
+    kind = result.profile.stages.get(finding.stage or "", result.profile.kind)
+    context = Context(env=environment.variables, profile={"kind": kind})
     for name, part in explain_row(known, finding.observation, context).items():
         if not name.startswith("advice"):
             yield f"{name}:"
@@ -102,7 +107,8 @@ def _ledger(result: RunResult, path: str, lang: str) -> Iterator[str]:
         total = sum(entry.ns for entry in inside)
         share = f"{total / step.wall_ns:.1%}" if step.wall_ns else "-"
         name = "-" if step.step is None else step.step
-        yield f"rank {step.rank} step {name}: {path} {format_quantity(total, 'ns', lang)} ({total} ns, {share})"
+        stage = f"stage {step.stage} " if step.stage else ""
+        yield f"{stage}rank {step.rank} step {name}: {path} {format_quantity(total, 'ns', lang)} ({total} ns, {share})"
         for entry in inside:
             yield f"  {entry.path} {entry.ns} ns"
             for piece in entry.pieces:

@@ -144,7 +144,8 @@ def _older(source: RankInput) -> list[Diagnostic]:
     if not source.older:
         return []
     names = ", ".join(path.relative_to(source.root).as_posix() for path in source.older)
-    said = message("loader.older_recordings", count=len(source.older), newest=source.directory.name, older=names)
+    newest = source.directory.relative_to(source.root).as_posix()
+    said = message("loader.older_recordings", recordings=len(source.older) + 1, newest=newest, older=names)
     return [Diagnostic(severity="warning", source=source.directory.name, message=said)]
 
 

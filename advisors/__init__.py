@@ -47,6 +47,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         parallel_job,
         pipeline_bound,
         pipeline_bound_job,
+        rl,
         shape_affinity,
     )
 
@@ -62,3 +63,4 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
     registry.add(*memory.ADVISORS)
+    registry.add(*rl.ADVISORS)

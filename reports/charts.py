@@ -162,7 +162,7 @@ def ledger_bars(ledgers: Sequence[Ledger], labels: Labels, names: Sequence[str])
     out: list[str] = []
     y = 2.0
     for ledger, name in zip(ledgers, names, strict=True):
-        out.append(text(fit(name, GUTTER - 12), 0, y + 11, "t-strong"))
+        out.append(text(fit(name, GUTTER - 28), 0, y + 11, "t-strong"))
         out.append(text(labels.wall(ledger.wall_ns), 0, y + 27, "t-muted"))
         x = float(GUTTER)
         for root in ledger.roots:
@@ -221,6 +221,7 @@ def draw(view: View, labels: Labels) -> Chart:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         return Chart(title, None, note=labels("chart.broken"), rank=view.rank)
     named = view.rank is not None and labels("word.rank", rank=view.rank) in title
+    title = f"{view.stage} · {title}" if view.stage else title
     return replace(chart, title=title, rank=None if named else view.rank)
 
 

@@ -26,6 +26,7 @@ from reports.outline import (
     verdict,
     what_ran,
 )
+from reports.stages import stage_ledgers, stage_rows
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
@@ -36,6 +37,9 @@ TITLE = 140
 """Longest title outside of its own finding."""
 
 LISTED_INPUTS = 16
+STAGES_VIEW = "stages-step"
+"""How the id of the view begins that shows the stages of all ranks over time."""
+
 LISTED_DIAGNOSTICS = 200
 UNEXPLAINED_ROWS = 24
 
@@ -56,6 +60,8 @@ class HtmlRenderer:
         detailed, further = _split(outline.items)
         shown = outline.shown
         strip = _first_strip(result, outline)
+        timeline = next((view for view in result.views if view.id.startswith(STAGES_VIEW)), None)
+        marked = [] if outline.staged else stage_ledgers(result)
         return (
             _environment()
             .get_template("report.html.j2")
@@ -72,12 +78,19 @@ class HtmlRenderer:
                 tree=[row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)],
                 tree_limit=TREE_LIMIT,
                 strip=charts.draw(strip, labels) if strip else None,
+                stages=stage_rows(result, labels),
+                stage_bars=charts.ledger_bars(marked, labels, [ledger.stage or "" for ledger in marked])
+                if marked
+                else None,
                 column=labels.column(max((ledger.wall_ns for ledger in outline.columns), default=0)),
                 column_names=[rank_name(ledger, outline, labels) for ledger in outline.columns],
                 heatmap=charts.rank_heatmap(outline.by_rank, outline.mean, labels)
-                if len(outline.by_rank) > ALL_RANKS
+                if len(outline.by_rank) > ALL_RANKS and not outline.staged
                 else None,
-                charts=[charts.draw(view, labels) for view in result.views if view is not strip],
+                stage_strip=charts.draw(timeline, labels) if timeline else None,
+                charts=[
+                    charts.draw(view, labels) for view in result.views if view is not strip and view is not timeline
+                ],
                 fills=charts.Keys(labels),
                 coverage=coverage(outline, labels),
                 detailed=detailed,
@@ -89,7 +102,7 @@ class HtmlRenderer:
                 listed_diagnostics=LISTED_DIAGNOSTICS,
                 serious=sum(diagnostic.severity != "info" for diagnostic in result.diagnostics),
                 evidence=lambda finding: tables.evidence(finding.evidence, result, labels),
-                stretches=[tables.stretches(ledger, result, labels) for ledger in shown],
+                stretches=[tables.stretches(ledger, result, labels) for ledger in outline.told],
                 observation=lambda finding: tables.observation(finding, labels),
                 pairs=lambda values: tables.pairs(values, labels),
                 prose=prose,
@@ -100,9 +113,10 @@ class HtmlRenderer:
 
 def _first_strip(result: RunResult, outline: Outline) -> View | None:
     """The slowest step of the slowest rank that is drawn."""
-    walls = {ledger.rank: ledger.wall_ns for ledger in outline.by_rank}
-    strips = [view for view in result.views if view.kind == "strip" and view.rank in walls]
-    return max(strips, key=lambda view: walls[view.rank], default=None)
+    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
+    strips = [view for view in result.views if view.kind == "strip" and view.rank is not None]
+    known = [(walls[lane], view) for view in strips if (lane := (view.stage, view.rank or 0)) in walls]
+    return max(known, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _split(items: list[Item]) -> tuple[list[Item], list[Item]]:

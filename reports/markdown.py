@@ -23,6 +23,7 @@ from reports.outline import (
     what_ran,
 )
 from reports.prose import code_span, escape_markdown, is_https, markdown, markdown_inline, plain
+from reports.stages import stage_rows
 from reports.terminal import summary, text_bars
 
 ROWS = 24
@@ -110,9 +111,10 @@ class _Writer:
             yield f"## {t('first.where')}"
             yield ""
             yield "```text"
-            yield from text_bars(outline, t)
+            yield from (line.replace("`", "'") for line in text_bars(outline, t))  # none may end the block
             yield "```"
             yield ""
+        yield from self._stages()
         if outline.top:
             yield f"## {t('first.top')}"
             yield ""
@@ -131,12 +133,40 @@ class _Writer:
         else:
             yield from self._nothing()
         if self.result.rules:
-            yield f"{t('first.coverage_note', total=len(self.result.rules))} {t.join(coverage(outline, t))}."
+            note = "first.coverage_stages" if outline.staged else "first.coverage_note"
+            yield f"{t(note, total=outline.outcomes)} {t.join(coverage(outline, t))}."
             yield ""
+
+    def _stages(self) -> Iterator[str]:
+        t, rows = self.t, stage_rows(self.result, self.t)
+        if not rows:
+            return
+        yield f"## {t('stages.title')}"
+        yield ""
+        keys = ("compute", "communication", "communication/wait", "idle")
+        names = [t("stages.waiting") if key == "communication/wait" else t.path(key) for key in keys]
+        ends = [t(f"stages.{name}") for name in ("longest", "shortest", "spread")]
+        body = [
+            [
+                _cell(row.name) if row.name else self._text(row.label),
+                t.time(row.ns),
+                t.share(row.share),
+                *(t.share(row.parts[key]) if row.parts[key] else "–" for key in keys),
+                *(t("stages.at_rank", rank=e[0], time=t.time(e[1])) if e else "–" for e in (row.longest, row.shortest)),
+                t.share(row.spread) if row.longest else "–",
+            ]
+            for row in rows
+        ]
+        header = [t("stages.stage"), t("stages.time"), t("stages.share"), *names, *ends]
+        yield from table(header, body, (False, *(True for _ in header[1:])))
+        yield t("stages.note")
+        yield ""
 
     def _top(self, item: Item, more: int) -> list[str]:
         t, stake = self.t, item.stake
         title = markdown_inline(t.of(item.finding.title), in_table=True)
+        if item.finding.stage:
+            title = f"{_cell(item.finding.stage)} {title}"
         if item.actor is not item:
             cause = markdown_inline(t.of(item.actor.finding.title), in_table=True)
             title += f" — {t('first.because')}{t('word.colon')}{self._link(item.actor.number)} {cause}"
@@ -166,7 +196,7 @@ class _Writer:
         yield t(
             "first.nothing_note",
             passed=len(rules["pass"]),
-            total=len(self.result.rules),
+            total=self.outline.outcomes,
             cannot=len(rules["cannot_answer"]),
             error=len(rules["error"]),
             na=len(rules["not_applicable"]),
@@ -252,11 +282,12 @@ class _Writer:
                 if item.no_time
                 else [
                     f"**{t.time(stake.ns)}** {t('finding.per_step')}",
-                    t("first.of_step", share=t.share(stake.share)),
+                    t(item.of_step, share=t.share(stake.share)),
                     t(f"basis.{stake.basis}"),
                 ]
             ),
             own,
+            t("word.stage", stage=code_span(f.stage)) if f.stage else "",
             where,
             t("word.step", step=f.step) if f.step is not None else t("word.mean_steps"),
             t(f"confidence.{f.confidence}"),
@@ -360,7 +391,7 @@ class _Writer:
         known, claimed = t.share(outline.known_share), t.share(outline.claimed_share)
         yield f"{t('ledger.note')} {t('ledger.known', known=known, claimed=claimed)}"
         yield ""
-        names = [rank_name(ledger, outline, t) for ledger in outline.columns]
+        names = [self._text(rank_name(ledger, outline, t)) for ledger in outline.columns]
         notes = any(row.detail or row.reasons for row in outline.rows)
         rows = []
         for row in outline.rows:
@@ -397,9 +428,16 @@ class _Writer:
         yield ""
         if entries:
             yield from table(
-                [t("inputs.rank"), t("ledger.entry"), t("unexplained.unclaimed"), t("unexplained.share")],
+                [
+                    *([t("stages.stage")] if self.outline.staged else []),
+                    t("inputs.rank"),
+                    t("ledger.entry"),
+                    t("unexplained.unclaimed"),
+                    t("unexplained.share"),
+                ],
                 [
                     [
+                        *([_cell(e.stage or "")] if self.outline.staged else []),
                         t("unexplained.worst", rank=e.rank, count=e.ranks) if e.ranks > 1 else str(e.rank),
                         f"{self._text(t.trail(e.path))} {_cell(e.path)}",
                         t.time(e.ns),
@@ -407,7 +445,7 @@ class _Writer:
                     ]
                     for e in entries[:ROWS]
                 ],
-                (True, False, True, True),
+                (*([False] if self.outline.staged else []), True, False, True, True),
             )
             if len(entries) > ROWS:
                 yield t("chart.largest", shown=ROWS, total=len(entries))
@@ -422,6 +460,7 @@ class _Writer:
         yield ""
         for view in self.result.views:
             rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""
+            rank += f" {code_span(view.stage)}" if view.stage else ""
             yield f"**{_unbold(self._text(self.t.of(view.title)))}**{rank}"
             yield ""
             try:
@@ -528,7 +567,8 @@ class _Writer:
             header += [t("rules.severity"), t("rules.findings")]
         rows = []
         for rule in outcomes:
-            row = [_cell(rule.rule), markdown_inline(t.of(rule.title), in_table=True)]
+            about = markdown_inline(t.of(rule.title), in_table=True)
+            row = [_cell(rule.rule), f"{about} ({self._text(rule.stage)})" if rule.stage else about]
             for name in optional:
                 text = getattr(rule, name)
                 row.append(markdown_inline(t.of(text), in_table=True) if text else "")
@@ -597,7 +637,11 @@ class _Writer:
         yield from table(
             [t("diag.severity"), t("diag.source"), t("diag.message")],
             [
-                [t(f"diag.{d.severity}"), _cell(d.source), self._text(shorten(one_line(t.of(d.message)), 400))]
+                [
+                    t(f"diag.{d.severity}"),
+                    _cell(f"{d.stage} › {d.source}" if d.stage else d.source),
+                    self._text(shorten(one_line(t.of(d.message)), 400)),
+                ]
                 for d in self.result.diagnostics[:ROWS]
             ],
         )

@@ -15,7 +15,7 @@ from typing import get_args
 from advisor_core.models.base import Scalar, Text
 from advisor_core.models.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.models.run import LedgerStep, RuleOutcome, RunResult, State
-from reports.labels import Labels
+from reports.labels import Labels, one_line
 
 CLASSES = ("compute", "communication", "idle")
 """The trunk of the ledger, in the order in which bars show it."""
@@ -50,9 +50,14 @@ class Node:
             yield from child.leaves()
 
 
+Lane = tuple[str | None, int]
+"""A rank of a stage; the stage is ``None`` unless roles were profiled one by one."""
+
+
 @dataclass(frozen=True)
 class Ledger:
-    """The mean step of one rank; ``rank`` is ``None`` for the mean of all ranks."""
+    """The mean step of one rank; ``rank`` is ``None`` for the mean of all ranks. ``stage``: of a job whose roles were
+    profiled one by one; the mean of all of it is then an iteration, the sum of its stages."""
 
     rank: int | None
     steps: int
@@ -62,6 +67,11 @@ class Ledger:
     pieces: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
     """Why an entry has no cause, and what would tell it."""
+    stage: str | None = None
+
+    @property
+    def lane(self) -> Lane | None:
+        return None if self.rank is None else (self.stage, self.rank)
 
     def share(self, ns: float) -> float:
         return ns / self.wall_ns if self.wall_ns > 0 else 0.0
@@ -89,13 +99,14 @@ class Ledger:
 
 
 def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
-    """The mean step of each rank, by rank."""
-    by_rank: dict[int, list[LedgerStep]] = defaultdict(list)
+    """The mean step of each rank, by rank; of several stages, by stage in the order of the result, and rank."""
+    by_lane: dict[Lane, list[LedgerStep]] = defaultdict(list)
     for step in steps:
-        by_rank[step.rank].append(step)
+        by_lane[step.stage, step.rank].append(step)
+    stages = list(dict.fromkeys(stage for stage, _ in by_lane))
     result = []
-    for rank in sorted(by_rank):
-        own = by_rank[rank]
+    for stage, rank in sorted(by_lane, key=lambda lane: (stages.index(lane[0]), lane[1])):
+        own = by_lane[stage, rank]
         sums: dict[str, int] = defaultdict(int)
         details: dict[str, Mapping[str, Scalar]] = {}
         pieces: dict[str, Sequence[Mapping[str, Scalar]]] = {}
@@ -111,7 +122,7 @@ def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
                     pieces.setdefault(entry.path, entry.pieces)
         wall = round(sum(step.wall_ns for step in own) / len(own))
         entries = {path: round(ns / len(own)) for path, ns in sums.items()}
-        result.append(Ledger(rank, len(own), wall, entries, details, pieces, reasons))
+        result.append(Ledger(rank, len(own), wall, entries, details, pieces, reasons, stage))
     return result
 
 
@@ -132,6 +143,32 @@ def mean_ledger(by_rank: Sequence[Ledger]) -> Ledger:
         steps=max((ledger.steps for ledger in by_rank), default=0),
         wall_ns=round(sum(ledger.wall_ns for ledger in by_rank) / count),
         entries={path: round(ns / count) for path, ns in sums.items()},
+        details=details,
+        reasons=reasons,
+    )
+
+
+def stage_means(by_rank: Sequence[Ledger]) -> tuple[Ledger, ...]:
+    """The mean of the ranks of each stage."""
+    stages = dict.fromkeys(ledger.stage for ledger in by_rank)
+    return tuple(replace(mean_ledger([led for led in by_rank if led.stage == stage]), stage=stage) for stage in stages)
+
+
+def whole_iteration(by_stage: Sequence[Ledger]) -> Ledger:
+    """The stages one after the other: their sum."""
+    sums: dict[str, int] = defaultdict(int)
+    details: dict[str, Mapping[str, Scalar]] = {}
+    reasons: dict[str, tuple[Text, ...]] = {}
+    for ledger in by_stage:
+        reasons = {**ledger.reasons, **reasons}
+        details = {**ledger.details, **details}
+        for path, ns in ledger.entries.items():
+            sums[path] += ns
+    return Ledger(
+        rank=None,
+        steps=max((ledger.steps for ledger in by_stage), default=0),
+        wall_ns=sum(ledger.wall_ns for ledger in by_stage),
+        entries=sums,
         details=details,
         reasons=reasons,
     )
@@ -198,14 +235,14 @@ class Stake:
 class Item:
     """A finding in its place: ``number`` as printed (``F1``, its causes ``F1a`` ...), ``anchor`` to link to.
 
-    ``walls``: rank to its step, ns. ``causes`` stand below it; ``also_causes`` and ``symptoms`` are the anchors and
+    ``walls``: lane to its step, ns. ``causes`` stand below it; ``also_causes`` and ``symptoms`` are the anchors and
     numbers of what stands elsewhere.
     """
 
     number: str
     anchor: str
     finding: Finding
-    walls: Mapping[int, int]
+    walls: Mapping[Lane, int]
     causes: tuple[Item, ...]
     symptoms: tuple[tuple[str, str], ...] = ()
     also_causes: tuple[tuple[str, str], ...] = ()
@@ -231,8 +268,13 @@ class Item:
         weakest: Basis = "upper_bound" if "upper_bound" in bases else "estimate" if "estimate" in bases else "exact"
         if rank is None:
             return Stake(0, 0.0, weakest)
-        wall = self.walls.get(rank, 0)
+        wall = self.walls.get((self.finding.stage, rank), 0)
         return Stake(ns[rank], ns[rank] / wall if wall else 0.0, weakest)
+
+    @property
+    def of_step(self) -> str:
+        """The name of the text that says what the share is of."""
+        return "first.of_step" if self.finding.stage is None else "first.of_stage"
 
     @property
     def no_time(self) -> str:
@@ -260,8 +302,8 @@ class Item:
         return self.actor.finding.advice[0]
 
 
-def arrange(findings: Sequence[Finding], walls: Mapping[int, int]) -> list[Item]:
-    """Findings as trees, causes under their symptom, in the order of the result. ``walls``: rank to its step, ns.
+def arrange(findings: Sequence[Finding], walls: Mapping[Lane, int]) -> list[Item]:
+    """Findings as trees, causes under their symptom, in the order of the result. ``walls``: lane to its step, ns.
 
     A cause of several symptoms stands under the first of them and is linked from the others. Links to findings that
     are not in the result are left out; a circle of explanations is cut at its first member.
@@ -367,18 +409,19 @@ class Unclaimed:
     share: float
     ranks: int = 1
     """Of how many ranks this is the one with most: of many ranks, an entry is listed once."""
+    stage: str | None = None
 
 
-def unclaimed(by_rank: Sequence[Ledger], findings: Sequence[Finding]) -> dict[int, dict[str, int]]:
-    """What is left of each entry of each rank after every finding took its claims.
+def unclaimed(by_rank: Sequence[Ledger], findings: Sequence[Finding]) -> dict[Lane, dict[str, int]]:
+    """What is left of each entry of each rank of each stage after every finding took its claims.
 
     A claim of an inner node takes from all entries below it in proportion to what is left there.
     """
-    left = {ledger.rank: dict(ledger.entries) for ledger in by_rank if ledger.rank is not None}
+    left = {ledger.lane: dict(ledger.entries) for ledger in by_rank if ledger.lane is not None}
     for finding in findings:
         for claim in finding.impact.claims:
-            if claim.rank in left:
-                _take(left[claim.rank], claim.path, claim.ns)
+            if (finding.stage, claim.rank) in left:
+                _take(left[finding.stage, claim.rank], claim.path, claim.ns)
     return left
 
 
@@ -405,20 +448,40 @@ class Outline:
     def by_rank(self) -> list[Ledger]:
         return ledgers(self.result.ledger)
 
+    @property
+    def staged(self) -> bool:
+        """Whether the roles of a job were profiled one by one: the report then goes by stages, not by ranks."""
+        return bool(self.result.profile.stages)
+
     @cached_property
     def mean(self) -> Ledger:
-        return mean_ledger(self.by_rank)
+        """The mean step of all ranks; of several stages, the iteration that they make up."""
+        return whole_iteration(stage_means(self.by_rank)) if self.staged else mean_ledger(self.by_rank)
 
     @cached_property
     def shown(self) -> tuple[Ledger, ...]:
-        """The ranks the first screen shows."""
-        return extremes(self.by_rank)
+        """The ranks the first screen shows, or the stages."""
+        return stage_means(self.by_rank) if self.staged else extremes(self.by_rank)
+
+    @cached_property
+    def told(self) -> tuple[Ledger, ...]:
+        """The ranks whose largest stretches are told: those shown, or the slowest of each stage."""
+        if not self.staged:
+            return self.shown
+        ordered = sorted(self.by_rank, key=lambda ledger: -ledger.wall_ns)
+        return tuple(next(led for led in ordered if led.stage == stage.stage) for stage in self.shown)
+
+    @property
+    def ranks(self) -> int:
+        return len({ledger.rank for ledger in self.by_rank})
 
     @cached_property
     def columns(self) -> tuple[Ledger, ...]:
         """The columns of the ledger table: every rank, or the mean and the extremes of many."""
         if len(self.by_rank) <= 1:
             return tuple(self.by_rank)
+        if self.staged:
+            return (self.mean, *self.shown)
         return (self.mean, *(self.by_rank if len(self.by_rank) <= ALL_RANKS else self.shown))
 
     @cached_property
@@ -427,7 +490,7 @@ class Outline:
 
     @cached_property
     def items(self) -> list[Item]:
-        walls = {ledger.rank: ledger.wall_ns for ledger in self.by_rank if ledger.rank is not None}
+        walls = {ledger.lane: ledger.wall_ns for ledger in self.by_rank if ledger.lane is not None}
         return arrange(self.result.findings, walls)
 
     @cached_property
@@ -455,37 +518,43 @@ class Outline:
 
     @cached_property
     def rules(self) -> dict[State, list[RuleOutcome]]:
-        """Every rule by its state; the states that want attention first."""
+        """Every rule by its state; the states that want attention first. Stages for which a rule says the same of
+        itself share one entry, with their names as its ``stage``."""
         groups: dict[State, list[RuleOutcome]] = {state: [] for state in STATE_ORDER}
-        for outcome in self.result.rules:
+        for outcome in _together(self.result.rules):
             groups[outcome.state].append(outcome)
         return {state: sorted(found, key=lambda outcome: outcome.rule) for state, found in groups.items()}
+
+    @property
+    def outcomes(self) -> int:
+        return sum(map(len, self.rules.values()))
 
     @property
     def unanswered(self) -> int:
         return len(self.rules["cannot_answer"]) + len(self.rules["error"])
 
     @cached_property
-    def _left(self) -> dict[int, dict[str, int]]:
+    def _left(self) -> dict[Lane, dict[str, int]]:
         return unclaimed(self.by_rank, self.result.findings)
 
     @cached_property
     def unexplained(self) -> list[Unclaimed]:
         """Entries above the limit that no finding claims, largest first."""
         found = [
-            Unclaimed(ledger.rank, path, ns, ledger.share(ns))
+            Unclaimed(ledger.rank, path, ns, ledger.share(ns), stage=ledger.stage)
             for ledger in self.by_rank
-            if ledger.rank is not None
-            for path, ns in self._left[ledger.rank].items()
+            if ledger.rank is not None and ledger.lane is not None
+            for path, ns in self._left[ledger.lane].items()
             if ledger.share(ns) > UNEXPLAINED_LIMIT
         ]
-        found.sort(key=lambda entry: (-entry.share, entry.rank, entry.path))
+        found.sort(key=lambda entry: (-(entry.ns if self.staged else entry.share), entry.rank, entry.path))
         if len(self.by_rank) <= ALL_RANKS:
             return found
-        count = Counter(entry.path for entry in found)
-        worst: dict[str, Unclaimed] = {}
+        count = Counter((entry.stage, entry.path) for entry in found)
+        worst: dict[tuple[str | None, str], Unclaimed] = {}
         for entry in found:
-            worst.setdefault(entry.path, replace(entry, ranks=count[entry.path]))
+            key = (entry.stage, entry.path)
+            worst.setdefault(key, replace(entry, ranks=count[key]))
         return list(worst.values())
 
     @property
@@ -512,6 +581,25 @@ class Outline:
             for name in advice.set
         }
         return sorted(wanted - self.result.environment.variables.keys())
+
+
+def _together(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
+    groups: dict[tuple[object, ...], list[RuleOutcome]] = {}
+    for outcome in outcomes:
+        about = (outcome.rule, outcome.state, repr(outcome.reason), repr(outcome.collect))
+        groups.setdefault(about if outcome.stage is not None else (*about, len(groups)), []).append(outcome)
+    return [
+        own[0]
+        if len(own) == 1
+        else own[0].model_copy(
+            update={
+                "stage": ", ".join(outcome.stage or "" for outcome in own),
+                "findings": sum(outcome.findings for outcome in own),
+                "severity": min((o.severity for o in own if o.severity), key=SEVERITIES.index, default=None),
+            }
+        )
+        for own in groups.values()
+    ]
 
 
 def percents(values: Sequence[float]) -> list[int]:
@@ -549,8 +637,11 @@ def verdict(outline: Outline, labels: Labels) -> str:
             else:
                 what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
         said.append(labels("verdict.next" if said else "verdict.part", percent=percent or "< 1", what=what))
-    ranks, steps = len(outline.by_rank), mean.steps
+    ranks, steps = outline.ranks, mean.steps
     time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(said)
+    if outline.staged:
+        of = labels("verdict.stages", stages=len(outline.shown), ranks=ranks)
+        return labels("verdict.of_stages", time=time, what=of, parts=listed)
     if ranks > 1 and steps > 1:
         of = labels("verdict.ranks_steps", ranks=ranks, steps=steps)
     elif ranks > 1:
@@ -592,6 +683,9 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
     ]
     if result.profile.role is not None:
         facts.insert(1, Ran("ran.role", result.profile.role))
+    if outline.staged:
+        facts[0] = Ran("ran.iteration", facts[0].value)
+        facts.insert(1, Ran("ran.stages", labels.join(list(result.profile.stages))))
     if sizes := [f"{name} {size}" for name, size in result.profile.parallel.items() if size > 1]:
         facts.append(Ran("ran.parallel", labels.join(sizes)))
     return facts
@@ -640,6 +734,10 @@ def coverage(outline: Outline, labels: Labels) -> list[str]:
 
 def rank_name(ledger: Ledger, outline: Outline, labels: Labels) -> str:
     """What a bar or a column is called: its rank, and for a choice of many which of them it is."""
+    if ledger.rank is None and ledger.stage is not None:
+        return one_line(ledger.stage)
+    if ledger.rank is None and outline.staged:
+        return labels("word.iteration")
     if ledger.rank is None:
         return labels("word.mean", count=len(outline.by_rank))
     if len(outline.shown) < len(outline.by_rank) and ledger in outline.shown:

@@ -9,8 +9,10 @@ from advisor_core.models.run import RunResult
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Item, Outline, coverage, rank_name, verdict, what_ran
 from reports.prose import plain
+from reports.stages import stage_rows
 
 BAR = 40
+STAGES = 8
 FILLS = {"compute": "█", "communication": "▒", "idle": "·"}
 
 
@@ -28,6 +30,9 @@ def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
             f"{labels.trail(path)} {labels.time(ns)} ({labels.share(outline.mean.share(ns))})" for path, ns in leaves
         ]
         lines.append(f"  {labels('term.leaves')}{colon}{labels.join(said)}")
+    if not outline.staged and (rows := [row for row in stage_rows(result, labels) if row.name]):
+        said = [f"{row.name} {labels.time(row.ns)} ({labels.share(row.share)})" for row in rows[:STAGES]]
+        lines.append(f"  {labels('stages.title')}{colon}{labels.join(said)}")
     lines.append("")
     if outline.items:
         lines.append(labels("term.top", count=len(result.findings)))
@@ -67,14 +72,15 @@ def text_bars(outline: Outline, labels: Labels) -> list[str]:
 def _finding(item: Item, labels: Labels) -> list[str]:
     finding, stake, advice = item.finding, item.stake, item.advice
     title = shorten(plain(labels.of(finding.title)), 100)
-    head = f"{item.number} [{labels(f'severity.{item.severity}')}] {title}"
+    where = f"{finding.stage}{labels('word.colon')}" if finding.stage else ""
+    head = f"{item.number} [{labels(f'severity.{item.severity}')}] {where}{title}"
     if advice.set:
         change = " ".join(f"{one_line(name)}={one_line(value)}" for name, value in advice.set.items())
         change = f"{labels(f'advice.{advice.kind}')} {change}"
     else:
         change = textwrap.shorten(plain(labels.of(advice.text)), 110, placeholder=" …")
         change = change if len(change) > 2 else shorten(plain(labels.of(advice.text)), 110)
-    share = labels("first.of_step", share=labels.share(stake.share))
+    share = labels(item.of_step, share=labels.share(stake.share))
     cost = labels(item.no_time) if item.no_time else f"{labels.time(stake.ns)}, {share}"
     cost += "" if item.no_time else f", {labels(f'basis.{stake.basis}')}"
     if item.actor is not item:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -39,11 +40,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``: options that the
+    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all stages.
+    ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``: options that the
     tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with what else to do
     or that reason. ``stretched``: options of the profile at hand that make host times longer."""
 
     tool: Tool
+    roles: tuple[str, ...]
+    end_to_end: bool
     choices: tuple[Choice, ...]
     beyond: tuple[Choice, ...]
     window: Window
@@ -82,6 +86,8 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
     ranks = _ranks(result, all_ranks="all_ranks" in noticed or "all_ranks" in rules)
     return Plan(
         tool=tool,
+        roles=_roles(result, decode=decode),
+        end_to_end=bool(result and result.stages and not result.profile.stages),
         choices=tuple(choice for choice in chosen if tool in choice.option.settings),
         beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
         window=window,
@@ -89,10 +95,35 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
         rl_steps=rl_steps,
         ranks=ranks,
         steps=steps,
-        open=tuple((o.rule, o.collect or o.reason) for o in unanswered if not set(o.options) & known.options.keys()),
+        open=_open(unanswered, known.options.keys()),
         estimate=_estimate(result, steps, ranks) if result else None,
         stretched=tuple(name for name in _STRETCHING if result and result.environment.profiler.get(name) is True),
     )
+
+
+ROLES = {
+    "actor": ("log_prob", "update_actor"),
+    "rollout": ("rollout",),
+    "ref": ("ref_log_prob",),
+}
+"""The roles of verl that have a profiler of their own, and the stages that each runs."""
+
+
+def _roles(result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
+    """Those whose stages the profile has; without stages the rollout where it decodes, else what trains."""
+    kinds = {stage.kind for stage in result.stages} if result else set()
+    seen = tuple(role for role, stages in ROLES.items() if kinds & set(stages))
+    return seen or (("rollout",) if decode else ("actor", "ref"))
+
+
+def _open(outcomes: Iterable[RuleOutcome], known: Iterable[str]) -> tuple[tuple[str, Text | None], ...]:
+    """Each rule once, though several stages may lack an answer of it."""
+    options = set(known)
+    first: dict[str, Text | None] = {}
+    for outcome in outcomes:
+        if not set(outcome.options) & options:
+            first.setdefault(outcome.rule, outcome.collect or outcome.reason)
+    return tuple(first.items())
 
 
 def _rules_by_option(outcomes: Iterable[RuleOutcome]) -> Mapping[str, tuple[str, ...]]:
@@ -100,14 +131,13 @@ def _rules_by_option(outcomes: Iterable[RuleOutcome]) -> Mapping[str, tuple[str,
     for outcome in outcomes:
         for option in outcome.options:
             found.setdefault(option, []).append(outcome.rule)
-    return {option: tuple(rules) for option, rules in found.items()}
+    return {option: tuple(dict.fromkeys(rules)) for option, rules in found.items()}
 
 
 def _noticed(result: RunResult) -> set[str]:
     """The options whose lack the profile shows, whatever the rules say."""
     noticed = set()
-    steps = [step.rank for step in result.profile.steps]
-    if any(steps.count(rank) == 1 for rank in result.profile.ranks):
+    if 1 in Counter((step.stage, step.rank) for step in result.profile.steps).values():
         noticed.add("steps")
     if result.profile.world_size and result.profile.world_size > len(result.profile.ranks):
         noticed.add("all_ranks")
@@ -129,8 +159,9 @@ def _ranks(result: RunResult | None, *, all_ranks: bool) -> tuple[int, ...] | No
 
 
 def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> Estimate | None:
-    """From the size and the step time of the profile at hand; ``None`` where it has no steps."""
-    recorded = len(result.profile.steps)
+    """From the size and the step time of the profile at hand; ``None`` where it has no steps. Of stages that were
+    profiled by themselves, all together are a step."""
+    recorded = len(result.profile.steps) / max(1, len(result.profile.stages))
     size = sum(file.bytes for source in result.inputs for file in source.files)
     if not recorded or not size:
         return None

@@ -84,7 +84,15 @@ def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[[str, int], 
 
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize(
-    ("name", "lang"), [("alexnet", "en"), ("alexnet", "zh"), ("hostile", "en"), ("many_ranks", "zh")]
+    ("name", "lang"),
+    [
+        ("alexnet", "en"),
+        ("alexnet", "zh"),
+        ("hostile", "en"),
+        ("many_ranks", "zh"),
+        ("of_roles", "en"),
+        ("marked", "zh"),
+    ],
 )
 def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, lang: str, width: int) -> None:
     seen = probe(HtmlRenderer().render(getattr(example(), name)(), lang), width)

@@ -27,6 +27,7 @@ from advisor_core.models.run import (
     Profile,
     RuleOutcome,
     RunResult,
+    StageTime,
     State,
     StepInfo,
 )
@@ -336,3 +337,39 @@ def test_result_of_an_earlier_version_is_read() -> None:
     for rule in old["rules"]:
         del rule["options"]
     assert plan("torch_npu", RunResult.model_validate(old)).open[0][0] == "AB001"
+
+
+def enabled(text: str) -> dict[str, bool]:
+    return {role: f"actor_rollout_ref.{role}.profiler.enable=True" in text for role in ("actor", "rollout", "ref")}
+
+
+def with_stages(*kinds: str, roles: bool) -> RunResult:
+    found = result()
+    stages = [
+        StageTime(rank=0, step=1, stage=kind, kind=kind, wall_ns=1, spans=1, entries={"idle/unknown": 1})
+        for kind in kinds
+    ]
+    profile = found.profile.model_copy(update={"stages": dict.fromkeys(kinds, "training") if roles else {}})
+    return found.model_copy(update={"stages": stages, "profile": profile})
+
+
+def test_verl_records_the_roles_whose_stages_were_there() -> None:
+    seen = render(plan("verl", with_stages("rollout", "update_actor", roles=True)), "en")
+    assert enabled(seen) == {"actor": True, "rollout": True, "ref": False}
+    assert "npu.discrete=True" in seen
+    seen = render(plan("verl", with_stages("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
+    assert enabled(seen) == {"actor": True, "rollout": True, "ref": True}
+    assert "npu.discrete=False" in seen  # as it was: in one profile
+    assert enabled(render(plan("verl"), "en")) == {"actor": True, "rollout": False, "ref": True}
+    assert enabled(render(plan("verl", result(kind="decode")), "en")) == {
+        "actor": False,
+        "rollout": True,
+        "ref": False,
+    }
+
+
+def test_a_rule_that_several_stages_lack_is_told_once() -> None:
+    found = result(outcome("AB001", "host"), outcome("AB001", "host"), outcome("CD001"), outcome("CD001"))
+    chosen = plan("verl", found)
+    assert [choice.rules for choice in chosen.choices if choice.id == "host"] == [("AB001",)]
+    assert [rule for rule, _ in chosen.open] == ["CD001"]

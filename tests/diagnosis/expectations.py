@@ -41,6 +41,11 @@ def _slow(finding: Finding, cause: Cause) -> bool:
     return finding.subject.get("slow") in cause.where
 
 
+def _longest(finding: Finding, cause: Cause) -> bool:
+    """The stage of the rank with most work in it; the ranks of the finding are those that wait."""
+    return finding.observation.get("longest_rank") in cause.where
+
+
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
@@ -105,10 +110,10 @@ EXPECTATIONS: dict[str, Expectation] = {
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
     "convolution-format-conversions": _expect("NS003", "NS001"),
     # The stage may be named by its own rules, or the rank by what the others wait for.
-    "long-tail-rollout": _expect({"RL002": anything, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
+    "long-tail-rollout": _expect({"RL002": _longest, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
-    "slow-reward": _expect({"RL001": anything, "HD002": anything}, *IDLE),
-    "slow-rollout": _expect({"RL001": anything, "HD002": anything}, *IDLE, "HD003"),
+    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE),
+    "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003"),
     # Before it gives memory back the allocator waits for the device.
     "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
     "fragmentation": _expect("ME002"),

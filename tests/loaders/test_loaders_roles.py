@@ -14,7 +14,7 @@ from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof import MsprofLoader
 from advisor_core.loaders.profile import InputError, RankInput, RoleError
 from advisor_core.loaders.roles import role_of
-from tests.robustness.command import OUTPUT, run, shorten
+from tests.robustness.command import OUTPUT, advise, run, shorten
 
 ROLES = ("actor_compute_log_prob", "actor_update", "rollout_generate")
 KERNELS = "Name,Start Time(us),Duration(us)\nk,1.000\t,2\n"
@@ -227,3 +227,62 @@ def test_the_report_of_a_role(recorded: Callable[[str], Path], tmp_path: Path) -
     ledgers = [json.loads((tmp_path / name / "report.json").read_bytes())["ledger"] for name in ("en", "alone")]
     chosen, by_path = (json.dumps(ledger) for ledger in ledgers)
     assert '"actor_update/node-1' in chosen and chosen.replace('"actor_update/', '"') == by_path
+
+
+def test_all_roles_in_one_report(recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    """What the report says of a stage is what a report of that role alone says."""
+    for role in ROLES[1:]:
+        save_path = recorded(role)
+    newest = sorted((save_path / "actor_update").iterdir())[0]
+    older = newest.with_name(f"{newest.name.rsplit('_', 3)[0]}_19990101000000000_ascend_pt")
+    shutil.copytree(newest, older)
+    done = run(save_path, tmp_path / "all")
+    assert done.code == 0 and older.name in done.err
+    whole = done.result
+    assert set(whole.profile.stages) == set(ROLES[1:]) and whole.profile.kind == "rl" and whole.profile.role is None
+    assert {source.path.split("/")[0]: source.stage for source in whole.inputs} == {role: role for role in ROLES[1:]}
+    assert len({finding.fingerprint for finding in whole.findings}) == len(whole.findings) > 0
+    known = {finding.fingerprint: finding for finding in whole.findings}
+    for finding in whole.findings:
+        assert {known[other].stage for other in (*finding.explains, *finding.explained_by)} <= {finding.stage}
+    (said,) = [d for d in whole.diagnostics if older.name in d.message.en]
+    assert said.stage == "actor_update" and said.severity == "warning"
+    for role in ROLES[1:]:
+        alone = run(save_path, tmp_path / role, "--role", role).result
+        own = [step.model_copy(update={"stage": None}) for step in whole.ledger if step.stage == role]
+        assert own == alone.ledger
+        stages = [rule.model_copy(update={"stage": None}) for rule in whole.rules if rule.stage == role]
+        about_stages = ("RL",)  # they need to know that it is a role
+        assert [r for r in stages if not r.rule.startswith(about_stages)] == [
+            r for r in alone.rules if not r.rule.startswith(about_stages)
+        ]
+        titles = [f.title.en for f in whole.findings if f.stage == role and not f.rule.startswith(about_stages)]
+        assert titles == [f.title.en for f in alone.findings]
+        for step in alone.ledger:
+            (time,) = [t for t in whole.stages if (t.stage, t.rank, t.step) == (role, step.rank, step.step)]
+            assert time.wall_ns == step.wall_ns == sum(time.entries.values())
+    for name in ("report.html", "report.md"):
+        text = done.text(name)
+        assert "The stages" in text and all(text.count(role.replace("_", r"\_")) or role in text for role in ROLES[1:])
+    explained = advise("explain", tmp_path / "all" / "report.json", whole.findings[0].fingerprint)
+    assert explained.code == 0 and f"stage {whole.findings[0].stage}" in explained.out
+    two = run(save_path, tmp_path / "two", "--role", ROLES[1], "--role", ROLES[2])
+    assert [f.fingerprint for f in two.result.findings] == [f.fingerprint for f in whole.findings]
+
+
+def test_a_role_that_cannot_be_read_does_not_stop_the_others(recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    for role in ROLES[1:]:
+        save_path = recorded(role)
+    for profile in (save_path / "rollout_generate").iterdir():
+        shutil.rmtree(profile / OUTPUT)
+    done = run(save_path, tmp_path / "out")
+    assert done.code == 0
+    assert set(done.result.profile.stages) == {"actor_update"}
+    errors = [d for d in done.result.diagnostics if d.severity == "error"]
+    assert errors and {d.stage for d in errors} == {"rollout_generate"}
+
+
+def test_a_mark_of_the_user_needs_both_sides(tmp_path: Path) -> None:
+    for wrong in ("rollout", "=rollout", "my_generate="):
+        done = advise("run", tmp_path / "in", "--stage-mark", wrong, folder=tmp_path / "out")
+        assert done.code == 2 and "TEXT=STAGE" in done.err

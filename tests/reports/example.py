@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from advisor_core.joining import joined, of_stage
 from advisor_core.models.base import Text
 from advisor_core.models.evidence import Evidence, Source
 from advisor_core.models.finding import Advice, Claim, Finding, Impact, Reference
@@ -22,6 +23,7 @@ from advisor_core.models.run import (
     Profile,
     RuleOutcome,
     RunResult,
+    StageTime,
     StepInfo,
     Tool,
     View,
@@ -1012,3 +1014,45 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
             ),
         }
     )
+
+
+def stage_times(result: RunResult, stage: str = "", kind: str = "") -> list[StageTime]:
+    """Each step of the result as one stage."""
+    return [
+        StageTime(
+            rank=step.rank,
+            step=step.step,
+            stage=stage,
+            kind=kind,
+            wall_ns=step.wall_ns,
+            spans=1,
+            entries={entry.path: entry.ns for entry in step.entries},
+        )
+        for step in result.ledger
+    ]
+
+
+def of_roles() -> RunResult:
+    """Two roles that were profiled one by one, with names that a page has to escape and to break."""
+    parts = []
+    for stage, kind in (("actor_compute_log_prob_of_a_long_name", "log_prob"), ("<b>rollout|`x`", "rollout")):
+        result = alexnet()
+        result = result.model_copy(update={"stages": stage_times(result, stage, kind)})
+        parts.append((stage, of_stage(result, stage)))
+    return joined(parts)
+
+
+def marked() -> RunResult:
+    """One profile whose marks divide each step: a rollout that computes and waits, and time outside of all marks."""
+    result = alexnet()
+    stages = []
+    for step in result.ledger:
+        entries = {entry.path: entry.ns for entry in step.entries}
+        inside = {path: ns for path, ns in entries.items() if not path.startswith("idle/")}
+        outside = {path: ns for path, ns in entries.items() if path.startswith("idle/")}
+        for name, kind, found in (("rollout", "rollout", inside), ("", "", outside)):
+            wall = sum(found.values())
+            stages.append(
+                StageTime(rank=step.rank, step=step.step, stage=name, kind=kind, wall_ns=wall, spans=1, entries=found)
+            )
+    return result.model_copy(update={"stages": stages})

@@ -15,7 +15,7 @@ from reports.labels import catalogue
 from reports.outline import STATE_ORDER
 
 ROOT = Path(reports.__file__).parent
-NAMES = ("alexnet", "hostile", "nothing_found", "empty", "many_ranks")
+NAMES = ("alexnet", "hostile", "nothing_found", "empty", "many_ranks", "of_roles", "marked")
 VOID = {"meta", "br"}
 
 

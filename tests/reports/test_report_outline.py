@@ -14,7 +14,7 @@ from reports.labels import Labels, catalogue, shorten, visible
 from reports.markdown import MarkdownRenderer
 from reports.outline import Outline, arrange, percents, unclaimed, verdict, what_ran
 
-WALLS = {0: 1000, 1: 1000}
+WALLS = {(None, 0): 1000, (None, 1): 1000}
 
 
 def finding(example: ModuleType, fingerprint: str, ns: int = 1, **changes: Any) -> Finding:
@@ -140,7 +140,7 @@ def test_time_at_stake_is_of_one_rank(example: ModuleType) -> None:
 def test_what_no_finding_claims_is_listed_above_the_limit(example: ModuleType) -> None:
     outline = Outline(example.alexnet())
     left = unclaimed(outline.by_rank, outline.result.findings)
-    assert left[0]["communication/wait/rank 5"] == 0
+    assert left[None, 0]["communication/wait/rank 5"] == 0
     assert all(ns >= 0 for entries in left.values() for ns in entries.values())
     assert [(entry.rank, entry.path) for entry in outline.unexplained] == [(1, "idle/sync")]
     nothing = Outline(example.nothing_found())
@@ -155,8 +155,8 @@ def test_a_claim_of_an_inner_node_takes_from_all_below(example: ModuleType) -> N
         {"ns_per_step": 1, "gross_ns_per_step": 1, "share_of_step": 0, "basis": "exact", "claims": claims}
     )
     left = unclaimed(outline.by_rank, [finding(example, "x", impact=impact, rank=0, ranks=[0])])
-    assert not any(ns for path, ns in left[0].items() if path.startswith("idle/host"))
-    assert left[0]["idle/sync"] == example.RANK0["idle/sync"]
+    assert not any(ns for path, ns in left[None, 0].items() if path.startswith("idle/host"))
+    assert left[None, 0]["idle/sync"] == example.RANK0["idle/sync"]
 
 
 def test_top_shows_different_problems(example: ModuleType) -> None:

@@ -17,7 +17,7 @@ from reports.markdown import MarkdownRenderer
 from reports.outline import STATE_ORDER
 from reports.terminal import summary
 
-NAMES = ("alexnet", "hostile", "nothing_found", "empty", "many_ranks")
+NAMES = ("alexnet", "hostile", "nothing_found", "empty", "many_ranks", "of_roles", "marked")
 LANGS = ("en", "zh")
 
 
