@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.diagnosis import diagnose
-from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT
+from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT, OTHER_SIZES
 from tests.diagnosis.table import document
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "diagnosis.md"
@@ -19,10 +19,12 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "diagnosis.md"
 def main() -> None:
     """The grid, over as many processes as there are cores."""
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
-        catalogue = pool.map(diagnose, *zip(*CATALOGUE, strict=True))
-        held_out = pool.map(diagnose, *zip(*HELD_OUT, strict=True))
+        parts = {
+            name: pool.map(diagnose, *zip(*cases, strict=True))
+            for name, cases in (("catalogue", CATALOGUE), ("other sizes", OTHER_SIZES), ("held out", HELD_OUT))
+        }
         lost = pool.map(losses, ABSTAINING)
-        page = document(list(catalogue), list(held_out), [loss for part in lost for loss in part])
+        page = document({name: list(part) for name, part in parts.items()}, [loss for part in lost for loss in part])
     PAGE.write_text(page, encoding="utf-8")
     sys.stdout.write(page)
 

@@ -11,7 +11,7 @@ from advisor_core.sample.scenarios import SCENARIOS
 from tests.diagnosis.abstention import Loss
 from tests.diagnosis.diagnosis import SERIOUS, CauseOutcome, Outcome, Prediction, analyse, diagnose
 from tests.diagnosis.expectations import EXPECTATIONS, expectation
-from tests.diagnosis.grid import CATALOGUE, FAST, HELD_OUT
+from tests.diagnosis.grid import CATALOGUE, FAST, HELD_OUT, OTHER_SIZES
 from tests.diagnosis.scores import by_cause, total
 from tests.diagnosis.table import document
 from tests.diagnosis.truth import truth_of
@@ -35,7 +35,7 @@ def test_a_profile_without_its_trace_gives_no_finding_about_the_host() -> None:
 
 
 def test_every_cause_has_an_expectation() -> None:
-    for scenario, _ in (*CATALOGUE, *HELD_OUT):
+    for scenario, _ in (*CATALOGUE, *OTHER_SIZES, *HELD_OUT):
         for cause in scenario.causes:
             assert expectation(cause).says
     assert set(EXPECTATIONS) >= {cause.name for scenario, _ in CATALOGUE for cause in scenario.causes}
@@ -103,7 +103,7 @@ def test_a_risk_is_to_be_found_but_ranks_with_nobody() -> None:
     sums = total(outcomes)
     assert (sums.causes, sums.found, sums.ranked, sums.rankable) == (4, 3, 1, 1)
     assert next(score.firsts for score in by_cause(outcomes) if score.cause == "leak") == (0, 0)
-    page = document(outcomes, [], [])
+    page = document({"catalogue": outcomes}, [])
     assert "leak (a risk) is not found" in page and "leak (risk) AA001" in page
 
 
@@ -116,9 +116,8 @@ def test_the_truth_of_a_leak_is_a_risk() -> None:
 
 
 def test_the_page_names_every_shortfall() -> None:
-    page = document(
-        [_outcome(_cause("a", None), first=False, wrong=1)], [], [Loss("made", "without x", ("YY001",), (), ())]
-    )
+    outcome = _outcome(_cause("a", None), first=False, wrong=1)
+    page = document({"held out": [outcome]}, [Loss("made", "without x", ("YY001",), (), ())])
     assert "a (10 % of the step) is not found" in page
     assert "false finding XX001" in page
     assert "| made | without x | YY001 | - | 0 | - |" in page
