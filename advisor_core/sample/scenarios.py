@@ -99,7 +99,7 @@ class Scenario:
 
     @property
     def ranks(self) -> int:
-        """Number of data-parallel ranks."""
+        """Number of ranks."""
         return len(self.job.ranks)
 
     @property

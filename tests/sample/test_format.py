@@ -128,6 +128,51 @@ def test_group_numbers_join_with_the_metadata(sample: Samples) -> None:
     assert all(re.match(r"hcom_allReduce__612_\d+_1@", name) for name in names)
 
 
+def test_groups_side_by_side_share_a_number(sample: Samples) -> None:
+    """The last digits of ``pp`` and ``dp_cp`` are as in real data (facts A1); each rank knows its own members."""
+    layouts = {0: ([0, 1], [0, 2]), 1: ([0, 1], [1, 3]), 2: ([2, 3], [0, 2]), 3: ([2, 3], [1, 3])}
+    for rank, export in enumerate(sample("late-rank-in-pipeline")):
+        metadata = json.loads((export.root / "profiler_metadata.json").read_text(encoding="utf-8"))
+        groups, arguments = metadata["parallel_group_info"], metadata["distributed_args"]
+        assert (groups["group_name_5"]["global_ranks"], groups["group_name_19"]["global_ranks"]) == layouts[rank]
+        assert [groups[key]["group_rank"] for key in ("group_name_5", "group_name_19")] == [rank % 2, rank // 2]
+        sizes = {key: arguments[f"{key}_model_parallel_size"] for key in ("tensor", "pipeline", "expert")}
+        assert sizes == {"tensor": 1, "pipeline": 2, "expert": 1} and arguments["data_parallel_size"] == 2
+        for step in export.json("communication.json").values():
+            names = {kind: set(operations) - {"Total Op Info"} for kind, operations in step.items()}
+            assert {name.split("__")[0] for name in names["p2p"]} == {"hcom_send", "hcom_receive"}
+            assert all(re.fullmatch(r"hcom_\w+?__128_\d+_1@\d+128", name) for name in names["p2p"])
+            assert all(re.fullmatch(r"hcom_allReduce__097_\d+_1@\d+097", name) for name in names["collective"])
+        for step in export.json("communication_matrix.json").values():
+            assert {key.split("-")[0] for key in step["p2p"]} == {"receive"}
+            links = {link for key, uses in step["p2p"].items() for link in uses if key.startswith("receive")}
+            assert links == {f"{rank // 2}-{1 - rank // 2}"}
+        lanes = [name for name in export.threads("Communication").values() if name.startswith("Group ")]
+        assert lanes == ["Group 0 Communication", "Group 1 Communication"]
+
+
+def test_the_dies_of_a_module_have_a_link_of_their_own(sample: Samples) -> None:
+    export = sample("healthy-tensor-parallel")[0]
+    content = export.json("communication.json")["step10"]["collective"]
+    used = {
+        (name.split("__")[0], transport)
+        for name, operation in content.items()
+        if name != "Total Op Info"
+        for transport, traffic in operation["Communication Bandwidth Info"].items()
+        if traffic["Transit Size(MB)"]
+    }
+    within = {
+        (f"hcom_{name}", kind) for name in ("allGather", "reduceScatter", "allReduce") for kind in ("SIO", "SDMA")
+    }
+    assert used == within | {("hcom_allReduce", "HCCS")}
+    for name, operation in content.items():
+        if name.startswith("hcom_reduceScatter"):
+            assert 140 < operation["Communication Bandwidth Info"]["SIO"]["Bandwidth(GB/s)"] < 164
+    assert {"reduce", "allgather", "allreduce"} == {
+        key.split("-")[0] for key in export.json("communication_matrix.json")["step10"]["collective"]
+    }
+
+
 def test_the_profiler_settings_name_the_rank(sample: Samples) -> None:
     for rank, export in enumerate(sample("transformer-training")):
         info = json.loads((export.root / f"profiler_info_{rank}.json").read_text(encoding="utf-8"))
