@@ -556,6 +556,33 @@ class FewMicroBatches(Cause):
         return _train(larger, micro_batches=setup.training.micro_batches // self.fewer)
 
 
+@dataclass(frozen=True, slots=True)
+class HotExperts(Cause):
+    """The experts of one rank get ``load`` times as many tokens as those of each of the others (size assumed: no
+    figures are published; facts E6 name the sign, GroupedMatmul by rank)."""
+
+    load: float
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return "expert-imbalance"
+
+    @property
+    def cure(self) -> str:
+        return "a balancing loss, redundant or relocated experts"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return (self.rank,)
+
+    def afflict(self, setup: Setup) -> Setup:
+        group = setup.arrangement.group(self.rank, "expert")
+        assert group is not None
+        hot = group.local(self.rank)
+        return _train(setup, expert_load=tuple(self.load if at == hot else 1.0 for at in range(len(group.ranks))))
+
+
 # --- one rank ------------------------------------------------------------------------------------------
 
 

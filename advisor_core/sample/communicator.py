@@ -7,7 +7,7 @@ from itertools import count
 
 from .kernels import Tensor
 from .layout import CommunicationGroup, Dimension, Layout
-from .program import AwaitCommunication, Collective, Communicate, Instruction, PointToPoint
+from .program import AwaitCommunication, Collective, Communicate, Instruction, Op, PointToPoint
 
 
 class Communicator:
@@ -49,6 +49,11 @@ class Communicator:
         index, exchange = next(self._index), next(self._exchange[peer])
         request = Communicate(operation, self.group, index, data, sends, peer, exchange)
         return [request, AwaitCommunication(request)]
+
+
+def fetch(program: list[Instruction], request: Communicate, result: Tensor) -> None:
+    """Make room for the result of an operation, ask for it, and let the compute stream wait until it is there."""
+    program += [Op("aten::empty", (), None, allocates=(result,)), request, AwaitCommunication(request)]
 
 
 class Place:

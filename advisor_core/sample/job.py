@@ -39,6 +39,11 @@ FIRST_PID = 418_120
 
 def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     """Simulate all ranks of a scenario; the same seed gives the same timelines."""
+    with _without_collection():
+        return _simulated(scenario, seed)
+
+
+def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
     simulator = Simulator(EPOCH_NS)
     setup = scenario.setup
     key = f"{scenario.name}/{seed}"
@@ -88,8 +93,9 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
         for stream in device.streams:
             simulator.spawn(device.stream(stream))
         timelines.append(timeline)
-    with _without_collection():
-        simulator.run()
+    simulator.run()
+    for timeline in timelines:
+        timeline.collectives.sort(key=lambda collective: collective.start)
     return timelines
 
 

@@ -27,6 +27,7 @@ class DType(Enum):
     BF16 = ("DT_BF16", "c10::BFloat16", 2)
     FP32 = ("FLOAT", "float", 4)
     INT64 = ("INT64", "long int", 8)
+    INT32 = ("INT32", "int", 4)
     BOOL = ("BOOL", "bool", 1)
     UINT8 = ("UINT8", "unsigned char", 1)
     UINT16 = ("UINT16", "signed char", 2)
@@ -204,6 +205,12 @@ def matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, contraction: int) -> Ker
     work = MatMulWork(m, n, contraction, unaligned, not out.tail_aligned, strided, a.dtype is DType.FP32)
     core: Core = "MIX_AIC" if unaligned else "AI_CORE"
     return Kernel(f"{acl}_MatMulV3Common_MatMulV3", "MatMulV3", core, (a, b), (out,), work)
+
+
+def grouped_matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, m: int, n: int, k: int) -> Kernel:
+    """Several products of ``[m_i,k_i] x [k_i,n]`` in one kernel, as much work as one of ``[m,k] x [k,n]``."""
+    work = MatMulWork(m, n, k, unaligned=False, ragged_output=not out.tail_aligned)
+    return Kernel(f"{acl}_GroupedMatmul_GroupedMatmul", "GroupedMatmul", "MIX_AIC", (a, b), (out,), work)
 
 
 def attention(

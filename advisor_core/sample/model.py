@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .eager import Eager, Pullback, call, transpose
 from .kernels import DType, Tensor, vector
@@ -28,7 +28,12 @@ SHARED_WEIGHT = "embedding"
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """The dimensions of the model and of one micro-batch."""
+    """The dimensions of the model and of one micro-batch.
+
+    ``head_size`` are the channels of a head, 0 if all heads together have ``hidden``.
+    With ``experts`` each of them has a feed-forward part of width ``ffn``, and every token goes to ``top_k`` of them,
+    besides one of width ``shared_ffn`` that all tokens go to.
+    """
 
     layers: int = 3
     hidden: int = 2048
@@ -38,11 +43,20 @@ class ModelShape:
     vocab: int = 50257
     sequence: int = 2048
     batch: int = 4
+    head_size: int = 0
+    experts: int = 0
+    top_k: int = 2
+    shared_ffn: int = 0
 
     @property
     def head_dim(self) -> int:
         """Channels per attention head."""
-        return self.hidden // self.heads
+        return self.head_size or self.hidden // self.heads
+
+    @property
+    def query_hidden(self) -> int:
+        """Channels of all heads."""
+        return self.heads * self.head_dim
 
     @property
     def kv_hidden(self) -> int:
@@ -53,6 +67,20 @@ class ModelShape:
     def tokens(self) -> int:
         """Tokens of one micro-batch."""
         return self.sequence * self.batch
+
+    def divided(self, ranks: int) -> ModelShape:
+        """What one of several tensor-parallel ranks has: its share of heads, feed-forward channels and vocabulary."""
+        for whole in (self.heads, self.kv_heads, self.ffn, self.vocab, self.sequence):
+            if whole % ranks:
+                raise ValueError(f"{ranks} tensor-parallel ranks do not divide {whole}")
+        return replace(
+            self,
+            heads=self.heads // ranks,
+            kv_heads=self.kv_heads // ranks,
+            ffn=self.ffn // ranks,
+            vocab=self.vocab // ranks,
+            head_size=self.head_dim,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +122,32 @@ class Part:
 
 
 class Parameters:
-    """The weights by name, in the order in which the optimizer visits them."""
+    """The weights by name, in the order in which the optimizer visits them. ``expert_ranks`` share the experts."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation, part: Part | None = None) -> None:
+    def __init__(
+        self, shape: ModelShape, implementation: Implementation, part: Part | None = None, expert_ranks: int = 1
+    ) -> None:
         self._dtype = implementation.dtype
         part = Part(range(shape.layers)) if part is None else part
         merged_qkv = implementation.merged_qkv
-        hidden, kv = shape.hidden, shape.kv_hidden
+        hidden, queries, kv = shape.hidden, shape.query_hidden, shape.kv_hidden
         self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)} if part.last else {}
         for layer in part.layers:
             self.weights[f"{layer}.input_norm"] = self._weight(hidden)
             self.weights[f"{layer}.post_norm"] = self._weight(hidden)
         for layer in part.layers:
-            projections = {"qkv": hidden + 2 * kv} if merged_qkv else {"q": hidden, "k": kv, "v": kv}
+            projections = {"qkv": queries + 2 * kv} if merged_qkv else {"q": queries, "k": kv, "v": kv}
             for name, width in projections.items():
                 self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
-            self.weights[f"{layer}.o"] = self._weight(hidden, hidden)
+            self.weights[f"{layer}.o"] = self._weight(hidden, queries)
+            if shape.experts:
+                experts = shape.experts // expert_ranks
+                self.weights[f"{layer}.router"] = self._weight(shape.experts, hidden)
+                self.weights[f"{layer}.shared_up"] = self._weight(2 * shape.shared_ffn, hidden)
+                self.weights[f"{layer}.shared_down"] = self._weight(hidden, shape.shared_ffn)
+                self.weights[f"{layer}.experts_up"] = self._weight(experts, hidden, 2 * shape.ffn)
+                self.weights[f"{layer}.experts_down"] = self._weight(experts, shape.ffn, hidden)
+                continue
             self.weights[f"{layer}.gate_up"] = self._weight(2 * shape.ffn, hidden)
             self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
         for table, has in ((part.output_weight, part.last), (SHARED_WEIGHT, part.first)):
@@ -122,6 +160,8 @@ class Parameters:
 
 class Decoder:
     """Runs one micro-batch of the model, or of a part of it, on a recorder."""
+
+    feed_forward_module = "MLP"
 
     def __init__(
         self, shape: ModelShape, implementation: Implementation, eager: Eager, part: Part | None = None
@@ -152,13 +192,14 @@ class Decoder:
         tokens, embed_sequence = x, -1
         if self._part.first:
             embed_sequence = self._eager.next_sequence()
-            x = self._embed(tokens, embed_sequence)
+            x, entry_back = self._scattered(self._embed(tokens, embed_sequence))
         for layer in self._part.layers:
             x, back = self._block(x, layer)
             pullbacks.append(back)
         if self._part.last:
             normed, norm_back = self._rms_norm(x, "norm")
-            logits, head_back = linear(self._eager, normed, self._part.output_weight)
+            gathered, exit_back = self._gathered(normed)
+            logits, head_back = linear(self._eager, gathered, self._part.output_weight)
         self._eager.leave()
         result, shape = x, x.shape
         if self._part.last:
@@ -167,15 +208,23 @@ class Decoder:
             self._eager.leave()
 
         def backward(dy: Tensor | None) -> Tensor | None:
-            dx = norm_back(head_back(loss_back()).view(*shape)) if dy is None else dy
+            dx = norm_back(exit_back(head_back(loss_back())).view(*shape)) if dy is None else dy
             for back in reversed(pullbacks):
                 dx = back(dx)
             if not self._part.first:
                 return dx
-            self._embed_backward(dx, tokens, embed_sequence)
+            self._embed_backward(entry_back(dx), tokens, embed_sequence)
             return None
 
         return result, backward
+
+    def _gathered(self, x: Tensor) -> tuple[Tensor, Pullback]:
+        """What a part of the model reads that is divided between ranks: all of ``x``."""
+        return x, lambda dy: dy
+
+    def _scattered(self, x: Tensor) -> tuple[Tensor, Pullback]:
+        """What this rank keeps of the result of such a part."""
+        return x, lambda dy: dy
 
     def _embed(self, tokens: Tensor, sequence: int) -> Tensor:
         shape, weight = self._shape, self._eager.weights[SHARED_WEIGHT]
@@ -196,27 +245,35 @@ class Decoder:
         normed, norm_back = self._rms_norm(x, f"{layer}.input_norm")
         self._eager.leave()
         self._eager.enter(f"nn.Module: Attention_{layer}", "model.py(92): forward")
+        normed, attended_back = self._gathered(normed)
         mixed, attention_back = self._attention_block(normed, layer)
+        mixed, mixed_back = self._scattered(mixed)
         self._eager.leave()
         middle = residual(self._eager, x, mixed)
         self._eager.enter(f"nn.Module: RMSNorm_{2 * layer + 1}", "model.py(38): forward")
         normed, post_norm_back = self._rms_norm(middle, f"{layer}.post_norm")
         self._eager.leave()
-        self._eager.enter(f"nn.Module: MLP_{layer}", "model.py(121): forward")
-        gate_up, gate_up_back = linear(self._eager, normed, f"{layer}.gate_up")
-        hidden, swiglu_back = self._swiglu(gate_up)
-        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        self._eager.enter(f"nn.Module: {self.feed_forward_module}_{layer}", "model.py(121): forward")
+        normed, fed_back = self._gathered(normed)
+        projected, feed_back = self._feed_forward(normed, layer)
+        projected, projected_back = self._scattered(projected)
         self._eager.leave()
         out = residual(self._eager, middle, projected)
         self._eager.leave()
 
         def pullback(dy: Tensor) -> Tensor:
-            inner = post_norm_back(gate_up_back(swiglu_back(down_back(dy))))
+            inner = post_norm_back(fed_back(feed_back(projected_back(dy))))
             dmiddle = self._eager.merge_gradients(dy, inner)
-            inner = norm_back(attention_back(dmiddle))
+            inner = norm_back(attended_back(attention_back(mixed_back(dmiddle))))
             return self._eager.merge_gradients(dmiddle, inner)
 
         return out, pullback
+
+    def _feed_forward(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        gate_up, gate_up_back = linear(self._eager, x, f"{layer}.gate_up")
+        hidden, swiglu_back = self._swiglu(gate_up)
+        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        return projected, lambda dy: gate_up_back(swiglu_back(down_back(dy)))
 
     def _attention_block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
         shape = self._shape
@@ -277,7 +334,7 @@ class Decoder:
     ) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]]:
         shape = self._shape
         merged, back = linear(self._eager, x, f"{layer}.qkv")
-        parts = tuple(merged.resized(shape.tokens, n) for n in (shape.hidden, shape.kv_hidden, shape.kv_hidden))
+        parts = tuple(merged.resized(shape.tokens, n) for n in (shape.query_hidden, shape.kv_hidden, shape.kv_hidden))
         sequence = self._eager.next_sequence()
         compiled = self._implementation.compiled_concat
         self._eager.do(

@@ -87,10 +87,12 @@ class PipelineLoop(TrainingLoop):
                 self._backward(program, batches[part.micro])
             else:
                 last = part.micro == count - 1
-                self._forward(program, batches[part.micro], buckets if last and self._overlaps else None)
+                self._forward(program, batches[part.micro], part.micro, buckets if last and self._overlaps else None)
         return batches[-1].result if self._part.last else None
 
-    def _forward(self, program: list[Instruction], batch: _MicroBatch, buckets: list[Bucket] | None) -> None:
+    def _forward(
+        self, program: list[Instruction], batch: _MicroBatch, micro: int, buckets: list[Bucket] | None
+    ) -> None:
         shape = self._training.shape
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         if self._part.first or self._part.last:
@@ -98,7 +100,7 @@ class PipelineLoop(TrainingLoop):
         entered = tokens if batch.entered is None else batch.entered
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         batch.eager = self._recorder(buckets)
-        batch.result, batch.undo = self._decoder(batch.eager).stage(entered, labels)
+        batch.result, batch.undo = self._decoder(batch.eager, micro).stage(entered, labels)
         program += batch.eager.forward
 
     def _backward(self, program: list[Instruction], batch: _MicroBatch) -> None:
@@ -127,4 +129,4 @@ class PipelineLoop(TrainingLoop):
     def _activation(self) -> tuple[int, ...]:
         """The shape of what one stage hands on to the next."""
         shape = self._training.shape
-        return shape.batch, shape.sequence, shape.hidden
+        return shape.batch, shape.sequence // self._place.layout.tensor, shape.hidden

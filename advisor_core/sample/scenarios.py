@@ -20,6 +20,7 @@ from .causes import (
     Fragmentation,
     FrequentItem,
     GarbageCollection,
+    HotExperts,
     LaunchBlocking,
     Leak,
     LongTailRollout,
@@ -154,7 +155,10 @@ _PIPELINE_LOOP = replace(
     _TUNED_LOOP, shape=_STAGED_SHAPE, micro_batches=48, reads_loss=False, stage_layers=(4, 4, 4, 1)
 )
 _PIPELINE_FOUR = _arranged(_PIPELINE_LOOP, Layout(pipeline=4))
-_TWO_STAGES = replace(_PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=5), micro_batches=12, stage_layers=(4, 1))
+# With a third of the vocabulary that is one layer.
+_TWO_STAGES = replace(
+    _PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=9, vocab=51_200), micro_batches=12, stage_layers=(5, 4)
+)
 _PIPELINE_TWO = _arranged(_TWO_STAGES, Layout(data=2, pipeline=2, batched=False))
 # Samples of all lengths: those of a step are padded to the longest of them.
 _LENGTHS = (928, 960, 896, 944, 976, 912, 992, 1008, 864, 1024)
@@ -171,6 +175,28 @@ def _all_but(nbytes: int) -> MemoryNearTheLimit:
     return MemoryNearTheLimit(WHOLE_DEVICE.room(ranks=1) - nbytes)
 
 
+# Wide layers, each shared by the two dies of a module.
+_WIDE_SHAPE = ModelShape(layers=2, hidden=12288, heads=96, kv_heads=8, ffn=28672, vocab=33_280, sequence=4096, batch=2)
+_TENSOR_FOUR = _arranged(
+    replace(_TUNED_LOOP, shape=_WIDE_SHAPE, micro_batches=6, reads_loss=False), Layout(data=2, tensor=2, paired=True)
+)
+# Layers as in Mixtral 8x7B, whose wide experts have much to do for each token that is sent to them, and a shared expert
+# that computes while the tokens travel.
+_EXPERT_SHAPE = ModelShape(
+    layers=2,
+    hidden=4096,
+    heads=32,
+    kv_heads=8,
+    ffn=14336,
+    vocab=32_000,
+    sequence=4096,
+    batch=2,
+    experts=8,
+    shared_ffn=7168,
+)
+_EXPERTS_FOUR = _arranged(
+    replace(_TUNED_LOOP, shape=_EXPERT_SHAPE, micro_batches=4, reads_loss=False), Layout(data=4, expert=4)
+)
 # The layers of a model of 14 billion weights; few of them, as they are all alike.
 # 24 tiles of 256 columns, or a multiple: every core has as much to do as the others.
 _SERVED_SHAPE = ModelShape(layers=6, hidden=6144, heads=48, kv_heads=8, ffn=12288, vocab=36864, sequence=1, batch=64)
@@ -311,6 +337,24 @@ _MEMBERS = (
         "2025",
         _PIPELINE_FOUR,
     ),
+    Scenario(
+        "healthy-moe",
+        Text(
+            "A mixture of experts, spread over four ranks that choose them evenly.",
+            "四个 rank 的专家并行 MoE, 各专家负载均衡。",
+        ),
+        "2025",
+        _EXPERTS_FOUR,
+    ),
+    Scenario(
+        "healthy-tensor-parallel",
+        Text(
+            "Two pairs of ranks: the ranks of a pair share every layer, the pairs the data.",
+            "张量并行 2 与数据并行 2, 张量并行组为同一模组的两个 die。",
+        ),
+        "2025",
+        _TENSOR_FOUR,
+    ),
 )
 
 _TITLES: Mapping[str, Text] = {
@@ -346,6 +390,7 @@ _TITLES: Mapping[str, Text] = {
     "slow-network": Text("a slow network", "网络慢"),
     "pipeline-stage-imbalance": Text("as many layers on the last stage as on the others", "末级流水线层数未减少"),
     "pipeline-bubble": Text("few micro-batches for the stages of the pipeline", "micro-batch 数相对流水线级数过少"),
+    "expert-imbalance": Text("experts of one rank that get more tokens", "某个 rank 的专家负载过重"),
     "throttled-clock": Text("a throttled clock", "芯片降频"),
     "slow-host-of-a-rank": Text("one slow host", "某个 rank 的主机慢"),
     "data-parallel-imbalance": Text("one rank with more samples", "某个 rank 样本更多"),
@@ -446,6 +491,7 @@ _SINGLES = (
     _afflicted("cnn-unfused-optimizer", "2025", _CNN_ONE, Unfused("optimizer")),
     _afflicted("cnn-format-conversions", "2025", _CNN_ONE, ConvertedPictures()),
     _afflicted("pipeline-imbalance", "2025", _PIPELINE_FOUR, EvenLayers((4, 3, 3, 3))),
+    _afflicted("expert-imbalance", "2025", _EXPERTS_FOUR, HotExperts(2.0, 2)),
     _afflicted("pipeline-bubble", "2025", _PIPELINE_FOUR, FewMicroBatches(6)),
     _afflicted("late-rank-in-pipeline", "2025", _PIPELINE_TWO, ThrottledClock(1_200, (1,))),
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import count, cycle
 
-from .communicator import Place
+from .communicator import Communicator, Place
 from .eager import FP32, Eager, call
 from .kernels import DType, Tensor, ai_cpu, vector
 from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
+from .moe import MoeDecoder, Routing
 from .program import (
     AwaitCommunication,
     Backward,
@@ -22,6 +23,7 @@ from .program import (
     Op,
     free_after_last_use,
 )
+from .tensor_parallel import TensorParallelDecoder
 
 FIRST_STEP = 10
 """Number of the first profiled step: the schedule skips the ones before it."""
@@ -35,9 +37,10 @@ class Training:
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
     ``has_loader``: batches come from a data loader, else from the memory of the host.
-    ``stage_layers``: layers of each stage of a pipeline, empty for equally many.
     ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
     ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
+    ``stage_layers``: layers of each stage of a pipeline, empty for equally many;
+    ``expert_load``: shares of the routed tokens by rank of an expert-parallel group, empty for equal ones.
     """
 
     shape: ModelShape
@@ -55,6 +58,7 @@ class Training:
     stage_layers: tuple[int, ...] = ()
     lengths: tuple[int, ...] = ()
     keeps_hidden: bool = False
+    expert_load: tuple[float, ...] = ()
 
     def part(self, stage: int, stages: int) -> Part:
         """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
@@ -77,11 +81,12 @@ class TrainingLoop:
         self._place = place
         self._part = training.part(place.stage, place.layout.pipeline)
         self._loading_ns = loading_ns
-        self._parameters = Parameters(training.shape, training.implementation, self._part)
+        self._step_number = FIRST_STEP
+        self._shape = training.shape.divided(place.layout.tensor) if place.layout.tensor > 1 else training.shape
+        self._parameters = Parameters(self._shape, training.implementation, self._part, place.layout.expert)
         self._sequence = count(1350)
         self._gradients: dict[str, Tensor] = {}
         self._kept: list[Tensor] = []
-        self._shape = training.shape
         self._moments = {
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
             for name, weight in self._parameters.weights.items()
@@ -94,7 +99,16 @@ class TrainingLoop:
 
     @property
     def _overlaps(self) -> bool:
-        return self._training.overlapped_buckets and self._place.gradients is not None
+        return self._training.overlapped_buckets and self._reduces
+
+    @property
+    def _reduces(self) -> bool:
+        """Whether there are other ranks with the same weights."""
+        return any(self.gradient_group(name) is not None for name in self._parameters.weights)
+
+    def gradient_group(self, name: str) -> Communicator | None:
+        """The group that adds up the gradients of a weight: the ranks that have it."""
+        return self._place.communicator("expert_data") if ".experts_" in name else self._place.gradients
 
     @property
     def resident_bytes(self) -> int:
@@ -110,7 +124,8 @@ class TrainingLoop:
         ]
         lengths = cycle(self._training.lengths or (self._training.shape.sequence,))
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
-            self._shape = replace(self._training.shape, sequence=next(lengths))
+            self._shape = replace(self._shape, sequence=next(lengths))
+            self._step_number = number
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program.extend(self._step())
             program.append(Leave())
@@ -124,7 +139,9 @@ class TrainingLoop:
 
     def all_reduce(self, data: Tensor) -> list[Instruction]:
         """Reduce something else than gradients, and let the compute stream wait for it."""
-        reduction = self._reduced(data)
+        group = self._place.gradients
+        assert group is not None
+        reduction = group.collective("allReduce", data)
         return [reduction, AwaitCommunication(reduction)]
 
     def _step(self) -> list[Instruction]:
@@ -133,8 +150,9 @@ class TrainingLoop:
         self._gradients.clear()
         buckets: list[Bucket] = []
         loss = self._micro_batches(program, buckets)
-        if self._place.gradients is not None and not self._overlaps:
+        if self._reduces and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
+        program += self._sum_norm_gradients()
         if training.item_per_parameter:
             program += self._clip_by_item()
         if training.reads_loss and loss is not None:
@@ -148,7 +166,7 @@ class TrainingLoop:
         loss = None
         for micro in range(self._training.micro_batches):
             last = micro == self._training.micro_batches - 1
-            loss = self._micro_batch(program, buckets if last and self._overlaps else None)
+            loss = self._micro_batch(program, micro, buckets if last and self._overlaps else None)
         return loss
 
     def _recorder(self, buckets: list[Bucket] | None) -> Eager:
@@ -161,16 +179,31 @@ class TrainingLoop:
             private_format=self._training.implementation.private_format,
         )
 
-    def _decoder(self, eager: Eager) -> Decoder:
-        return Decoder(self._shape, self._training.implementation, eager, self._part)
+    def _decoder(self, eager: Eager, micro: int) -> Decoder:
+        """What runs a micro-batch of this step."""
+        training, shape, implementation = self._training, self._shape, self._training.implementation
+        group, tensor = self._place.communicator("expert"), self._place.communicator("tensor")
+        if shape.experts and (group is None or tensor is not None):
+            raise ValueError("experts need an expert-parallel group and are not divided any further")
+        if tensor is not None:
+            return TensorParallelDecoder(shape, implementation, eager, self._part, tensor)
+        if group is None:
+            return Decoder(shape, implementation, eager, self._part)
+        shares = training.expert_load or (1.0,) * group.size
+        occasion = f"{group.group.ranks}/{self._step_number}/{micro}"
 
-    def _micro_batch(self, program: list[Instruction], buckets: list[Bucket] | None) -> Tensor:
-        training, shape = self._training, self._shape
+        def routing(layer: int) -> Routing:
+            return Routing.of(shares, shape.tokens * shape.top_k, group.member, f"{occasion}/{layer}")
+
+        return MoeDecoder(shape, implementation, eager, self._part, group, routing)
+
+    def _micro_batch(self, program: list[Instruction], micro: int, buckets: list[Bucket] | None) -> Tensor:
+        training, shape = self._training, replace(self._training.shape, sequence=self._shape.sequence)
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
         eager = self._recorder(buckets)
-        loss, backward = self._decoder(eager).micro_batch(tokens, labels)
+        loss, backward = self._decoder(eager, micro).micro_batch(tokens, labels)
         backward()
         program += eager.forward
         if training.keeps_hidden:
@@ -214,25 +247,33 @@ class TrainingLoop:
         """An all-reduce of several gradients that lie in one buffer."""
         dtype = self._training.implementation.dtype
         elements = sum(self._gradients[name].nbytes for name in names) // dtype.size
-        return self._reduced(Tensor((elements,), dtype, persistent=True))
+        return self._reduced(names[0], Tensor((elements,), dtype, persistent=True))
 
-    def _reduced(self, data: Tensor) -> Communicate:
-        group = self._place.gradients
+    def _reduced(self, name: str, data: Tensor) -> Communicate:
+        group = self.gradient_group(name)
         assert group is not None
         return group.collective("allReduce", data)
 
+    def _sum_norm_gradients(self) -> list[Instruction]:
+        """Tensor-parallel ranks have seen different parts of the sequence: the gradients of norms are added up."""
+        group = self._place.communicator("tensor")
+        if group is None:
+            return []
+        norms = [gradient for name, gradient in self._gradients.items() if name.endswith("norm")]
+        elements = sum(gradient.nbytes for gradient in norms) // FP32.size
+        request = group.collective("allReduce", Tensor((elements,), FP32, persistent=True))
+        return [request, AwaitCommunication(request)]
+
     def _reduce_after_backward(self) -> list[Instruction]:
         """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
-        sizes = [(name, gradient.nbytes) for name, gradient in self._gradients.items()]
-        groups: list[list[str]] = [[]]
-        filled = 0
-        for name, nbytes in sizes:
-            groups[-1].append(name)
-            filled += nbytes
-            if filled >= self.bucket_bytes and name != sizes[-1][0]:
-                groups.append([])
-                filled = 0
-        reductions = [self.bucket(tuple(names)) for names in groups]
+        shared = [name for name in self._gradients if self.gradient_group(name) is not None]
+        filling = Filling(self.bucket_bytes)
+        reductions = [
+            self.bucket(names)
+            for name in shared
+            for names in filling.add(self.gradient_group(name), name, self._gradients[name].nbytes)
+        ]
+        reductions += [self.bucket(names) for names in filling.close()]
         return [
             python("train.py(88): average_gradients"),
             *reductions,
@@ -244,7 +285,9 @@ class TrainingLoop:
         """One blocking all-reduce per parameter after the backward pass, then the division."""
         program: list[Instruction] = [python("train.py(88): average_gradients")]
         for name, gradient in list(self._gradients.items()):
-            reduction, average = self._reduced(gradient), Tensor(gradient.shape, FP32)
+            if self.gradient_group(name) is None:
+                continue
+            reduction, average = self._reduced(name, gradient), Tensor(gradient.shape, FP32)
             program += [
                 reduction,
                 AwaitCommunication(reduction),
@@ -277,6 +320,9 @@ class TrainingLoop:
                 program.append(AwaitCommunication(reduction))
                 for name in names:
                     program += self._update(name)
+            reduced = {name for _, names in buckets for name in names}
+            for name in self._parameters.weights:
+                program += self._update(name) if name not in reduced else []
         else:
             for name in self._parameters.weights:
                 program += self._update(name)
@@ -318,28 +364,52 @@ class TrainingLoop:
         ]
 
 
+class Filling:
+    """Buffers of ``nbytes`` that fill up with gradients, one for each group that reduces them."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes = nbytes
+        self._open: dict[Communicator | None, list[str]] = {}
+        self._filled: dict[Communicator | None, int] = {}
+
+    def add(self, group: Communicator | None, name: str, nbytes: int) -> list[tuple[str, ...]]:
+        """Put a gradient into its buffer; the names in the buffer if that is now full."""
+        self._open.setdefault(group, []).append(name)
+        self._filled[group] = self._filled.get(group, 0) + nbytes
+        if self._filled[group] < self._nbytes:
+            return []
+        del self._filled[group]
+        return [tuple(self._open.pop(group))]
+
+    def close(self) -> list[tuple[str, ...]]:
+        """The names in the buffers that have not been full."""
+        rest = [tuple(names) for names in self._open.values()]
+        self._open.clear()
+        self._filled.clear()
+        return rest
+
+
 class _GradientSink:
     """Sees the gradients of one backward pass; with ``buckets`` it reduces them as they fill up."""
 
     def __init__(self, loop: TrainingLoop, buckets: list[Bucket] | None) -> None:
         self._loop = loop
         self._buckets = buckets
-        self._open: list[str] = []
-        self._filled = 0
+        self._filling = Filling(loop.bucket_bytes)
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
         program = self._loop.gradient_ready(name, gradient)
-        if self._buckets is None:
+        group = self._loop.gradient_group(name)
+        if self._buckets is None or group is None:
             return program
-        self._open.append(name)
-        self._filled += gradient.nbytes
+        full = self._filling.add(group, name, gradient.nbytes)
         # Nothing can hide the large shared table, which comes last: everything else leaves before it.
-        if self._filled >= self._loop.bucket_bytes or name in self._loop.closing:
-            reduction = self._loop.bucket(tuple(self._open))
+        if name in self._loop.closing:
+            full += self._filling.close()
+        for names in full:
+            reduction = self._loop.bucket(names)
             program.append(reduction)
-            self._buckets.append((reduction, tuple(self._open)))
-            self._open.clear()
-            self._filled = 0
+            self._buckets.append((reduction, names))
         return program
 
 

@@ -92,6 +92,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO008", *TALK),
+    "expert-imbalance": _expect("CO012", *WAITING),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
     "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),

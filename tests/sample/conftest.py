@@ -49,7 +49,8 @@ def db_sample(written: Callable[..., list[Path]]) -> Callable[..., list[DbExport
 
 TRANSFORMERS = (
     *("transformer-training", "healthy-training", "healthy-training-single", "slow-link", "allocator-churn"),
-    *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock", "late-rank-in-pipeline"),
+    *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock"),
+    *("late-rank-in-pipeline", "healthy-moe"),
 )
 """Training of transformers whose exports differ: ranks, generations of the export, calls."""
 WRITTEN = (*TRANSFORMERS, "healthy-cnn", "cnn-format-conversions", "healthy-rl")
