@@ -26,6 +26,7 @@ from advisor_core.facts.collective_state import POINT_TO_POINT, CollectiveState
 from advisor_core.facts.host_activity import ANNOTATION, CALLS, LOADER, SYNC_OPERATORS, HostActivity, matching
 from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.launches import NO_TIME, Launches
+from advisor_core.facts.memory import Capacity, PeakMemory, of_graph_engine
 from advisor_core.facts.operator_class import class_of, classes, kernel_type
 from advisor_core.facts.shapes import DTYPE_BYTES, Shape, elements, moved_bytes, per_text, shapes_of, tensor_bytes
 from advisor_core.facts.spec import Fact, Facts, NotApplicable, Unavailable, fact
@@ -49,6 +50,7 @@ __all__ = [
     "SYNC_OPERATORS",
     "Advisor",
     "Bookings",
+    "Capacity",
     "Chip",
     "CollectiveState",
     "Column",
@@ -66,6 +68,7 @@ __all__ = [
     "NotApplicable",
     "Observations",
     "Params",
+    "PeakMemory",
     "Profile",
     "RankInput",
     "Reference",
@@ -97,6 +100,7 @@ __all__ = [
     "kernel_type",
     "matching",
     "moved_bytes",
+    "of_graph_engine",
     "packaged_yaml",
     "per_text",
     "shapes_of",

@@ -29,6 +29,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         host_calls,
         launches,
         ledger,
+        memory,
         pipes,
         rank_summary,
         stages,
@@ -55,4 +56,8 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         context.context,
         stages.stages,
         stages.stage_ledger,
+        memory.memory_capacity,
+        memory.memory_curve,
+        memory.memory_steps,
+        memory.memory_peak,
     )

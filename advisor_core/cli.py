@@ -304,6 +304,7 @@ def _stop(code: int, message: str) -> NoReturn:
     type=click.Choice(["2024", "2025"]),
     help="Generation of the export: names of lanes and columns [that of the scenario].",
 )
+@click.option("--discrete", is_flag=True, help="A profile per role of a job of reinforcement learning.")
 @click.option(
     "--list",
     "list_",
@@ -320,6 +321,7 @@ def sample(
     format_: str,
     level: Literal["level_none", "level0", "level1", "level2"],
     headers: Literal["2024", "2025"] | None,
+    discrete: bool,
 ) -> None:
     """Write a realistic profile with known problems into DIRECTORY."""
     from advisor_core.sample import write_sample
@@ -327,7 +329,15 @@ def sample(
     if directory.exists() and any(directory.iterdir()):
         _stop(EXIT_USAGE, f"{directory} is not empty")
     try:
-        written = write_sample(directory, scenario=scenario, seed=seed, format=format_, level=level, headers=headers)
+        written = write_sample(
+            directory,
+            scenario=scenario,
+            seed=seed,
+            format=format_,
+            level=level,
+            headers=headers,
+            discrete=discrete,
+        )
     except ValueError as error:
         _stop(EXIT_USAGE, str(error))
     for path in written:

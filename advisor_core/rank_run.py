@@ -25,6 +25,7 @@ from advisor_core.host import Host, load_host
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
 from advisor_core.locale import message
+from advisor_core.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.models.base import Scalar
 from advisor_core.models.run import Diagnostic, Input, LedgerEntry, LedgerStep, StageTime, StepInfo, View
 from advisor_core.resolving import scalar
@@ -225,12 +226,22 @@ def _derivations(store: FactStore, profile: Profile) -> Derivations:
 
 
 def _views(store: FactStore, rank: int) -> list[View]:
-    """The slowest step as a strip, and the operators; nothing where the device recorded nothing."""
+    """The slowest step as a strip, the operators, and memory: of these what was recorded."""
+    memory = _memory_views(store, rank)
     steps, booked, device = (_shared(store, name) for name in ("steps", "bookings", "work"))
     if any(isinstance(found, Unavailable | NotApplicable) for found in (steps, booked, device)):
-        return []
+        return memory
     slowest = int((steps["end_ns"] - steps["start_ns"]).to_numpy().argmax())
-    return [step_strip(rank, slowest, steps, booked, device), operator_bars(rank, device, steps)]
+    return [step_strip(rank, slowest, steps, booked, device), operator_bars(rank, device, steps), *memory]
+
+
+def _memory_views(store: FactStore, rank: int) -> list[View]:
+    curve, steps, peak = (_shared(store, name) for name in ("memory_curve", "memory_steps", "memory_peak"))
+    if isinstance(curve, Unavailable | NotApplicable):
+        return []
+    drawn = memory_curve_view(rank, curve, None if isinstance(steps, Unavailable | NotApplicable) else steps)
+    alive = [] if isinstance(peak, Unavailable | NotApplicable) else [memory_peak_view(rank, peak)]
+    return [*([drawn] if drawn is not None else []), *alive]
 
 
 def _input(profile: Profile) -> Input:

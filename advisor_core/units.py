@@ -61,6 +61,8 @@ _READABLE: Mapping[str, tuple[str, ...]] = {
 }
 """What a number of each base unit may be shown in, smallest first."""
 
+_BINARY = frozenset({"KiB", "MiB", "GiB"})
+
 _WHOLE = frozenset({"ns", "B", "count"})
 """Base units whose values are whole numbers wherever they come out whole."""
 
@@ -103,10 +105,13 @@ def convert(value: Number, unit: str, target: str) -> float:
 def format_quantity(value: Scalar, unit: str, lang: str = "en") -> str:
     """The value as a reader wants it: ``8.87 ms``, ``75.0 %``, ``1,234``, ``unknown``. Text comes back as it is.
 
-    Times, sizes and rates move to the unit that keeps the number short, with three significant digits.
+    Times, sizes and rates move to the unit that keeps the number short, with three significant digits. Sizes in powers
+    of two stay in their unit: those of device memory are read beside files and chips that count so.
     """
     if not _is_number(value):
         return _format_other(value, lang)
+    if unit in _BINARY:
+        return format_in(value, unit, unit, lang)
     base, factor = base_of(unit)
     if base == "ratio":
         return f"{_fixed(convert(value, unit, 'percent'), 1)} %"

@@ -27,6 +27,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         communication_job,
         fusion,
         host_dispatch,
+        memory,
         network_structure,
         pipeline_bound,
         rl,
@@ -43,3 +44,4 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
     registry.add(*rl.ADVISORS)
+    registry.add(*memory.ADVISORS)

@@ -29,6 +29,7 @@ FAMILIES = (*CLASSES, "overlap")
 VARIANTS = 4
 """Fills within a family, for its causes side by side."""
 
+CURVE_HEIGHT = 170
 EXTRA_FILLS = 6
 """Fills for keys that belong to no family."""
 
@@ -293,8 +294,9 @@ def _bars(view: View, labels: Labels) -> Chart:
         value = labels.quantity(row["value"], view.unit)
         note = one_line(str(row.get("note") or ""))
         width = reach * max(0.0, row["value"]) / top
-        out.append(text(fit(one_line(str(row["label"])), gutter - 12), 0, y + 12, "t-label"))
-        out.append(_mark(f"{row['label']}: {value} {note}", "f f-compute", gutter, y, width, 15))
+        name = labels.either(row["label"])
+        out.append(text(fit(one_line(name), gutter - 12), 0, y + 12, "t-label"))
+        out.append(_mark(f"{name}: {value} {note}", "f f-compute", gutter, y, width, 15))
         out.append(text(value, gutter + width + 6, y + 12, "t-value"))
         out.append(text(fit(note, 180 - width_of(value)), gutter + width + 16 + width_of(value), y + 12, "t-small"))
     more = labels("chart.largest", shown=len(shown), total=len(rows)) if len(shown) < len(rows) else ""
@@ -468,11 +470,55 @@ def _shrink(
     return joined(rows, high), joined(columns, wide), small, (high, wide)
 
 
+def _curve(view: View, labels: Labels) -> Chart:
+    """Areas that share their ground, one in front of the other; a value holds until the next."""
+    data = view.data
+    start, end = int(data["start"]), int(data["end"])
+    span = max(1, end - start)
+    times = [int(time) - start for time in data["times"]]
+    series: Sequence[Mapping[str, Any]] = data["series"]
+    marks: Sequence[Mapping[str, Any]] = data.get("marks", [])
+    top = max([float(value) for one in series for value in one["values"]] + [1e-12])
+    scale, ground, head = (WIDTH - GUTTER) / span, CURVE_HEIGHT + 6.0, 6.0
+    keys = Keys(labels)
+    out: list[str] = []
+    step = _round_step(top / 6)
+    for number in range(int(top / step + 1e-9) + 1):
+        y = ground - CURVE_HEIGHT * number * step / top
+        said = labels.quantity(number * step, view.unit) if number else "0"
+        out.append(el("line", class_="grid", x1=float(GUTTER), x2=float(WIDTH), y1=y, y2=y))
+        out.append(text(said, GUTTER - 8, y + 4, "t-small", text_anchor="end"))
+    seen = []
+    for one in series:
+        values = [float(value) for value in one["values"]]
+        said = labels.either(one["label"])
+        points = [f"{GUTTER:.1f},{ground:.1f}"]
+        for time, until, value in zip(times, [*times[1:], span], values, strict=True):
+            y = ground - CURVE_HEIGHT * value / top
+            points += [f"{GUTTER + time * scale:.1f},{y:.1f}", f"{GUTTER + until * scale:.1f},{y:.1f}"]
+        points.append(f"{WIDTH:.1f},{ground:.1f}")
+        most = max(values)
+        tip = f"{said}: {labels.quantity(most, view.unit)} @ {labels.time(times[values.index(most)])}"
+        fill = keys.fill(str(one["key"]))
+        out.append(el("polygon", el("title", escape(one_line(tip))), class_=fill, points=" ".join(points)))
+        seen.append(LegendEntry(fill, one_line(said)))
+    free = 0.0
+    for mark in marks:
+        x = GUTTER + (int(mark["start"]) - start) * scale
+        out.append(el("line", class_="tick", x1=x, x2=x, y1=head, y2=ground))
+        said = labels.either(mark["label"])
+        if x >= free:  # a label that would cover the one before is left out
+            out.append(text(said, x + 3, ground + 29, "t-small"))
+            free = x + width_of(said, 11.5) + 10
+    return Chart("", _svg(ground + 34, [*_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(seen))
+
+
 _PAINTERS: Mapping[str, Callable[[View, Labels], Chart]] = {
     "stacked_bar": _stacked,
     "bars": _bars,
     "strip": _strip,
     "heatmap": _heatmap,
+    "curve": _curve,
 }
 
 

@@ -91,6 +91,10 @@ class Labels:
         """The text of the result in this language."""
         return text.of(self.lang)
 
+    def either(self, text: object) -> str:
+        """What a view calls something: a name, or what it is in both languages."""
+        return str(text[self.lang]) if isinstance(text, Mapping) else str(text)
+
     def join(self, items: list[str]) -> str:
         return self("word.comma").join(items)
 

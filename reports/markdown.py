@@ -481,7 +481,7 @@ class _Writer:
                 yield from table(
                     [t("chart.label"), t("chart.value"), t("chart.note")],
                     [
-                        [_cell(str(r["label"])), value(r["value"]), self._text(str(r.get("note") or ""))]
+                        [_cell(t.either(r["label"])), value(r["value"]), self._text(str(r.get("note") or ""))]
                         for r in rows[:ROWS]
                     ],
                     (False, True, False),
@@ -516,6 +516,15 @@ class _Writer:
                     yield from table(
                         [t("evidence.start"), t("evidence.duration"), t("chart.mark")], body, (True, True, False)
                     )
+            case "curve":
+                body = []
+                for one in data["series"]:
+                    most = max(one["values"])
+                    when = t.time(data["times"][one["values"].index(most)])
+                    ends = (value(one["values"][0]), value(one["values"][-1]))
+                    body.append([_cell(t.either(one["label"])), ends[0], value(most), when, ends[1]])
+                heads = [t(f"chart.{name}") for name in ("label", "first", "most", "when", "last")]
+                yield from table(heads, body, (False, True, True, True, True))
             case "heatmap":
                 if any(len(line) != len(data["columns"]) for line in data["values"]):
                     raise ValueError("a heatmap needs a value for each row and column")

@@ -30,7 +30,8 @@ CALLS = {
 }
 """CANN calls that a label stands for."""
 LOADER = re.compile(r"DataLoader.*__next__", re.I)
-_STEP = re.compile(r"^ProfilerStep#")
+STEP_MARK = re.compile(r"^ProfilerStep#")
+"""The annotation around a profiled step."""
 ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$")
 """Marks around Python code that the profiler records like operators: ``Optimizer.step#SGD.step``,
 ``DistributedDataParallel.forward``, ``enumerate(DataLoader)#...``. What runs inside them between two operators is
@@ -83,7 +84,7 @@ def host_activity(facts: Facts) -> HostActivity:
     if not calls["sync"].any() and not cann.any():
         calls["sync"] = operators & matching(events["name"], SYNC_OPERATORS)
     loading = fed & matching(events["name"], LOADER)
-    annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], _STEP)
+    annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], STEP_MARK)
     window = annotated if annotated.any() else active
     labels = {
         "gc": layer(category["gc"]),
@@ -114,7 +115,7 @@ def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], 
     launchers = frozenset(_distinct(events.loc[category == "dequeue", "thread"]))
     by_launch = _distinct(launched.frame.loc[launched.known(), "thread"])
     feeders = frozenset(_distinct(events.loc[category == "enqueue", "thread"])) | (frozenset(by_launch) - launchers)
-    loops = events.loc[matching(events["name"], LOADER) | matching(events["name"], _STEP), "thread"]
+    loops = events.loc[matching(events["name"], LOADER) | matching(events["name"], STEP_MARK), "thread"]
     return launchers, feeders | (frozenset(_distinct(loops)) if feeders else frozenset())
 
 

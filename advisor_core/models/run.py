@@ -141,10 +141,13 @@ class View(Model):
     kind ``strip``: ``{"start", "end", "lanes": [{"label", "intervals": [[start, end, key], ...]}],
     "marks": [{"start", "end", "label": {"en", "zh"}}]}`` (ns, relative to ``start``)
     kind ``heatmap``: ``{"rows": [...], "columns": [...], "values": [[...]]}``
+    kind ``curve``: ``{"start", "end", "times": [...], "series": [{"key", "label": {"en", "zh"}, "values": [...]}],
+    "marks": [{"start", "label": {"en", "zh"}}]}`` (ns, relative to ``start``; a value holds until the next time; series
+    from the back to the front)
     """
 
     id: str
-    kind: Literal["stacked_bar", "bars", "strip", "heatmap"]
+    kind: Literal["stacked_bar", "bars", "strip", "heatmap", "curve"]
     title: Text
     unit: str
     rank: int | None = None

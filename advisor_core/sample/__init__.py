@@ -17,6 +17,7 @@ from .db import write_db
 from .export.generation import NAMES, Headers
 from .export.recording import RECORDINGS, Level
 from .job import simulate
+from .roles import roles
 from .scenarios import SCENARIOS, Scenario
 from .text import write_text
 
@@ -33,12 +34,15 @@ def write_sample(
     format: str = "text",
     level: Level = "level1",
     headers: Headers | None = None,
+    discrete: bool = False,
 ) -> list[Path]:
     """Write a profile below ``directory`` and return the directories of its ranks.
 
     The same arguments give the same bytes; the timeline depends on scenario and seed alone. ``level`` is the
-    profiler level, ``headers`` the generation of the export, which is the scenario's own unless given. Raises
-    :class:`ValueError` for a scenario, format, level or generation that does not exist.
+    profiler level, ``headers`` the generation of the export, which is the scenario's own unless given. ``discrete``: a
+    job of reinforcement learning is profiled role by role, as ``directory/role/*_ascend_pt``. Raises
+    :class:`ValueError` for a scenario, format, level or generation that does not exist, and for roles of a job that has
+    none.
     """
     _known("scenario", scenario, SCENARIOS)
     _known("sample format", format, _WRITERS)
@@ -47,7 +51,11 @@ def write_sample(
     generation = job.headers if headers is None else headers
     _known("headers", generation, NAMES)
     write, names, recording = _WRITERS[format], NAMES[generation], RECORDINGS[level]
-    return [write(timeline, directory, names, recording) for timeline in simulate(job, seed)]
+    timelines = simulate(job, seed)
+    if discrete:
+        stages = [stage for timeline in timelines for stage in roles(timeline)]
+        return [write(timeline, directory / role, names, recording) for role, timeline in stages]
+    return [write(timeline, directory, names, recording) for timeline in timelines]
 
 
 def _known(what: str, name: str, known: Iterable[str]) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from .context import RankContext
+from .context import WORKSPACE_SHARE, RankContext
 from .des import Channel, Process, Signal
 from .device import DELIVERY_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
-from .program import AllReduce, NextBatch, Op
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
+from .program import Communicate, NextBatch, Op
+from .timeline import COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
 
 QUEUE_CAPACITY = 4096
 """Entries of the task queue of torch_npu."""
@@ -37,7 +37,7 @@ class Drain:
     stream: Signal
 
 
-Work = Op | NextBatch | AllReduce | PostEvent
+Work = Op | NextBatch | Communicate | PostEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,21 @@ class _Entry:
 class CannThread:
     """Takes requests, calls CANN for them and puts their tasks on streams.
 
-    Without ``queued`` it does so on the thread that submits; with ``blocking`` every launch waits for its kernels.
+    Without ``queued`` it does so on the thread that submits; with ``blocking`` every launch waits for its kernels; with
+    ``workspace`` it asks each operator for the scratch memory that it needs, and takes that from a pool of its own.
     """
 
-    def __init__(self, context: RankContext, device: Device, *, queued: bool = True, blocking: bool = False) -> None:
+    def __init__(
+        self,
+        context: RankContext,
+        device: Device,
+        *,
+        queued: bool = True,
+        blocking: bool = False,
+        workspace: bool = False,
+    ) -> None:
         self._context = context
+        self.workspace = workspace
         self._queued = queued
         self._blocking = blocking
         self._device = device
@@ -116,7 +126,7 @@ class CannThread:
             yield from self._launch(entry, entry.work, tid)
         elif isinstance(entry.work, NextBatch):
             yield from self._copy(entry, entry.work, tid)
-        elif isinstance(entry.work, AllReduce):
+        elif isinstance(entry.work, Communicate):
             yield from self._launch_collective(entry, entry.work, tid)
         else:
             yield from self._post_event(entry, entry.work, tid)
@@ -133,6 +143,10 @@ class CannThread:
             names = [kernel.name for kernel in launch.kernels]
             yield context.vary("cann", context.costs.cann * (1 if launch.acl in self._called else FIRST_CALL))
             self._called.add(launch.acl)
+            if self.workspace:
+                own = context.costs.autograd if entry.span.is_backward else context.costs.operator
+                yield context.vary("cann", own * WORKSPACE_SHARE)
+                context.request_workspace(launch)
         for kernel, name in zip(launch.kernels, names, strict=True):
             start = context.now
             yield context.vary("cann", context.costs.launch * 0.7)
@@ -172,7 +186,7 @@ class CannThread:
         ready = context.now + DELIVERY_NS
         self._device.post(COMPUTE_STREAM, CopyTask(work.batch.nbytes, point, ready, entry.step))
 
-    def _launch_collective(self, entry: _Entry, work: AllReduce, tid: int) -> Process:
+    def _launch_collective(self, entry: _Entry, work: Communicate, tid: int) -> Process:
         context = self._context
         yield context.vary("cann", 9_000)
         outer = context.now
@@ -182,10 +196,11 @@ class CannThread:
         ready = context.now + DELIVERY_NS
         context.call("Hccl@Launch_Ffts", tid, start, "master", "hccl", "Launch_Ffts")
         yield context.vary("cann", 12_000)
-        acl = context.call("AscendCL@hcom_allReduce_", tid, outer, "HOST_HCCL", "acl", "hcom_allReduce_")
-        connection = context.call("Node@launch", tid, outer, "launch", "node", "hcom_allReduce_")
+        name = f"hcom_{work.operation}_"
+        acl = context.call(f"AscendCL@{name}", tid, outer, "HOST_HCCL", "acl", name)
+        connection = context.call("Node@launch", tid, outer, "launch", "node", name)
         point = LaunchPoint(tid, outer, connection, acl << 32 | 0xFFFFFFFF, entry.span)
-        self._device.post(COMMUNICATION_STREAM, CollectiveTask(work, point, ready, entry.step))
+        self._device.post(work.group.stream, CollectiveTask(work, point, ready, entry.step))
 
     def _post_event(self, entry: _Entry, work: PostEvent, tid: int) -> Process:
         context = self._context

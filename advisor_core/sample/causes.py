@@ -11,7 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .model import Implementation
+from .reinforcement import Reinforcement
+from .serving import Serving
 from .setup import Dispatch, Setup
+from .training import Training
+from .vision import VisionTraining
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,11 @@ class Cause(ABC):
         """The ranks that have it, empty for all."""
         return ()
 
+    @property
+    def risk(self) -> bool:
+        """Whether it must be found even where it costs no time: it makes the job fail sooner or later."""
+        return False
+
 
 def _host(setup: Setup, **changes: int) -> Setup:
     return replace(setup, host=replace(setup.host, **changes))
@@ -47,12 +56,19 @@ def _train(setup: Setup, **changes: object) -> Setup:
 
 
 def _write(setup: Setup, **changes: object) -> Setup:
-    implementation: Implementation = replace(setup.training.implementation, **changes)  # type: ignore[arg-type]
+    implementation: Implementation = replace(_model(setup).implementation, **changes)  # type: ignore[arg-type]
     return _train(setup, implementation=implementation)
 
 
 def _shape(setup: Setup, **changes: int) -> Setup:
-    return _train(setup, shape=replace(setup.training.shape, **changes))
+    return _train(setup, shape=replace(_model(setup).shape, **changes))
+
+
+def _model(setup: Setup) -> Training | Serving | Reinforcement:
+    """A job with a transformer."""
+    if isinstance(setup.training, VisionTraining):
+        raise ValueError("a convolutional network does not have what this cause changes")
+    return setup.training
 
 
 # --- host ----------------------------------------------------------------------------------------------
@@ -120,6 +136,23 @@ class TaskQueueOff(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, dispatch=replace(setup.dispatch, task_queue=False))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOnMainThread(Cause):
+    """TASK_QUEUE_ENABLE=1 where the host only just keeps up with 2: the thread that runs the model also works out the
+    workspace of its operators (facts C1)."""
+
+    @property
+    def name(self) -> str:
+        return "workspace-on-main-thread"
+
+    @property
+    def cure(self) -> str:
+        return "TASK_QUEUE_ENABLE=2"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, dispatch=replace(setup.dispatch, queued_workspace=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,6 +422,23 @@ class AiCpuOperator(Cause):
         return _train(setup, ai_cpu_ns=self.ns)
 
 
+@dataclass(frozen=True, slots=True)
+class ConvertedPictures(Cause):
+    """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as in the
+    AlexNet job of DATA-A: 57 conversions, 16 % of its computing."""
+
+    @property
+    def name(self) -> str:
+        return "convolution-format-conversions"
+
+    @property
+    def cure(self) -> str:
+        return "torch_npu.npu.config.allow_internal_format = True"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, keeps_format=False)
+
+
 # --- communication -------------------------------------------------------------------------------------
 
 
@@ -463,6 +513,76 @@ class SlowNetwork(Cause):
         return replace(setup, link=replace(setup.link, bytes_per_s=self.bytes_per_s))
 
 
+# --- layout ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EvenLayers(Cause):
+    """The layers are spread evenly over the stages of the pipeline, although the last one has the output projection
+    and the loss as well (facts A5: the last stage of a real job computes 1.73 times as long as the first)."""
+
+    layers: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "pipeline-stage-imbalance"
+
+    @property
+    def cure(self) -> str:
+        return "fewer layers on the last stage"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, stage_layers=self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class FewMicroBatches(Cause):
+    """The samples of a step come in ``fewer`` times fewer micro-batches, each as many times larger: of the
+    ``stages - 1 + micro_batches`` slots of a pipeline ``stages - 1`` are empty (facts E6)."""
+
+    fewer: int
+
+    @property
+    def name(self) -> str:
+        return "pipeline-bubble"
+
+    @property
+    def cure(self) -> str:
+        return "more and smaller micro-batches, interleaved stages"
+
+    def afflict(self, setup: Setup) -> Setup:
+        larger = _shape(setup, batch=setup.training.shape.batch * self.fewer)
+        assert isinstance(setup.training, Training)
+        return _train(larger, micro_batches=setup.training.micro_batches // self.fewer)
+
+
+@dataclass(frozen=True, slots=True)
+class HotExperts(Cause):
+    """The experts of one rank get ``load`` times as many tokens as those of each of the others (size assumed: no
+    figures are published; facts E6 name the sign, GroupedMatmul by rank)."""
+
+    load: float
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return "expert-imbalance"
+
+    @property
+    def cure(self) -> str:
+        return "a balancing loss, redundant or relocated experts"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return (self.rank,)
+
+    def afflict(self, setup: Setup) -> Setup:
+        group = setup.arrangement.group(self.rank, "expert")
+        assert group is not None
+        hot = group.local(self.rank)
+        return _train(setup, expert_load=tuple(self.load if at == hot else 1.0 for at in range(len(group.ranks))))
+
+
 # --- one rank ------------------------------------------------------------------------------------------
 
 
@@ -487,6 +607,31 @@ class ThrottledClock(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, mhz=self.mhz)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDrops(Cause):
+    """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
+    hot (facts E3)."""
+
+    mhz: int
+    after_ns: int
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "clock-drops"
+
+    @property
+    def cure(self) -> str:
+        return "cooling, power limit"
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
+
+    def afflict(self, setup: Setup) -> Setup:
+        return setup.with_ranks(self.ranks, falls_to_mhz=self.mhz, falls_after_ns=self.after_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,3 +742,70 @@ class SlowRollout(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, engine_ns=self.ns)
+
+
+# --- memory --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNearTheLimit(Cause):
+    """Other weights stay on the device, such as those of a reference model, and leave little room. Where the sizes of
+    tensors vary the allocator then has to give its cache back to the driver and ask again, while the device waits."""
+
+    held: int
+
+    @property
+    def name(self) -> str:
+        return "memory-near-the-limit"
+
+    @property
+    def cure(self) -> str:
+        return "weights that are not in use offloaded, a smaller batch, recomputation"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        return replace(setup, memory=replace(setup.memory, held=self.held))
+
+
+@dataclass(frozen=True, slots=True)
+class Fragmentation(Cause):
+    """Segments that cannot grow, for tensors whose sizes vary from step to step: what is free fits less and less."""
+
+    @property
+    def name(self) -> str:
+        return "fragmentation"
+
+    @property
+    def cure(self) -> str:
+        return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        others = tuple(variable for variable in setup.variables if variable[0] != "PYTORCH_NPU_ALLOC_CONF")
+        return replace(setup, memory=replace(setup.memory, expandable=False), variables=others)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak(Cause):
+    """The loop keeps a reference to the hidden state of every micro-batch, for a statistic that nobody reads."""
+
+    @property
+    def name(self) -> str:
+        return "leak"
+
+    @property
+    def cure(self) -> str:
+        return "keep numbers, not tensors"
+
+    @property
+    def risk(self) -> bool:
+        return True
+
+    def afflict(self, setup: Setup) -> Setup:
+        return _train(setup, keeps_hidden=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from .kernels import AiCpuWork, AttentionWork, Kernel, MatMulWork, VectorWork, Work
+from .kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
 CUBE_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")
@@ -30,6 +30,17 @@ ATTENTION_EFFICIENCY = {False: 0.55, True: 0.48}
 VECTOR_EFFICIENCY = 0.91
 STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
+CONVOLUTION_EFFICIENCY = {"forward": 0.80, "input": 0.50, "filter": 0.65}
+"""Share of the peak of the cores in use; of the 14 convolutions and gradients of DATA-A (text, Level1, rank 0)."""
+CONVOLUTION_MAC = {"forward": 1.05, "input": 1.32, "filter": 1.12}
+"""How much longer the mac pipe of the same kernels is busy than their operations need."""
+NARROW_EFFICIENCY = 0.4
+"""What remains of it where most input channels are padding: the first convolution of DATA-A."""
+HF32_SLOWDOWN = 2.0
+POOLING_FIXED_NS, POOLING_NS_PER_ELEMENT = 50_000, 0.0185
+"""A straight line through the three MaxPoolWithArgmaxV1 of DATA-A."""
+POOLING_GRADIENT_NS, POOLING_GRADIENT_BYTES_PER_S = 100_000, 0.55e12
+"""The three MaxPoolGradWithArgmaxV1 of DATA-A take 97 to 107 us, the largest moving 0.55 TB/s without its mask."""
 CORE_BYTES_PER_CYCLE = 32
 """What one core loads from memory (facts D1, ddr rate): a few cores do not use the whole bandwidth."""
 SERIAL_NS = 900
@@ -82,6 +93,10 @@ class Chip:
                 self._known[work] = self._matmul(work)
             elif isinstance(work, AttentionWork):
                 self._known[work] = self._attention(work)
+            elif isinstance(work, ConvolutionWork):
+                self._known[work] = self._convolution(work)
+            elif isinstance(work, PoolingWork):
+                self._known[work] = self._pooling(work)
             elif isinstance(work, AiCpuWork):
                 self._known[work] = KernelCost(work.ns, None, None)
             else:
@@ -129,6 +144,31 @@ class Chip:
         cube = self._use(core_ns, self.cube_cores, CUBE_PIPES, cube_ratios, 0.003)
         vector = self._use(core_ns * 0.99, self.vector_cores, VECTOR_PIPES, vector_ratios, 0.004)
         return KernelCost(cube.time_ns + self.head_tail_ns, cube, vector)
+
+    def _convolution(self, work: ConvolutionWork) -> KernelCost:
+        cores = self.cube_cores
+        if work.pass_ == "forward":  # the pictures of a batch are dealt out evenly (facts DATA-A: 32 on 16 cores)
+            cores = max(count for count in range(1, cores + 1) if work.batch % count == 0)
+        peak = self.peak_flops * cores / self.cube_cores / (HF32_SLOWDOWN if work.single else 1.0)
+        ideal_ns = 1e9 * work.flops / peak
+        efficiency = CONVOLUTION_EFFICIENCY[work.pass_] * (NARROW_EFFICIENCY if work.narrow else 1.0)
+        memory_ns = 1e9 * work.nbytes / (self.hbm_bytes_per_s * VECTOR_EFFICIENCY)
+        core_ns = max(ideal_ns / efficiency, memory_ns) + MATMUL_FIXED_NS
+        mac = min(0.96, CONVOLUTION_MAC[work.pass_] * ideal_ns / core_ns)
+        loading = {"forward": 0.8, "input": 0.26, "filter": 0.46}[work.pass_]
+        loading = min(0.95, max(loading, memory_ns / core_ns))
+        cube = self._use(core_ns, cores, CUBE_PIPES, (mac, 0.2, 0.8 * mac, loading, 0.1), 0.003)
+        return KernelCost(cube.time_ns + self.head_tail_ns, cube, None)
+
+    def _pooling(self, work: PoolingWork) -> KernelCost:
+        if work.backward:
+            core_ns = max(POOLING_GRADIENT_NS, 1e9 * work.nbytes / POOLING_GRADIENT_BYTES_PER_S)
+            ratios = (0.29, 0.3, 0.3, 0.06)
+        else:
+            core_ns = POOLING_FIXED_NS + POOLING_NS_PER_ELEMENT * work.elements
+            ratios = (0.5, 0.25, 0.24, 0.16)
+        use = self._use(core_ns, self.vector_cores, VECTOR_PIPES, ratios, 0.01)
+        return KernelCost(use.time_ns + self.head_tail_ns // 2, None, use)
 
     def _vector(self, work: VectorWork) -> KernelCost:
         moved = work.read + work.write

@@ -8,12 +8,21 @@ from math import exp
 from random import Random
 from typing import Literal
 
+from .allocator import Allocator, Block, DriverCall
 from .des import Signal, Simulator
 from .kernels import Tensor
-from .timeline import Allocation, CannCall, Timeline
+from .program import Communicate, Instruction, Launch, memory_use
+from .timeline import Allocation, CannCall, Timeline, Workspace
 
+_WITH_CUBE = frozenset({"AI_CORE", "MIX_AIC"})
 Actor = Literal["host", "cann", "device"]
-ALLOCATION_BYTES = 512
+WARM_UP = 4
+"""Runs of a step before the profile after which the allocator is taken as it is, if it still calls the driver."""
+WORKSPACE_SHARE = 0.25
+"""The part of an operator's time on the host that goes into its workspace and parameters. Assumed: the interfaces that
+the operators of DATA-A call take up to 0.44 of them, with the queueing."""
+WORKSPACE_BYTES = 16 << 20
+"""What the kernel library asks for on this family for any kernel that uses the cube."""
 SPREAD = 0.16
 """Standard deviation of the logarithm of host durations."""
 
@@ -24,8 +33,8 @@ class HostCosts:
 
     ``python`` and ``operator`` per forward operator, ``autograd`` per backward operator; ``cann`` per
     operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator.
-    ``malloc_ns`` per call into the driver's allocator, for tensors of at least ``malloc_bytes`` (0: the framework keeps
-    its memory); ``gc_pause`` every ``gc_every`` operators (0: never).
+    ``malloc_ns`` per call into the driver's allocator: assumed. Tensors of at least ``malloc_bytes`` call it always
+    (0: the framework keeps its memory); ``gc_pause`` every ``gc_every`` operators (0: never).
     """
 
     python: int
@@ -36,7 +45,7 @@ class HostCosts:
     compile: int = 330_000
     collective: int = 150_000
     malloc_bytes: int = 0
-    malloc_ns: int = 0
+    malloc_ns: int = 400_000
     gc_every: int = 0
     gc_pause: int = 0
 
@@ -55,10 +64,13 @@ class HostCosts:
 class RankContext:
     """The shared state of one rank."""
 
-    def __init__(self, simulator: Simulator, timeline: Timeline, costs: HostCosts, seed: str) -> None:
+    def __init__(
+        self, simulator: Simulator, timeline: Timeline, costs: HostCosts, seed: str, allocator: Allocator
+    ) -> None:
         self.simulator = simulator
         self.timeline = timeline
         self.costs = costs
+        self.allocator = allocator
         self.step = 0
         self.random: dict[Actor, Random] = {
             "host": Random(f"{seed}/{timeline.rank}/host"),
@@ -67,9 +79,8 @@ class RankContext:
         }
         self._connection = count(936)
         self._python_id = count()
-        self._reduced: dict[int, Signal] = {}
-        self._live: dict[int, tuple[str, int, int, int]] = {}
-        self._allocated = timeline.resident_bytes
+        self._communicated: dict[tuple[str, int], Signal] = {}
+        self._live: dict[int, tuple[Block, Allocation]] = {}
         self._operators = 0
 
     @property
@@ -90,9 +101,9 @@ class RankContext:
         """A fresh id of a Python frame."""
         return next(self._python_id)
 
-    def reduced(self, index: int) -> Signal:
-        """The event recorded behind a collective on the communication stream."""
-        return self._reduced.setdefault(index, Signal())
+    def communicated(self, request: Communicate) -> Signal:
+        """The event recorded behind an operation on the stream of its group."""
+        return self._communicated.setdefault((request.group.key, request.index), Signal())
 
     def call(self, name: str, tid: int, start: int, mode: str, level: str, item: str = "0") -> int:
         """Record a CANN call that ends now; returns its connection id."""
@@ -101,22 +112,51 @@ class RankContext:
         self.timeline.cann.append(CannCall(name, tid, start, self.now, mode, level, identity, item, connection))
         return connection
 
-    def allocate(self, tensor: Tensor, operator: str) -> None:
-        """Take memory for a tensor; sizes are rounded up as in the caching allocator."""
-        nbytes = -(-tensor.nbytes // ALLOCATION_BYTES) * ALLOCATION_BYTES
-        self._allocated += nbytes
-        self._live[id(tensor)] = (operator, nbytes, self.now, self._allocated)
+    def warm_up(self, step: list[Instruction]) -> None:
+        """Let the allocator live through the step until it holds all that the step needs, as before a profile."""
+        for _ in range(WARM_UP):
+            live: dict[int, Block] = {}
+            calls: list[DriverCall] = []
+            for taken, given in memory_use(step):
+                for tensor in taken:
+                    live[id(tensor)], asked = self.allocator.allocate(tensor.nbytes)
+                    calls += asked
+                for tensor in given:
+                    if id(tensor) in live:
+                        calls += self.allocator.free(live.pop(id(tensor)))
+            for block in live.values():
+                calls += self.allocator.free(block)
+            if not calls:
+                return
 
-    def free(self, tensor: Tensor) -> None:
-        """Give the memory of a tensor back, if it has any."""
+    def allocate(self, tensor: Tensor, operator: str) -> list[DriverCall]:
+        """Take memory for a tensor; returns what the driver was asked for."""
+        block, calls = self.allocator.allocate(tensor.nbytes)
+        total, reserved = self.allocator.allocated, self.allocator.reserved
+        self._live[id(tensor)] = (block, Allocation(operator, block.size, self.now, total, reserved))
+        return calls
+
+    def free(self, tensor: Tensor) -> list[DriverCall]:
+        """Give the memory of a tensor back, if it has any; returns what the driver was asked for."""
         if id(tensor) not in self._live:
+            return []
+        block, allocation = self._live.pop(id(tensor))
+        calls = self.allocator.free(block)
+        total, reserved = self.allocator.allocated, self.allocator.reserved
+        self.timeline.allocations.append(
+            replace(allocation, end=self.now, total_at_end=total, reserved_at_end=reserved)
+        )
+        return calls
+
+    def request_workspace(self, launch: Launch) -> None:
+        """Take the scratch memory of a call from its pool, which grows to the largest request and stays that large."""
+        needed = WORKSPACE_BYTES if any(kernel.core in _WITH_CUBE for kernel in launch.kernels) else 0
+        if not needed:
             return
-        operator, nbytes, start, total = self._live.pop(id(tensor))
-        self._allocated -= nbytes
-        self.timeline.allocations.append(Allocation(operator, nbytes, start, self.now, total, self._allocated))
+        held = self.timeline.workspace[-1].reserved if self.timeline.workspace else 0
+        self.timeline.workspace.append(Workspace(self.now, needed, max(held, needed)))
 
     def close(self) -> None:
         """The profile ends: what is still allocated has no release."""
         self.timeline.end = self.now
-        for operator, nbytes, start, total in self._live.values():
-            self.timeline.allocations.append(Allocation(operator, nbytes, start, None, total, None))
+        self.timeline.allocations += [allocation for _, allocation in self._live.values()]

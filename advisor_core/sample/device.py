@@ -1,4 +1,4 @@
-"""The device of one rank: a compute stream and a communication stream, each of them in order."""
+"""The device of one rank: a compute stream and one per communication group, each of them in order."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import count
 from .chip import Chip, KernelCost
 from .context import RankContext
 from .des import Channel, Process, Signal
-from .group import Group
+from .group import Groups
 from .kernels import Kernel
-from .program import AllReduce
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
+from .program import Communicate
+from .timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
 
 DELIVERY_NS = 13_000
 """From the launch call to the earliest start on an idle device (facts B1: some us to 20 us)."""
@@ -57,9 +57,9 @@ class EventTask:
 
 @dataclass(frozen=True, slots=True)
 class CollectiveTask:
-    """This rank's part of a collective."""
+    """This rank's part of an operation of a group."""
 
-    request: AllReduce
+    request: Communicate
     launch: LaunchPoint
     ready: int
     step: int
@@ -76,26 +76,26 @@ StreamTask = KernelTask | CopyTask | EventTask | CollectiveTask | Marker
 
 
 class Device:
-    """Runs the tasks of both streams and records them."""
+    """Runs the tasks of all streams and records them."""
 
-    def __init__(self, context: RankContext, chip: Chip, group: Group) -> None:
+    def __init__(self, context: RankContext, chip: Chip, groups: Groups) -> None:
         self._context = context
-        self._chip = chip
-        self._group = group
-        self._streams: dict[int, Channel[StreamTask]] = {
-            COMPUTE_STREAM: Channel(context.simulator),
-            COMMUNICATION_STREAM: Channel(context.simulator),
-        }
-        self._task_ids = {COMPUTE_STREAM: count(11_051), COMMUNICATION_STREAM: count(806)}
+        self._chips = {chip.mhz: chip}
+        self._groups = groups
+        timeline = context.timeline
+        communication = [group.stream for group in timeline.layout.groups(timeline.rank)]
+        self.streams = (COMPUTE_STREAM, *communication)
+        self._queues: dict[int, Channel[StreamTask]] = {stream: Channel(context.simulator) for stream in self.streams}
+        self._task_ids = {COMPUTE_STREAM: count(11_051), **{stream: count(806) for stream in communication}}
 
     def post(self, stream: int, task: StreamTask) -> None:
         """Put a task at the end of a stream."""
-        self._streams[stream].post(task)
+        self._queues[stream].post(task)
 
     def stream(self, number: int) -> Process:
         """The process of one stream: the next task starts when it is delivered and the one before is done."""
         while True:
-            task = yield from self._streams[number].get()
+            task = yield from self._queues[number].get()
             if isinstance(task, Marker):
                 yield STREAM_GAP_NS
                 self._context.simulator.fire(task.reached)
@@ -112,11 +112,14 @@ class Device:
 
     def _kernel(self, task: KernelTask, stream: int) -> Process:
         start = self._context.now
-        cost: KernelCost = self._chip.cost(task.kernel)
+        mhz = self._context.timeline.mhz(start)
+        if mhz not in self._chips:
+            self._chips[mhz] = Chip(mhz=mhz)
+        cost: KernelCost = self._chips[mhz].cost(task.kernel)
         scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
         yield round(cost.duration_ns * scale)
         record = self._record(task.name, task.kernel.core, stream, start, task.step, task.launch)
-        record.kernel, record.cost, record.scale = task.kernel, cost, scale
+        record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
 
     def _copy(self, task: CopyTask, stream: int) -> Process:
         start = self._context.now
@@ -135,18 +138,28 @@ class Device:
 
     def _collective(self, task: CollectiveTask, stream: int) -> Process:
         start = self._context.now
-        data, index = task.request.elements, task.request.index
-        meeting = self._group.meeting(index)
-        rank = self._context.timeline.rank
-        if meeting.arrive(rank, start):
+        request = task.request
+        rank = request.group.local(self._context.timeline.rank)
+        meeting = self._groups.meeting(request, rank)
+        if meeting.arrive(rank, request, start):
             self._context.simulator.fire(meeting.met)
         yield meeting.met
-        plan = self._group.plan(index, data.nbytes)
-        parts = plan.tasks(rank, meeting.arrivals)
+        parts = self._groups.plan(meeting, request).tasks(rank, meeting.arrivals)
         end = max(part.end for part in parts)
         yield end - self._context.now
         self._context.timeline.collectives.append(
-            Collective(index, data, task.step, next(self._task_ids[stream]), start, end, task.launch, parts)
+            Collective(
+                operation=request.operation,
+                group=request.group,
+                index=request.index,
+                data=request.data,
+                step=task.step,
+                task_id=next(self._task_ids[stream]),
+                start=start,
+                end=end,
+                launch=task.launch,
+                tasks=parts,
+            )
         )
 
     def _record(

@@ -28,7 +28,7 @@ class Eager:
 
     ``gradient_ready`` sees every finished weight gradient, in the order of the backward pass; the
     gradient of ``shared``, a weight that is used twice, is finished with its second part. With ``private_format`` each
-    product converts its operands first.
+    product converts its operands first. With ``defers`` the gradients of weights wait until :meth:`catch_up`.
     """
 
     def __init__(
@@ -41,6 +41,8 @@ class Eager:
         private_format: bool = False,
     ) -> None:
         self.private_format = private_format
+        self.defers = False
+        self._deferred: list[Callable[[], None]] = []
         self.weights = weights
         self.forward: list[Instruction] = []
         self.backward: list[Instruction] = []
@@ -79,6 +81,16 @@ class Eager:
                 return
             gradient = self.merge_gradients(self._shared_part, gradient)
         self.backward.extend(self._gradient_ready(name, gradient))
+
+    def later(self, weight_gradient: Callable[[], None]) -> None:
+        """Keep what records a weight gradient until :meth:`catch_up`."""
+        self._deferred.append(weight_gradient)
+
+    def catch_up(self) -> None:
+        """Record what has been deferred."""
+        for weight_gradient in self._deferred:
+            weight_gradient()
+        self._deferred.clear()
 
     def merge_gradients(self, a: Tensor, b: Tensor) -> Tensor:
         """Sum two gradients that meet in one tensor, as the autograd engine does between nodes."""

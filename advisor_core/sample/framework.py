@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .allocator import DriverCall
 from .cann import CannThread, Drain, PostEvent
-from .context import RankContext
+from .context import WORKSPACE_SHARE, RankContext
 from .des import Process, Signal
 from .kernels import Tensor
 from .program import (
-    AllReduce,
-    AwaitCollective,
+    AwaitCommunication,
     Backward,
     CloseMark,
+    Communicate,
     Enter,
     Instruction,
     Item,
@@ -23,7 +24,20 @@ from .program import (
     OpenMark,
     Python,
 )
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
+from .timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
+
+_INTERFACES = {
+    "allReduce": ("c10d::allreduce_", "HcclAllreduce"),
+    "allGather": ("c10d::_allgather_base_", "HcclAllgather"),
+    "reduceScatter": ("c10d::_reduce_scatter_base_", "HcclReduceScatter"),
+    "alltoallv": ("c10d::alltoall_base_", "HcclAlltoAllV"),
+    "batchSendRecv": ("c10d::batch_isend_irecv", "HcclBatchSendRecv"),
+    "send": ("c10d::send", "HcclSend"),
+    "receive": ("c10d::recv_", "HcclRecv"),
+}
+"""What calls an operation, and the interface that it calls."""
+
+_DRIVER = {"malloc": "AscendCL@aclMallocMemInner", "free": "AscendCL@aclrtFree"}
 
 
 class FrameworkThread:
@@ -57,8 +71,6 @@ class FrameworkThread:
                 yield from self._item(instruction)
             elif isinstance(instruction, Backward):
                 yield from self._run_backward(instruction)
-            elif isinstance(instruction, AllReduce):
-                yield from self._all_reduce(instruction)
             elif isinstance(instruction, Python):
                 yield self._context.vary("host", instruction.ns)
             elif isinstance(instruction, OpenMark):
@@ -68,8 +80,10 @@ class FrameworkThread:
                 yield self._context.vary("host", 3_000)
                 message, start = self._marks.pop()
                 self._context.timeline.marks.append(Mark(message, self._tid, start, self._context.now))
+            elif isinstance(instruction, Communicate):
+                yield from self._communicate(instruction)
             else:
-                yield from self._await_collective(instruction)
+                yield from self._await_communication(instruction)
 
     def synchronize_device(self) -> Process:
         """Wait for everything on the device, as the profiler does when it stops."""
@@ -144,27 +158,29 @@ class FrameworkThread:
         self._begin(op.name, inputs=op.inputs, scalars=op.scalars, sequence=op.sequence)
         yield context.vary("host", own * 0.6)
         for tensor in op.allocates:
-            context.allocate(tensor, op.name)
-            yield from self._driver(tensor, "AscendCL@aclMallocMemInner")
+            yield from self._driver(context.allocate(tensor, op.name))
         if op.launch is not None:
             span = self._begin(op.launch.acl)
-            yield context.vary("host", own * 0.25)
+            if not self._cann.workspace:
+                yield context.vary("host", own * WORKSPACE_SHARE)
             yield from self._cann.submit(op.launch.acl, op, span)
             yield context.vary("host", 700)
             self._end()
         yield context.vary("host", own * 0.15)
         self._end()
         for tensor in op.frees:
-            context.free(tensor)
-            yield from self._driver(tensor, "AscendCL@aclrtFree")
+            yield from self._driver(context.free(tensor))
 
-    def _driver(self, tensor: Tensor, name: str) -> Process:
-        """Take large memory from the driver or give it back, if the framework does not keep it."""
-        context, costs = self._context, self._context.costs
-        if costs.malloc_bytes and tensor.nbytes >= costs.malloc_bytes:
+    def _driver(self, calls: list[DriverCall]) -> Process:
+        """Take memory from the driver or give it back, which what runs on the device may still use."""
+        context = self._context
+        for call in calls:
+            if call == "synchronize":
+                yield from self.synchronize_device()
+                continue
             start = context.now
-            yield context.vary("host", costs.malloc_ns)
-            context.call(name, self._tid, start, "ACL_RTS", "acl")
+            yield context.vary("host", context.costs.malloc_ns)
+            context.call(_DRIVER[call], self._tid, start, "ACL_RTS", "acl")
 
     def _node(self, node: Node) -> Process:
         context = self._context
@@ -205,7 +221,7 @@ class FrameworkThread:
         self._begin("aten::to", inputs=(instruction.batch,), scalars=4)
         self._begin("aten::_to_copy", inputs=(instruction.batch,), scalars=5)
         yield context.vary("host", 35_000)
-        context.allocate(instruction.batch, "aten::empty_strided")
+        yield from self._driver(context.allocate(instruction.batch, "aten::empty_strided"))
         span = self._begin("acl_memcpy_host_to_device")
         yield from self._cann.submit("acl_memcpy_host_to_device", instruction, span)
         self._end()
@@ -238,31 +254,31 @@ class FrameworkThread:
         if instruction.python_ns:
             yield context.vary("host", instruction.python_ns)
 
-    # --- collectives -----------------------------------------------------------------------------
+    # --- communication ---------------------------------------------------------------------------
 
-    def _all_reduce(self, instruction: AllReduce) -> Process:
-        """Compute stream: record; communication stream: wait, reduce, record."""
+    def _communicate(self, request: Communicate) -> Process:
+        """Compute stream: record; stream of the group: wait, communicate, record."""
         context = self._context
+        operator, interface = _INTERFACES[request.operation]
         yield context.vary("host", 8_000 if self._backward else context.costs.python * 0.5)
-        self._begin("c10d::allreduce_", scalars=5)
+        self._begin(operator, scalars=5)
         yield context.vary("host", 9_000)
-        computed = Signal()
+        computed, stream = Signal(), request.group.stream
         yield from self._event(PostEvent(computed, waits=False, stream=COMPUTE_STREAM))
-        yield from self._event(PostEvent(computed, waits=True, stream=COMMUNICATION_STREAM))
-        self._begin("HcclAllreduce", inputs=(instruction.elements,))
+        yield from self._event(PostEvent(computed, waits=True, stream=stream))
+        self._begin(interface, inputs=(request.data,))
         yield context.vary("host", 5_000)
-        inner = self._begin("HcclAllreduce")
-        yield from self._cann.submit("HcclAllreduce", instruction, inner)
+        inner = self._begin(interface)
+        yield from self._cann.submit(interface, request, inner)
         self._end()
         self._end()
-        reduced = context.reduced(instruction.index)
-        yield from self._event(PostEvent(reduced, waits=False, stream=COMMUNICATION_STREAM))
+        yield from self._event(PostEvent(context.communicated(request), waits=False, stream=stream))
         self._end()
 
-    def _await_collective(self, instruction: AwaitCollective) -> Process:
+    def _await_communication(self, instruction: AwaitCommunication) -> Process:
         yield self._context.vary("host", 3_000)
-        reduced = self._context.reduced(instruction.index)
-        yield from self._event(PostEvent(reduced, waits=True, stream=COMPUTE_STREAM))
+        done = self._context.communicated(instruction.request)
+        yield from self._event(PostEvent(done, waits=True, stream=COMPUTE_STREAM))
 
     def _event(self, work: PostEvent) -> Process:
         name = "wait_event" if work.waits else "record_event"

@@ -9,20 +9,28 @@ part is slower than the last one, or when a thread waits for the device before i
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .allocator import Allocator
 from .cann import CannThread
 from .chip import Chip
+from .communicator import Place
 from .context import RankContext
 from .des import Process, Simulator
 from .device import Device
 from .framework import FrameworkThread
-from .group import Group
-from .program import Instruction
+from .group import Groups
+from .pipeline import PipelineLoop
+from .program import Instruction, first_step
 from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
 from .serving import ServingLoop
 from .setup import Setup
-from .timeline import COMMUNICATION_STREAM, COMPUTE_STREAM, Timeline
+from .timeline import Timeline
 from .training import Training, TrainingLoop
+from .vision import VisionLoop, VisionTraining
 
 EPOCH_NS = 1_736_408_883_600_000_000
 """When the simulated profile begins."""
@@ -31,11 +39,16 @@ FIRST_PID = 418_120
 
 def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
     """Simulate all ranks of a scenario; the same seed gives the same timelines."""
+    with _without_collection():
+        return _simulated(scenario, seed)
+
+
+def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
     simulator = Simulator(EPOCH_NS)
     setup = scenario.setup
     key = f"{scenario.name}/{seed}"
     count = len(setup.ranks)
-    group = Group(count, setup.link, key, setup.slow_pairs)
+    groups, layout = Groups(setup.link, key, setup.slow_pairs), setup.arrangement
     chips = {rank.mhz: Chip(mhz=rank.mhz) for rank in setup.ranks}
     timelines = []
     for number, rank in enumerate(setup.ranks):
@@ -49,29 +62,65 @@ def simulate(scenario: Scenario, seed: int) -> list[Timeline]:
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
             chip=chips[rank.mhz],
-            resident_bytes=loop.resident_bytes,
+            resident_bytes=setup.memory.held + loop.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
             gc_threshold_ms=setup.gc_threshold_ms,
+            layout=layout,
+            clock=[(simulator.now + rank.falls_after_ns, rank.falls_to_mhz)] if rank.falls_to_mhz else [],
         )
-        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key)
-        device = Device(context, timeline.chip, group)
-        cann = CannThread(context, device, queued=setup.dispatch.task_queue, blocking=setup.dispatch.blocking)
-        simulator.spawn(_main(context, cann, loop.program()))
+        allocator = Allocator(
+            timeline.resident_bytes,
+            setup.memory.room(count),
+            expandable=setup.memory.expandable,
+            uncached=setup.host.malloc_bytes,
+        )
+        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
+        device = Device(context, timeline.chip, groups)
+        dispatch = setup.dispatch
+        cann = CannThread(
+            context,
+            device,
+            queued=dispatch.task_queue,
+            blocking=dispatch.blocking,
+            workspace=dispatch.task_queue and dispatch.queued_workspace,
+        )
+        program = loop.program()
+        context.warm_up(first_step(program))
+        timeline.reserved_bytes = allocator.reserved
+        simulator.spawn(_main(context, cann, program))
         simulator.spawn(cann.run())
-        for stream in (COMPUTE_STREAM, COMMUNICATION_STREAM):
+        for stream in device.streams:
             simulator.spawn(device.stream(stream))
         timelines.append(timeline)
     simulator.run()
+    for timeline in timelines:
+        timeline.collectives.sort(key=lambda collective: collective.start)
     return timelines
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop:
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Everything that a simulation records stays; looking through it again and again takes longer than recording it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop:
     work, rank = setup.training_of(number), setup.ranks[number]
+    place = Place(setup.arrangement, number)
     if isinstance(work, Training):
-        return TrainingLoop(work, len(setup.ranks), rank.loading_ns)
+        loop = PipelineLoop if place.layout.pipeline > 1 else TrainingLoop
+        return loop(work, place, rank.loading_ns)
     if isinstance(work, Reinforcement):
-        return ReinforcementLoop(work, len(setup.ranks), rank.loading_ns, rank.longest)
+        return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
+    if isinstance(work, VisionTraining):
+        return VisionLoop(work, place, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

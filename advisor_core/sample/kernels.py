@@ -27,7 +27,10 @@ class DType(Enum):
     BF16 = ("DT_BF16", "c10::BFloat16", 2)
     FP32 = ("FLOAT", "float", 4)
     INT64 = ("INT64", "long int", 8)
+    INT32 = ("INT32", "int", 4)
     BOOL = ("BOOL", "bool", 1)
+    UINT8 = ("UINT8", "unsigned char", 1)
+    UINT16 = ("UINT16", "signed char", 2)
 
     def __init__(self, device_name: str, host_name: str, size: int) -> None:
         self.device_name = device_name
@@ -127,7 +130,32 @@ class AiCpuWork:
     ns: int
 
 
-Work = MatMulWork | VectorWork | AttentionWork | AiCpuWork
+@dataclass(frozen=True, slots=True)
+class ConvolutionWork:
+    """Floating-point operations of a convolution or of one of its gradients, with channels padded to whole blocks.
+
+    ``narrow``: most of a block of input channels is padding, as with the three colours of a picture; ``single`` for
+    FP32, which the cube multiplies as HF32; ``nbytes``: operands and result, each moved once.
+    """
+
+    pass_: Literal["forward", "input", "filter"]
+    flops: int
+    batch: int
+    nbytes: int
+    narrow: bool
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingWork:
+    """Elements that a maximum is taken of, or whose gradient it is, and the bytes moved."""
+
+    elements: int
+    nbytes: int
+    backward: bool
+
+
+Work = MatMulWork | VectorWork | AttentionWork | AiCpuWork | ConvolutionWork | PoolingWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +205,12 @@ def matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, contraction: int) -> Ker
     work = MatMulWork(m, n, contraction, unaligned, not out.tail_aligned, strided, a.dtype is DType.FP32)
     core: Core = "MIX_AIC" if unaligned else "AI_CORE"
     return Kernel(f"{acl}_MatMulV3Common_MatMulV3", "MatMulV3", core, (a, b), (out,), work)
+
+
+def grouped_matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, m: int, n: int, k: int) -> Kernel:
+    """Several products of ``[m_i,k_i] x [k_i,n]`` in one kernel, as much work as one of ``[m,k] x [k,n]``."""
+    work = MatMulWork(m, n, k, unaligned=False, ragged_output=not out.tail_aligned)
+    return Kernel(f"{acl}_GroupedMatmul_GroupedMatmul", "GroupedMatmul", "MIX_AIC", (a, b), (out,), work)
 
 
 def attention(

@@ -25,6 +25,7 @@ from .eager import (
 )
 from .kernels import PRIVATE_FORMAT, DType, Kernel, Tensor, matmul, vector
 from .kernels import attention as attention_kernel
+from .program import Op
 
 
 def linear(eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:
@@ -43,16 +44,23 @@ def linear(eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:
         dx, dw = Tensor(flat.shape, w.dtype), w.like()
         left, operand = ((), dy) if dy.tail_aligned and not eager.private_format else _packed("aclnnMm", dy)
         before, loaded = _as_loaded(eager, "aclnnMm", w)
-        gradient = eager.undo(
-            "MmBackward0",
-            sequence,
-            call("aten::mm", "aclnnMm", *left, matmul("aclnnMm", operand, flat, dw, rows)),
-            call("aten::mm", "aclnnMm", *before, matmul("aclnnMm", dy, loaded, dx, features)),
-        )
+        of_weight = call("aten::mm", "aclnnMm", *left, matmul("aclnnMm", operand, flat, dw, rows))
+        of_input = call("aten::mm", "aclnnMm", *before, matmul("aclnnMm", dy, loaded, dx, features))
+        if eager.defers:
+            eager.undo("MmBackward0", sequence, of_input)
+            eager.later(lambda: _weight_gradient(eager, sequence, of_weight, weight, dw))
+            return dx
+        gradient = eager.undo("MmBackward0", sequence, of_weight, of_input)
         eager.accumulate(weight, dw)
         return gradient
 
     return out, pullback
+
+
+def _weight_gradient(eager: Eager, sequence: int, product: Op, weight: str, gradient: Tensor) -> None:
+    """The product that is the gradient of a weight, by itself."""
+    eager.undo("MmBackward0", sequence, product)
+    eager.accumulate(weight, gradient)
 
 
 def _as_loaded(eager: Eager, acl: str, w: Tensor) -> tuple[tuple[Kernel, ...], Tensor]:

@@ -1,4 +1,4 @@
-"""Links between devices and the way an all-reduce uses them.
+"""Links between devices and the way collectives use them.
 
 Bandwidth against packet size follows measured all-reduces on HCCS: 14 GB/s at 1.2 MB, 15 at 2 MB,
 17.5 at 19 MB, up to 20.9 for large ones (facts A6 and the profile they come from).
@@ -36,9 +36,17 @@ class Link:
 
 HCCS = Link()
 """The links between the devices of one server."""
+SIO = Link(bytes_per_s=164e9)
+"""Between the two dies of a module: 224 GB/s (facts D2), of which transfers reach the same share as on HCCS."""
 
 SlowPair = tuple[int, int, float]
 """Two ranks, and by what factor the link between them is slower than the others."""
+
+
+def slowdown(slow_pairs: tuple[SlowPair, ...], rank: int, peer: int) -> float:
+    """By what factor the link between two ranks is slower than the others."""
+    pair = {rank, peer}
+    return max((factor for one, other, factor in slow_pairs if {one, other} == pair), default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,7 @@ class AllReducePlan:
         return tasks
 
     def _factor(self, rank: int, peer: int) -> float:
-        pair = {rank, peer}
-        return max((factor for one, other, factor in self.slow_pairs if {one, other} == pair), default=1.0)
+        return slowdown(self.slow_pairs, rank, peer)
 
     def _worst(self, rank: int, ranks: int) -> float:
         return max(self._factor(rank, peer) for peer in range(ranks) if peer != rank)

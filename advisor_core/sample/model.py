@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .eager import Eager, Pullback, call, transpose
 from .kernels import DType, Tensor, vector
@@ -28,7 +28,12 @@ SHARED_WEIGHT = "embedding"
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """The dimensions of the model and of one micro-batch."""
+    """The dimensions of the model and of one micro-batch.
+
+    ``head_size`` are the channels of a head, 0 if all heads together have ``hidden``.
+    With ``experts`` each of them has a feed-forward part of width ``ffn``, and every token goes to ``top_k`` of them,
+    besides one of width ``shared_ffn`` that all tokens go to.
+    """
 
     layers: int = 3
     hidden: int = 2048
@@ -38,11 +43,20 @@ class ModelShape:
     vocab: int = 50257
     sequence: int = 2048
     batch: int = 4
+    head_size: int = 0
+    experts: int = 0
+    top_k: int = 2
+    shared_ffn: int = 0
 
     @property
     def head_dim(self) -> int:
         """Channels per attention head."""
-        return self.hidden // self.heads
+        return self.head_size or self.hidden // self.heads
+
+    @property
+    def query_hidden(self) -> int:
+        """Channels of all heads."""
+        return self.heads * self.head_dim
 
     @property
     def kv_hidden(self) -> int:
@@ -53,6 +67,20 @@ class ModelShape:
     def tokens(self) -> int:
         """Tokens of one micro-batch."""
         return self.sequence * self.batch
+
+    def divided(self, ranks: int) -> ModelShape:
+        """What one of several tensor-parallel ranks has: its share of heads, feed-forward channels and vocabulary."""
+        for whole in (self.heads, self.kv_heads, self.ffn, self.vocab, self.sequence):
+            if whole % ranks:
+                raise ValueError(f"{ranks} tensor-parallel ranks do not divide {whole}")
+        return replace(
+            self,
+            heads=self.heads // ranks,
+            kv_heads=self.kv_heads // ranks,
+            ffn=self.ffn // ranks,
+            vocab=self.vocab // ranks,
+            head_size=self.head_dim,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,81 +102,142 @@ class Implementation:
         return DType.FP32 if self.single_precision else DType.BF16
 
 
-class Parameters:
-    """The weights by name, in the order in which the optimizer visits them."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a rank has of the model: some of its layers, the embedding if ``first``, output and loss if ``last``."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation) -> None:
+    layers: range
+    first: bool = True
+    last: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether that is all of it, so that embedding and output can share their table."""
+        return self.first and self.last
+
+    @property
+    def output_weight(self) -> str:
+        """The weight of the output projection."""
+        return SHARED_WEIGHT if self.first else "head"
+
+
+class Parameters:
+    """The weights by name, in the order in which the optimizer visits them. ``expert_ranks`` share the experts."""
+
+    def __init__(
+        self, shape: ModelShape, implementation: Implementation, part: Part | None = None, expert_ranks: int = 1
+    ) -> None:
         self._dtype = implementation.dtype
+        part = Part(range(shape.layers)) if part is None else part
         merged_qkv = implementation.merged_qkv
-        hidden, kv = shape.hidden, shape.kv_hidden
-        self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)}
-        for layer in range(shape.layers):
+        hidden, queries, kv = shape.hidden, shape.query_hidden, shape.kv_hidden
+        self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)} if part.last else {}
+        for layer in part.layers:
             self.weights[f"{layer}.input_norm"] = self._weight(hidden)
             self.weights[f"{layer}.post_norm"] = self._weight(hidden)
-        for layer in range(shape.layers):
-            projections = {"qkv": hidden + 2 * kv} if merged_qkv else {"q": hidden, "k": kv, "v": kv}
+        for layer in part.layers:
+            projections = {"qkv": queries + 2 * kv} if merged_qkv else {"q": queries, "k": kv, "v": kv}
             for name, width in projections.items():
                 self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
-            self.weights[f"{layer}.o"] = self._weight(hidden, hidden)
+            self.weights[f"{layer}.o"] = self._weight(hidden, queries)
+            if shape.experts:
+                experts = shape.experts // expert_ranks
+                self.weights[f"{layer}.router"] = self._weight(shape.experts, hidden)
+                self.weights[f"{layer}.shared_up"] = self._weight(2 * shape.shared_ffn, hidden)
+                self.weights[f"{layer}.shared_down"] = self._weight(hidden, shape.shared_ffn)
+                self.weights[f"{layer}.experts_up"] = self._weight(experts, hidden, 2 * shape.ffn)
+                self.weights[f"{layer}.experts_down"] = self._weight(experts, shape.ffn, hidden)
+                continue
             self.weights[f"{layer}.gate_up"] = self._weight(2 * shape.ffn, hidden)
             self.weights[f"{layer}.down"] = self._weight(hidden, shape.ffn)
-        self.weights[SHARED_WEIGHT] = self._weight(shape.vocab, hidden)
+        for table, has in ((part.output_weight, part.last), (SHARED_WEIGHT, part.first)):
+            if has and table not in self.weights:
+                self.weights[table] = self._weight(shape.vocab, hidden)
 
     def _weight(self, *shape: int) -> Tensor:
         return Tensor(shape, self._dtype, persistent=True)
 
 
 class Decoder:
-    """Runs one micro-batch of the model on a recorder."""
+    """Runs one micro-batch of the model, or of a part of it, on a recorder."""
 
-    def __init__(self, shape: ModelShape, implementation: Implementation, eager: Eager) -> None:
+    feed_forward_module = "MLP"
+
+    def __init__(
+        self, shape: ModelShape, implementation: Implementation, eager: Eager, part: Part | None = None
+    ) -> None:
         self._shape = shape
+        self._part = Part(range(shape.layers)) if part is None else part
         self._implementation = implementation
         self._eager = eager
         self._table = RotaryTable.of(shape.sequence, shape.head_dim, implementation.dtype)
 
     def micro_batch(self, tokens: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], None]]:
         """The whole model: the loss, and what records the backward pass."""
-        shape = self._shape
-        weight = self._eager.weights[SHARED_WEIGHT]
-        self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
-        embed_sequence = self._eager.next_sequence()
-        x = Tensor((shape.batch, shape.sequence, shape.hidden), self._implementation.dtype)
-        self._eager.do(
-            "aten::embedding",
-            "aclnnEmbedding",
-            vector("aclnnEmbedding", "GatherV2", (weight, tokens), (x,), read=x.nbytes),
-            sequence=embed_sequence,
-            scalars=3,
-        )
+        loss, backward = self.stage(tokens, labels)
+
+        def whole() -> None:
+            backward(None)
+
+        return loss, whole
+
+    def stage(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[Tensor | None], Tensor | None]]:
+        """The part of the model: what it hands on, or the loss, and what records its backward pass.
+
+        ``x`` are the tokens or what the stage before has handed on. The backward pass takes the gradient of the result,
+        nothing for the loss, and gives that of ``x``, nothing for the tokens.
+        """
         pullbacks: list[Pullback] = []
-        for layer in range(shape.layers):
+        self._eager.enter("nn.Module: CausalLM_0", "model.py(196): forward")
+        tokens, embed_sequence = x, -1
+        if self._part.first:
+            embed_sequence = self._eager.next_sequence()
+            x, entry_back = self._scattered(self._embed(tokens, embed_sequence))
+        for layer in self._part.layers:
             x, back = self._block(x, layer)
             pullbacks.append(back)
-        normed, norm_back = self._rms_norm(x, "norm")
-        logits, head_back = linear(self._eager, normed, SHARED_WEIGHT)
+        if self._part.last:
+            normed, norm_back = self._rms_norm(x, "norm")
+            gathered, exit_back = self._gathered(normed)
+            logits, head_back = linear(self._eager, gathered, self._part.output_weight)
         self._eager.leave()
-        self._eager.enter("loss.py(27): next_token_loss", "loss.py(27): next_token_loss")
-        loss, loss_back = self._cross_entropy(logits, labels)
-        self._eager.leave()
+        result, shape = x, x.shape
+        if self._part.last:
+            self._eager.enter("loss.py(27): next_token_loss", "loss.py(27): next_token_loss")
+            result, loss_back = self._cross_entropy(logits, labels)
+            self._eager.leave()
 
-        def backward() -> None:
-            dx = norm_back(head_back(loss_back()).view(*x.shape))
+        def backward(dy: Tensor | None) -> Tensor | None:
+            dx = norm_back(exit_back(head_back(loss_back())).view(*shape)) if dy is None else dy
             for back in reversed(pullbacks):
                 dx = back(dx)
-            table = weight.like()
-            self._eager.undo(
-                "EmbeddingBackward0",
-                embed_sequence,
-                call(
-                    "aten::embedding_dense_backward",
-                    "aclnnEmbeddingDenseBackward",
-                    vector("aclnnEmbeddingDenseBackward", "EmbeddingDenseGrad", (dx, tokens), (table,)),
-                ),
-            )
-            self._eager.accumulate(SHARED_WEIGHT, table)
+            if not self._part.first:
+                return dx
+            self._embed_backward(entry_back(dx), tokens, embed_sequence)
+            return None
 
-        return loss, backward
+        return result, backward
+
+    def _gathered(self, x: Tensor) -> tuple[Tensor, Pullback]:
+        """What a part of the model reads that is divided between ranks: all of ``x``."""
+        return x, lambda dy: dy
+
+    def _scattered(self, x: Tensor) -> tuple[Tensor, Pullback]:
+        """What this rank keeps of the result of such a part."""
+        return x, lambda dy: dy
+
+    def _embed(self, tokens: Tensor, sequence: int) -> Tensor:
+        shape, weight = self._shape, self._eager.weights[SHARED_WEIGHT]
+        x = Tensor((shape.batch, shape.sequence, shape.hidden), self._implementation.dtype)
+        lookup = vector("aclnnEmbedding", "GatherV2", (weight, tokens), (x,), read=x.nbytes)
+        return self._eager.do("aten::embedding", "aclnnEmbedding", lookup, sequence=sequence, scalars=3)
+
+    def _embed_backward(self, dx: Tensor, tokens: Tensor, sequence: int) -> None:
+        table = self._eager.weights[SHARED_WEIGHT].like()
+        acl = "aclnnEmbeddingDenseBackward"
+        kernel = vector(acl, "EmbeddingDenseGrad", (dx, tokens), (table,))
+        self._eager.undo("EmbeddingBackward0", sequence, call("aten::embedding_dense_backward", acl, kernel))
+        self._eager.accumulate(SHARED_WEIGHT, table)
 
     def _block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
         self._eager.enter(f"nn.Module: DecoderLayer_{layer}", "model.py(141): forward")
@@ -156,27 +245,35 @@ class Decoder:
         normed, norm_back = self._rms_norm(x, f"{layer}.input_norm")
         self._eager.leave()
         self._eager.enter(f"nn.Module: Attention_{layer}", "model.py(92): forward")
+        normed, attended_back = self._gathered(normed)
         mixed, attention_back = self._attention_block(normed, layer)
+        mixed, mixed_back = self._scattered(mixed)
         self._eager.leave()
         middle = residual(self._eager, x, mixed)
         self._eager.enter(f"nn.Module: RMSNorm_{2 * layer + 1}", "model.py(38): forward")
         normed, post_norm_back = self._rms_norm(middle, f"{layer}.post_norm")
         self._eager.leave()
-        self._eager.enter(f"nn.Module: MLP_{layer}", "model.py(121): forward")
-        gate_up, gate_up_back = linear(self._eager, normed, f"{layer}.gate_up")
-        hidden, swiglu_back = self._swiglu(gate_up)
-        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        self._eager.enter(f"nn.Module: {self.feed_forward_module}_{layer}", "model.py(121): forward")
+        normed, fed_back = self._gathered(normed)
+        projected, feed_back = self._feed_forward(normed, layer)
+        projected, projected_back = self._scattered(projected)
         self._eager.leave()
         out = residual(self._eager, middle, projected)
         self._eager.leave()
 
         def pullback(dy: Tensor) -> Tensor:
-            inner = post_norm_back(gate_up_back(swiglu_back(down_back(dy))))
+            inner = post_norm_back(fed_back(feed_back(projected_back(dy))))
             dmiddle = self._eager.merge_gradients(dy, inner)
-            inner = norm_back(attention_back(dmiddle))
+            inner = norm_back(attended_back(attention_back(mixed_back(dmiddle))))
             return self._eager.merge_gradients(dmiddle, inner)
 
         return out, pullback
+
+    def _feed_forward(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        gate_up, gate_up_back = linear(self._eager, x, f"{layer}.gate_up")
+        hidden, swiglu_back = self._swiglu(gate_up)
+        projected, down_back = linear(self._eager, hidden, f"{layer}.down")
+        return projected, lambda dy: gate_up_back(swiglu_back(down_back(dy)))
 
     def _attention_block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
         shape = self._shape
@@ -237,7 +334,7 @@ class Decoder:
     ) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]]:
         shape = self._shape
         merged, back = linear(self._eager, x, f"{layer}.qkv")
-        parts = tuple(merged.resized(shape.tokens, n) for n in (shape.hidden, shape.kv_hidden, shape.kv_hidden))
+        parts = tuple(merged.resized(shape.tokens, n) for n in (shape.query_hidden, shape.kv_hidden, shape.kv_hidden))
         sequence = self._eager.next_sequence()
         compiled = self._implementation.compiled_concat
         self._eager.do(

@@ -6,9 +6,12 @@ the autograd thread. Instructions carry no time, only what is done; the threads 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from .kernels import Kernel, Tensor
+from .layout import CommunicationGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +91,35 @@ class Backward:
     program: tuple[Instruction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllReduce:
-    """Put an all-reduce on the communication stream, after what the compute stream has so far."""
-
-    elements: Tensor
-    index: int
+Collective = Literal["allReduce", "allGather", "reduceScatter", "alltoallv"]
+PointToPoint = Literal["batchSendRecv", "send", "receive"]
+POINT_TO_POINT: frozenset[str] = frozenset(get_args(PointToPoint))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCollective:
-    """Let the compute stream wait for the all-reduce of that index."""
+class Communicate:
+    """Put an operation on the stream of a group, after what the compute stream has so far.
 
+    ``data``: what is reduced, what this rank contributes (allGather, alltoallv), keeps (reduceScatter), sends or
+    receives. ``index``: which of this rank's operations in the group it is, as its name says. ``sends``: bytes by
+    member of the group, for operations between pairs. ``peer`` and ``exchange``: of a point-to-point operation, the
+    other end's place in the group and which of the two ranks' operations with each other it is.
+    """
+
+    operation: Collective | PointToPoint
+    group: CommunicationGroup
     index: int
+    data: Tensor
+    sends: tuple[tuple[int, int], ...] = ()
+    peer: int | None = None
+    exchange: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCommunication:
+    """Let the compute stream wait for an operation."""
+
+    request: Communicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +149,8 @@ Instruction = (
     | NextBatch
     | Item
     | Backward
-    | AllReduce
-    | AwaitCollective
+    | Communicate
+    | AwaitCommunication
     | Python
     | OpenMark
     | CloseMark
@@ -151,13 +170,34 @@ def _operators(program: list[Instruction]) -> list[Op]:
     return ops
 
 
-def free_after_last_use(program: list[Instruction]) -> None:
-    """Give every operator the tensors that nothing uses after it."""
+def free_after_last_use(program: list[Instruction], kept: Iterable[Tensor] = ()) -> None:
+    """Give every operator the tensors that nothing uses after it; the ones in ``kept`` are held for good."""
+    held = {id(tensor.storage) for tensor in kept}
     last: dict[int, tuple[Op, Tensor]] = {}
     for op in _operators(program):
         for tensor in (*op.inputs, *op.allocates):
             owner = tensor.storage
-            if not owner.persistent:
+            if not owner.persistent and id(owner) not in held:
                 last[id(owner)] = (op, owner)
     for op, tensor in last.values():
         op.frees.append(tensor)
+
+
+def memory_use(program: Iterable[Instruction]) -> Iterator[tuple[tuple[Tensor, ...], list[Tensor]]]:
+    """In the order of execution: the tensors that need memory, and those that are given back right afterwards."""
+    for instruction in program:
+        if isinstance(instruction, NextBatch):
+            yield (instruction.batch,), []
+        elif isinstance(instruction, Op):
+            yield instruction.allocates, instruction.frees
+        elif isinstance(instruction, Node):
+            for op in instruction.ops:
+                yield op.allocates, op.frees
+        elif isinstance(instruction, Backward):
+            yield from memory_use(instruction.program)
+
+
+def first_step(program: list[Instruction]) -> list[Instruction]:
+    """What comes before the second step."""
+    begins = [place for place, what in enumerate(program) if isinstance(what, Enter) and what.step is not None]
+    return program[: begins[1]] if len(begins) > 1 else program

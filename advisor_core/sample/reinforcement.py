@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from .communicator import Place
 from .eager import FP32, Eager, call
 from .kernels import DType, Tensor, vector
 from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
@@ -85,12 +86,12 @@ class Reinforcement:
 class ReinforcementLoop:
     """Writes the program of one rank. ``longest``: its longest responses as a multiple of a typical one."""
 
-    def __init__(self, job: Reinforcement, world_size: int, loading_ns: int, longest: float) -> None:
+    def __init__(self, job: Reinforcement, place: Place, loading_ns: int, longest: float) -> None:
         self._job = job
-        self._world_size = world_size
+        self._alone = place.gradients is None
         self._loading_ns = loading_ns
         self._passes = round(job.response * longest)
-        self._actor = TrainingLoop(job.update, world_size, 0)
+        self._actor = TrainingLoop(job.update, place, 0)
         self._reference = Parameters(job.shape, job.implementation)
         capacity = (job.requests, job.prompt + self._passes)
         self._engine = Inference(job.shape, job.implementation, capacity, CACHE_BLOCK)
@@ -163,7 +164,7 @@ class ReinforcementLoop:
 
     def _meet(self, data: Tensor) -> list[Instruction]:
         """Add up small numbers over all ranks and wait for them."""
-        if self._world_size == 1:
+        if self._alone:
             return []
         return [*self._actor.all_reduce(data), Item(data)]
 
@@ -185,7 +186,7 @@ class ReinforcementLoop:
         return [_python("naive.py(46): __call__"), Python(self._job.reward_ns), Leave()]
 
     def _advantage(self) -> list[Instruction]:
-        """Rewards become advantages: less their mean over all ranks, over their deviation."""
+        """Rewards become advantages, less their mean over all ranks and over their deviation; one number is logged."""
         job = self._job
         scores = Tensor((job.requests, job.response), FP32)
         centred, scaled = (Tensor(scores.shape, FP32) for _ in range(2))
@@ -198,6 +199,7 @@ class ReinforcementLoop:
             *self._meet(statistics),
             call("aten::sub", "aclnnSub", subtract, scalars=1),
             call("aten::div", "aclnnDiv", scale),
+            Item(scaled),
             Leave(),
         ]
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .allocator import WHOLE_DEVICE, DeviceMemory
 from .chip import Chip
 from .context import HostCosts
+from .layout import Layout
 from .links import HCCS, Link
 from .reinforcement import Reinforcement
 from .serving import Serving
 from .training import Training
+from .vision import VisionTraining
 
-Work = Training | Serving | Reinforcement
+Work = Training | Serving | Reinforcement | VisionTraining
 """What a job does on its devices."""
 
 
@@ -21,7 +24,8 @@ class RankSetup:
 
     ``loading_ns``: what the data loader needs for a batch; ``host_factor``: how much slower than `Setup.host` its host
     is; ``load``: its share of samples, 1 is that of the others; ``mhz``: the clock of its chip; ``longest``: its
-    longest responses as a multiple of a typical one.
+    longest responses as a multiple of a typical one; ``falls_after_ns``: when in the profile its clock falls to
+    ``falls_to_mhz``, 0 for never.
     """
 
     loading_ns: int = 900_000
@@ -29,22 +33,26 @@ class RankSetup:
     load: float = 1.0
     mhz: int = Chip().mhz
     longest: float = 1.0
+    falls_after_ns: int = 0
+    falls_to_mhz: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """How operators reach CANN: through the task queue (TASK_QUEUE_ENABLE) or on the thread that calls them, and
-    whether every call waits for its task (ASCEND_LAUNCH_BLOCKING)."""
+    """How operators reach CANN: through the task queue or on the thread that calls them, whether the thread behind the
+    queue takes care of their workspace as well (TASK_QUEUE_ENABLE 1, 0 and 2), and whether every call waits for its
+    task (ASCEND_LAUNCH_BLOCKING)."""
 
     task_queue: bool = True
     blocking: bool = False
+    queued_workspace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """A job. ``slow_pairs``: links between two ranks that are slower than the others by a factor;
     ``variables``: environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at
-    least this long, ``None`` for none."""
+    least this long, ``None`` for none; ``layout``: how the ranks are arranged, ``None`` for data parallelism alone."""
 
     training: Work
     host: HostCosts
@@ -54,6 +62,16 @@ class Setup:
     slow_pairs: tuple[tuple[int, int, float], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     gc_threshold_ms: float | None = None
+    layout: Layout | None = None
+    memory: DeviceMemory = WHOLE_DEVICE
+
+    @property
+    def arrangement(self) -> Layout:
+        """The layout of the job. Raises :class:`ValueError` if it is not one of as many ranks as the job has."""
+        layout = Layout(data=len(self.ranks)) if self.layout is None else self.layout
+        if layout.ranks != len(self.ranks):
+            raise ValueError(f"a layout of {layout.ranks} ranks for a job of {len(self.ranks)}")
+        return layout
 
     def with_ranks(self, chosen: tuple[int, ...], **changes: float) -> Setup:
         """The same job with some ranks changed; no rank chosen means all."""
@@ -68,5 +86,5 @@ class Setup:
         load = self.ranks[rank].load
         if load == 1.0:
             return self.training
-        shape = self.training.shape
-        return replace(self.training, shape=replace(shape, batch=max(1, round(shape.batch * load))))
+        batch = max(1, round(self.training.shape.batch * load))
+        return replace(self.training, shape=replace(self.training.shape, batch=batch))  # type: ignore[arg-type]

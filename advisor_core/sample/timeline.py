@@ -11,9 +11,9 @@ from typing import Literal
 
 from .chip import Chip, KernelCost
 from .kernels import Kernel, Tensor
+from .layout import CommunicationGroup, Layout
 
 COMPUTE_STREAM = 2
-COMMUNICATION_STREAM = 4
 NOT_IN_GRAPH = 4294967295
 """The model id of a task that belongs to no graph, and the subtask id of one without context."""
 
@@ -99,6 +99,7 @@ class DeviceTask:
     cost: KernelCost | None = None
     scale: float = 1.0
     subtask: int = NOT_IN_GRAPH
+    mhz: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,13 @@ class PlaneTask:
 
 @dataclass(eq=False, slots=True)
 class Collective:
-    """One collective as this rank saw it: from its own arrival to the common end."""
+    """One operation of a communication group as this rank saw it, from its own arrival on.
 
+    ``operation`` is a collective or, between two members, ``batchSendRecv``, ``send`` or ``receive``.
+    """
+
+    operation: str
+    group: CommunicationGroup
     index: int
     data: Tensor
     step: int
@@ -130,14 +136,26 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A tensor's stay in the caching allocator, with the total in bytes right after it came and went."""
+    """A tensor's stay in the caching allocator, with the totals in bytes right after it came and went; the latter are
+    missing if it outlived the profile."""
 
     operator: str
     nbytes: int
     start: int
-    end: int | None
     total_at_start: int
-    total_at_end: int | None
+    reserved_at_start: int
+    end: int | None = None
+    total_at_end: int | None = None
+    reserved_at_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The pool for scratch memory of operators right after a request to it, bytes."""
+
+    time: int
+    allocated: int
+    reserved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +188,7 @@ class Step:
 
 @dataclass(slots=True)
 class Timeline:
-    """Everything one rank recorded."""
+    """Everything one rank recorded. ``layout``: how the ranks of its job are arranged."""
 
     rank: int
     device: int
@@ -180,6 +198,8 @@ class Timeline:
     acl_tid: int
     chip: Chip
     resident_bytes: int
+    reserved_bytes: int = 0
+    """What the allocator holds when the profile begins; ``resident_bytes``: what of it is allocated."""
     steps: list[Step] = field(default_factory=list)
     spans: list[HostSpan] = field(default_factory=list)
     queue: list[QueueEntry] = field(default_factory=list)
@@ -195,6 +215,20 @@ class Timeline:
     """The profiler records garbage collections at least this long; ``None``: none."""
     collections: list[GarbageCollection] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    clock: list[tuple[int, int]] = field(default_factory=list)
+    """Changes of the clock within the profile, MHz by time; before them it is that of the chip."""
+    workspace: list[Workspace] = field(default_factory=list)
+
+    def mhz(self, time: int) -> int:
+        """The clock at a time."""
+        return next((mhz for since, mhz in reversed(self.clock) if since <= time), self.chip.mhz)
+
+    layout: Layout = field(default_factory=Layout)
+
+    @property
+    def groups(self) -> list[CommunicationGroup]:
+        """The groups in which the rank communicated, in the order of their streams."""
+        return sorted({part.group for part in self.collectives}, key=lambda group: group.stream)
 
     @property
     def kernels(self) -> list[DeviceTask]:

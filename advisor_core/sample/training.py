@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, cycle
 
+from .communicator import Communicator, Place
 from .eager import FP32, Eager, call
 from .kernels import DType, Tensor, ai_cpu, vector
-from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
+from .moe import MoeDecoder, Routing
 from .program import (
-    AllReduce,
-    AwaitCollective,
+    AwaitCommunication,
     Backward,
+    Communicate,
     Enter,
     Instruction,
     Item,
@@ -21,6 +23,7 @@ from .program import (
     Op,
     free_after_last_use,
 )
+from .tensor_parallel import TensorParallelDecoder
 
 FIRST_STEP = 10
 """Number of the first profiled step: the schedule skips the ones before it."""
@@ -34,6 +37,10 @@ class Training:
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
     ``has_loader``: batches come from a data loader, else from the memory of the host.
+    ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
+    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
+    ``stage_layers``: layers of each stage of a pipeline, empty for equally many;
+    ``expert_load``: shares of the routed tokens by rank of an expert-parallel group, empty for equal ones.
     """
 
     shape: ModelShape
@@ -48,19 +55,38 @@ class Training:
     ai_cpu_ns: int = 0
     reads_loss: bool = True
     has_loader: bool = True
+    stage_layers: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    keeps_hidden: bool = False
+    expert_load: tuple[float, ...] = ()
+
+    def part(self, stage: int, stages: int) -> Part:
+        """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
+        layers = self.stage_layers or (self.shape.layers // stages,) * stages
+        if len(layers) != stages or sum(layers) != self.shape.layers:
+            raise ValueError(f"{stages} stages of {layers} layers for a model of {self.shape.layers}")
+        before = sum(layers[:stage])
+        return Part(range(before, before + layers[stage]), first=stage == 0, last=stage == stages - 1)
+
+
+Bucket = tuple[Communicate, tuple[str, ...]]
+"""An all-reduce and the weights whose gradients it carries."""
 
 
 class TrainingLoop:
     """Writes the program of one rank: ``steps`` optimizer steps of ``micro_batches`` each."""
 
-    def __init__(self, training: Training, world_size: int, loading_ns: int) -> None:
+    def __init__(self, training: Training, place: Place, loading_ns: int) -> None:
         self._training = training
-        self._world_size = world_size
+        self._place = place
+        self._part = training.part(place.stage, place.layout.pipeline)
         self._loading_ns = loading_ns
-        self._parameters = Parameters(training.shape, training.implementation)
+        self._step_number = FIRST_STEP
+        self._shape = training.shape.divided(place.layout.tensor) if place.layout.tensor > 1 else training.shape
+        self._parameters = Parameters(self._shape, training.implementation, self._part, place.layout.expert)
         self._sequence = count(1350)
-        self._collective = count()
         self._gradients: dict[str, Tensor] = {}
+        self._kept: list[Tensor] = []
         self._moments = {
             name: tuple(Tensor(weight.shape, FP32, persistent=True) for _ in range(3))
             for name, weight in self._parameters.weights.items()
@@ -73,7 +99,16 @@ class TrainingLoop:
 
     @property
     def _overlaps(self) -> bool:
-        return self._training.overlapped_buckets and self._world_size > 1
+        return self._training.overlapped_buckets and self._reduces
+
+    @property
+    def _reduces(self) -> bool:
+        """Whether there are other ranks with the same weights."""
+        return any(self.gradient_group(name) is not None for name in self._parameters.weights)
+
+    def gradient_group(self, name: str) -> Communicator | None:
+        """The group that adds up the gradients of a weight: the ranks that have it."""
+        return self._place.communicator("expert_data") if ".experts_" in name else self._place.gradients
 
     @property
     def resident_bytes(self) -> int:
@@ -84,15 +119,18 @@ class TrainingLoop:
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
         program: list[Instruction] = [
-            _python("train.py(231): <module>"),
-            _python("train.py(204): main"),
+            python("train.py(231): <module>"),
+            python("train.py(204): main"),
         ]
+        lengths = cycle(self._training.lengths or (self._training.shape.sequence,))
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+            self._shape = replace(self._shape, sequence=next(lengths))
+            self._step_number = number
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program.extend(self._step())
             program.append(Leave())
         program += [Leave(), Leave()]
-        free_after_last_use(program)
+        free_after_last_use(program, self._kept)
         return program
 
     def step(self) -> list[Instruction]:
@@ -101,44 +139,75 @@ class TrainingLoop:
 
     def all_reduce(self, data: Tensor) -> list[Instruction]:
         """Reduce something else than gradients, and let the compute stream wait for it."""
-        index = next(self._collective)
-        return [AllReduce(data, index), AwaitCollective(index)]
+        group = self._place.gradients
+        assert group is not None
+        reduction = group.collective("allReduce", data)
+        return [reduction, AwaitCommunication(reduction)]
 
     def _step(self) -> list[Instruction]:
         training = self._training
-        program: list[Instruction] = [_python("train.py(131): train_step")]
+        program: list[Instruction] = [python("train.py(131): train_step")]
         self._gradients.clear()
-        buckets: list[tuple[int, tuple[str, ...]]] = []
-        loss = Tensor((), FP32)
-        for micro in range(training.micro_batches):
-            last = micro == training.micro_batches - 1
-            loss = self._micro_batch(program, buckets if last and self._overlaps else None)
-        if self._world_size > 1 and not self._overlaps:
+        buckets: list[Bucket] = []
+        loss = self._micro_batches(program, buckets)
+        if self._reduces and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
+        program += self._sum_norm_gradients()
         if training.item_per_parameter:
             program += self._clip_by_item()
-        if training.reads_loss:
+        if training.reads_loss and loss is not None:
             program.append(Item(loss, training.loss_log_ns))
         program += self._optimizer(buckets)
         program.append(Leave())
         return program
 
-    def _micro_batch(self, program: list[Instruction], buckets: list[tuple[int, tuple[str, ...]]] | None) -> Tensor:
-        training, shape = self._training, self._training.shape
+    def _micro_batches(self, program: list[Instruction], buckets: list[Bucket]) -> Tensor | None:
+        """All micro-batches of a step; their loss, where there is one. The last one fills ``buckets`` as it goes."""
+        loss = None
+        for micro in range(self._training.micro_batches):
+            last = micro == self._training.micro_batches - 1
+            loss = self._micro_batch(program, micro, buckets if last and self._overlaps else None)
+        return loss
+
+    def _recorder(self, buckets: list[Bucket] | None) -> Eager:
+        """Records one micro-batch."""
+        return Eager(
+            self._parameters.weights,
+            SHARED_WEIGHT if self._part.whole else "",
+            self._sequence.__next__,
+            _GradientSink(self, buckets),
+            private_format=self._training.implementation.private_format,
+        )
+
+    def _decoder(self, eager: Eager, micro: int) -> Decoder:
+        """What runs a micro-batch of this step."""
+        training, shape, implementation = self._training, self._shape, self._training.implementation
+        group, tensor = self._place.communicator("expert"), self._place.communicator("tensor")
+        if shape.experts and (group is None or tensor is not None):
+            raise ValueError("experts need an expert-parallel group and are not divided any further")
+        if tensor is not None:
+            return TensorParallelDecoder(shape, implementation, eager, self._part, tensor)
+        if group is None:
+            return Decoder(shape, implementation, eager, self._part)
+        shares = training.expert_load or (1.0,) * group.size
+        occasion = f"{group.group.ranks}/{self._step_number}/{micro}"
+
+        def routing(layer: int) -> Routing:
+            return Routing.of(shares, shape.tokens * shape.top_k, group.member, f"{occasion}/{layer}")
+
+        return MoeDecoder(shape, implementation, eager, self._part, group, routing)
+
+    def _micro_batch(self, program: list[Instruction], micro: int, buckets: list[Bucket] | None) -> Tensor:
+        training, shape = self._training, replace(self._training.shape, sequence=self._shape.sequence)
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
-        ready = _GradientSink(self, buckets)
-        eager = Eager(
-            self._parameters.weights,
-            SHARED_WEIGHT,
-            self._sequence.__next__,
-            ready,
-            private_format=training.implementation.private_format,
-        )
-        loss, backward = Decoder(shape, training.implementation, eager).micro_batch(tokens, labels)
+        eager = self._recorder(buckets)
+        loss, backward = self._decoder(eager, micro).micro_batch(tokens, labels)
         backward()
         program += eager.forward
+        if training.keeps_hidden:
+            self._kept.append(_hidden_state(eager))
         if training.ai_cpu_ns:
             ordered, places = labels.like(), labels.like()
             sort = ai_cpu("aclnnSort", "Sort", (labels,), (ordered, places), training.ai_cpu_ns)
@@ -147,7 +216,7 @@ class TrainingLoop:
             # The loop checks every loss for NaN before it goes on.
             program.append(Item(loss, training.loss_log_ns))
         program += [
-            _python("torch/_tensor.py(492): backward"),
+            python("torch/_tensor.py(492): backward"),
             Backward(tuple(eager.backward)),
             Leave(),
         ]
@@ -169,44 +238,59 @@ class TrainingLoop:
         """Gradients that are reduced together fill a buffer of this size."""
         return self._training.bucket_bytes
 
-    first_weight = "0.input_norm"
-    """The weight whose gradient is the last one before that of the shared table."""
+    @property
+    def closing(self) -> frozenset[str]:
+        """The weights whose gradients close a bucket: the last of all, and the last one before the large table."""
+        return frozenset((f"{self._part.layers.start}.input_norm", SHARED_WEIGHT))
 
-    def bucket(self, names: tuple[str, ...]) -> tuple[int, AllReduce]:
+    def bucket(self, names: tuple[str, ...]) -> Communicate:
         """An all-reduce of several gradients that lie in one buffer."""
-        index = next(self._collective)
         dtype = self._training.implementation.dtype
         elements = sum(self._gradients[name].nbytes for name in names) // dtype.size
-        return index, AllReduce(Tensor((elements,), dtype, persistent=True), index)
+        return self._reduced(names[0], Tensor((elements,), dtype, persistent=True))
+
+    def _reduced(self, name: str, data: Tensor) -> Communicate:
+        group = self.gradient_group(name)
+        assert group is not None
+        return group.collective("allReduce", data)
+
+    def _sum_norm_gradients(self) -> list[Instruction]:
+        """Tensor-parallel ranks have seen different parts of the sequence: the gradients of norms are added up."""
+        group = self._place.communicator("tensor")
+        if group is None:
+            return []
+        norms = [gradient for name, gradient in self._gradients.items() if name.endswith("norm")]
+        elements = sum(gradient.nbytes for gradient in norms) // FP32.size
+        request = group.collective("allReduce", Tensor((elements,), FP32, persistent=True))
+        return [request, AwaitCommunication(request)]
 
     def _reduce_after_backward(self) -> list[Instruction]:
         """All-reduces of full buckets after the backward pass, all of them before the optimizer goes on."""
-        sizes = [(name, gradient.nbytes) for name, gradient in self._gradients.items()]
-        groups: list[list[str]] = [[]]
-        filled = 0
-        for name, nbytes in sizes:
-            groups[-1].append(name)
-            filled += nbytes
-            if filled >= self.bucket_bytes and name != sizes[-1][0]:
-                groups.append([])
-                filled = 0
-        reductions = [self.bucket(tuple(names)) for names in groups]
+        shared = [name for name in self._gradients if self.gradient_group(name) is not None]
+        filling = Filling(self.bucket_bytes)
+        reductions = [
+            self.bucket(names)
+            for name in shared
+            for names in filling.add(self.gradient_group(name), name, self._gradients[name].nbytes)
+        ]
+        reductions += [self.bucket(names) for names in filling.close()]
         return [
-            _python("train.py(88): average_gradients"),
-            *(reduce for _, reduce in reductions),
-            *(AwaitCollective(index) for index, _ in reductions),
+            python("train.py(88): average_gradients"),
+            *reductions,
+            *map(AwaitCommunication, reductions),
             Leave(),
         ]
 
     def _reduce_each_gradient(self) -> list[Instruction]:
         """One blocking all-reduce per parameter after the backward pass, then the division."""
-        program: list[Instruction] = [_python("train.py(88): average_gradients")]
+        program: list[Instruction] = [python("train.py(88): average_gradients")]
         for name, gradient in list(self._gradients.items()):
-            index = next(self._collective)
-            average = Tensor(gradient.shape, FP32)
+            if self.gradient_group(name) is None:
+                continue
+            reduction, average = self._reduced(name, gradient), Tensor(gradient.shape, FP32)
             program += [
-                AllReduce(gradient, index),
-                AwaitCollective(index),
+                reduction,
+                AwaitCommunication(reduction),
                 call("aten::div", "aclnnDivs", vector("aclnnDivs", "RealDiv", (gradient,), (average,)), scalars=1),
             ]
             self._gradients[name] = average
@@ -214,7 +298,7 @@ class TrainingLoop:
 
     def _clip_by_item(self) -> list[Instruction]:
         """The norm of every gradient is read back by itself, then all of them are scaled."""
-        program: list[Instruction] = [_python("train.py(102): clip_gradients")]
+        program: list[Instruction] = [python("train.py(102): clip_gradients")]
         for gradient in self._gradients.values():
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
@@ -224,18 +308,21 @@ class TrainingLoop:
         scale = vector("aclnnForeachMulScalarV2", "ForeachMulScalar", gradients, scaled, infix="ForeachMulScalarV2")
         return [*program, call("aten::_foreach_mul_", "aclnnForeachMulScalarV2", scale, scalars=1), Leave()]
 
-    def _optimizer(self, buckets: list[tuple[int, tuple[str, ...]]]) -> list[Instruction]:
+    def _optimizer(self, buckets: list[Bucket]) -> list[Instruction]:
         fused = self._training.fused_optimizer
         frame = "torch_npu/optim/npu_fused_adamw.py(231): step" if fused else "torch/optim/adamw.py(161): step"
         program: list[Instruction] = [
             Enter(f"Optimizer.step#{'NpuFusedAdamW' if fused else 'AdamW'}.step"),
-            _python(frame),
+            python(frame),
         ]
         if buckets:
-            for index, names in buckets:
-                program.append(AwaitCollective(index))
+            for reduction, names in buckets:
+                program.append(AwaitCommunication(reduction))
                 for name in names:
                     program += self._update(name)
+            reduced = {name for _, names in buckets for name in names}
+            for name in self._parameters.weights:
+                program += self._update(name) if name not in reduced else []
         else:
             for name in self._parameters.weights:
                 program += self._update(name)
@@ -277,31 +364,62 @@ class TrainingLoop:
         ]
 
 
+class Filling:
+    """Buffers of ``nbytes`` that fill up with gradients, one for each group that reduces them."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes = nbytes
+        self._open: dict[Communicator | None, list[str]] = {}
+        self._filled: dict[Communicator | None, int] = {}
+
+    def add(self, group: Communicator | None, name: str, nbytes: int) -> list[tuple[str, ...]]:
+        """Put a gradient into its buffer; the names in the buffer if that is now full."""
+        self._open.setdefault(group, []).append(name)
+        self._filled[group] = self._filled.get(group, 0) + nbytes
+        if self._filled[group] < self._nbytes:
+            return []
+        del self._filled[group]
+        return [tuple(self._open.pop(group))]
+
+    def close(self) -> list[tuple[str, ...]]:
+        """The names in the buffers that have not been full."""
+        rest = [tuple(names) for names in self._open.values()]
+        self._open.clear()
+        self._filled.clear()
+        return rest
+
+
 class _GradientSink:
     """Sees the gradients of one backward pass; with ``buckets`` it reduces them as they fill up."""
 
-    def __init__(self, loop: TrainingLoop, buckets: list[tuple[int, tuple[str, ...]]] | None) -> None:
+    def __init__(self, loop: TrainingLoop, buckets: list[Bucket] | None) -> None:
         self._loop = loop
         self._buckets = buckets
-        self._open: list[str] = []
-        self._filled = 0
+        self._filling = Filling(loop.bucket_bytes)
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
         program = self._loop.gradient_ready(name, gradient)
-        if self._buckets is None:
+        group = self._loop.gradient_group(name)
+        if self._buckets is None or group is None:
             return program
-        self._open.append(name)
-        self._filled += gradient.nbytes
+        full = self._filling.add(group, name, gradient.nbytes)
         # Nothing can hide the large shared table, which comes last: everything else leaves before it.
-        if self._filled >= self._loop.bucket_bytes or name in {self._loop.first_weight, SHARED_WEIGHT}:
-            index, reduce = self._loop.bucket(tuple(self._open))
-            program.append(reduce)
-            self._buckets.append((index, tuple(self._open)))
-            self._open.clear()
-            self._filled = 0
+        if name in self._loop.closing:
+            full += self._filling.close()
+        for names in full:
+            reduction = self._loop.bucket(names)
+            program.append(reduction)
+            self._buckets.append((reduction, names))
         return program
 
 
-def _python(frame: str) -> Enter:
+def _hidden_state(eager: Eager) -> Tensor:
+    """What the output projection reads: the result of the last layer, normalised."""
+    table = eager.weights[SHARED_WEIGHT]
+    projections = [what for what in eager.forward if isinstance(what, Op) and table in what.inputs]
+    return next(tensor for tensor in projections[-1].inputs if tensor is not table).storage
+
+
+def python(frame: str) -> Enter:
     """Enter a Python function."""
     return Enter(frame, frame)

@@ -23,7 +23,7 @@ from advisor_core.rules.ruleset import RuleBook, load_rules
 ROOT = Path(__file__).parent.parent.parent
 MAIN, AUTOGRAD, ACL = 100, 101, 200
 FILES = {"HD": "host_dispatch", "CO": "communication", "DQ": "capture", "NS": "network_structure"}
-FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity"}
+FILES |= {"PB": "pipeline_bound", "SA": "shape_affinity", "ME": "memory"}
 FILES |= {"RL": "rl"}
 
 

@@ -45,7 +45,8 @@ class Prediction:
 
 @dataclass(frozen=True)
 class CauseOutcome:
-    """A cause and the findings that name it. ``rule``: of the first of them, ``None`` if it was not found."""
+    """A cause and the findings that name it. ``rule``: of the first of them, ``None`` if it was not found. ``risk``: it
+    must be found although it costs little time."""
 
     cause: str
     saved_ns: float
@@ -53,13 +54,15 @@ class CauseOutcome:
     rule: str | None
     severity: str | None
     prediction: Prediction | None
+    risk: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario judged. ``causes``: those worth finding; ``small``: the others; ``false_findings``: rule and title of
-    serious findings that name no cause and are no symptom of one; ``first``: the rule that comes first below symptoms;
-    ``ranked``: that finding names the largest cause (``None`` without causes)."""
+    """A scenario judged. ``causes``: those worth finding, and behind them risks; ``small``: the others;
+    ``false_findings``: rule and title of serious findings that name no cause and are no symptom of one; ``first``: the
+    rule that comes first below symptoms; ``ranked``: that finding names the largest cause that costs time (``None``
+    without one)."""
 
     scenario: str
     seed: int
@@ -96,12 +99,13 @@ def diagnose(scenario: Scenario, seed: int) -> Outcome:
 def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Outcome:
     """Hold the findings against the truth."""
     findings = result.findings
-    worth = truth.worth_finding()
+    worth, risks = truth.worth_finding(), truth.risks()
     outcomes = [_cause_outcome(cost.cause.name, cost.saved_ns, truth, _naming(findings, cost.cause)) for cost in worth]
+    dangers = [_cause_outcome(cost.cause.name, cost.saved_ns, truth, _naming(findings, cost.cause)) for cost in risks]
     small = [
         _cause_outcome(cost.cause.name, cost.saved_ns, truth, _naming(findings, cost.cause))
         for cost in truth.costs
-        if cost not in worth
+        if cost not in worth and cost not in risks
     ]
     fine = allowed(scenario.causes)
     wrong = [
@@ -116,7 +120,7 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
         scenario.name,
         seed,
         truth.step_ns,
-        tuple(outcomes),
+        (*outcomes, *(replace(outcome, prediction=None, risk=True) for outcome in dangers)),
         tuple(replace(outcome, prediction=None) for outcome in small),
         tuple(wrong),
         first.rule if first else None,

@@ -60,6 +60,7 @@ TALK = ("CO001",)
 VECTOR = ("NS001", "PB002", "PB003", "PB010", "PB001")
 PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
 WAITING = ("CO001", "CO002", "CO010")
+PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
     "slow-python": _expect({"HD002": anything}, *IDLE, "HD003"),
@@ -68,6 +69,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
     # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
     "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003"),
+    "workspace-on-main-thread": _expect({"HD002": anything}, *IDLE, "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
     "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),
@@ -93,14 +95,23 @@ EXPECTATIONS: dict[str, Expectation] = {
     "small-communication-packets": _expect("CO005", *TALK, "CO003", "CO006", "CO009"),
     "slow-link": _expect("CO007", *TALK, "CO003", "CO006", "CO002"),
     "slow-network": _expect({"CO003": anything, "CO007": anything}, *TALK, "CO006"),
+    "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
+    "pipeline-bubble": _expect("CO008", *TALK),
+    "expert-imbalance": _expect("CO012", *WAITING),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING),
+    "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
+    "convolution-format-conversions": _expect("NS003", "NS001"),
     # The stage may be named by its own rules, or the rank by what the others wait for.
     "long-tail-rollout": _expect({"RL002": _longest, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
     "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE),
     "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003"),
+    # Before it gives memory back the allocator waits for the device.
+    "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
+    "fragmentation": _expect("ME002"),
+    "leak": _expect({"ME003": subject(operator="rms_norm")}),
 }
 """By name of the cause."""
 

@@ -35,6 +35,7 @@ FAST: tuple[str, ...] = (
     "unaligned-vocabulary",
     "unfused-cross-entropy",
     "no-overlap",
+    "leak",
 )
 """The part that the tests run on every change."""
 

@@ -37,7 +37,7 @@ def by_cause(outcomes: Sequence[Outcome]) -> list[CauseScore]:
 
 def _score(name: str, outcomes: Sequence[Outcome]) -> CauseScore:
     here = [(o, c) for o in outcomes for c in o.causes if c.cause == name]
-    largest = [o for o, c in here if c is o.causes[0]]
+    largest = [o for o, c in here if c is o.causes[0] and not c.risk]
     return CauseScore(
         name,
         present=len(here),

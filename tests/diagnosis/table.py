@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tests.diagnosis.abstention import Loss
-from tests.diagnosis.diagnosis import Outcome, Prediction
+from tests.diagnosis.diagnosis import CauseOutcome, Outcome, Prediction
 from tests.diagnosis.scores import CauseScore, Totals, by_cause, total
 
 COMMAND = "make diagnosis"
@@ -20,6 +20,7 @@ job, with the same seed, without it; no rule is involved. The advisor then reads
 against that.
 
 - *Found*: of the causes that cost at least 3 % of the step, those that a finding names, on the right rank and operator.
+  Risks (a leak, fragmentation, memory near the limit) must be found whatever they cost.
 - *Precision*: causes found at medium or high severity, over those and the serious findings that name no cause of the
   job and are no symptom of one.
 - *First*: the first finding, or the first cause below it where it is a symptom, names the largest cause.
@@ -111,18 +112,22 @@ def _causes(scores: Sequence[CauseScore]) -> str:
     return _grid(head, rows) + note
 
 
+def _worth(cause: CauseOutcome) -> str:
+    return "a risk" if cause.risk else f"{_percent(cause.share)} of the step"
+
+
+def _saved(cause: CauseOutcome) -> str:
+    return "(risk)" if cause.risk else f"{cause.saved_ns / 1e6:.2f} ms ({_percent(cause.share)})"
+
+
 def _shortfalls(outcomes: Sequence[Outcome]) -> str:
     lines = []
     for outcome in outcomes:
         for cause in outcome.causes:
             if cause.rule is None:
-                lines.append(
-                    f"- `{outcome.scenario}`: {cause.cause} ({_percent(cause.share)} of the step) is not found."
-                )
+                lines.append(f"- `{outcome.scenario}`: {cause.cause} ({_worth(cause)}) is not found.")
             elif cause.severity == "low":
-                lines.append(
-                    f"- `{outcome.scenario}`: {cause.cause} ({_percent(cause.share)}) is found, at low severity."
-                )
+                lines.append(f"- `{outcome.scenario}`: {cause.cause} ({_worth(cause)}) is found, at low severity.")
             if cause.prediction is not None and not cause.prediction.kept:
                 lines.append(
                     f"- `{outcome.scenario}`: {cause.rule} on {cause.cause} is off by {_error(cause.prediction)}."
@@ -141,10 +146,7 @@ def _scenarios(outcomes: Sequence[Outcome]) -> str:
             (
                 outcome.scenario,
                 f"{outcome.step_ns / 1e6:.1f} ms",
-                "; ".join(
-                    f"{c.cause} {c.saved_ns / 1e6:.2f} ms ({_percent(c.share)}) {c.rule or '-'}"
-                    for c in (*outcome.causes, *outcome.small)
-                )
+                "; ".join(f"{c.cause} {_saved(c)} {c.rule or '-'}" for c in (*outcome.causes, *outcome.small))
                 or "none",
                 outcome.first or "-",
                 ", ".join(rule for rule, _ in outcome.false_findings) or "-",

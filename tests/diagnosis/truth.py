@@ -32,6 +32,10 @@ class Truth:
         found = [cost for cost in self.costs if cost.saved_ns >= WORTH_FINDING * self.step_ns]
         return sorted(found, key=lambda cost: -cost.saved_ns)
 
+    def risks(self) -> list[CauseCost]:
+        """The causes that must be found although they cost little or no time yet."""
+        return [cost for cost in self.costs if cost.cause.risk and cost.saved_ns < WORTH_FINDING * self.step_ns]
+
 
 def step_ns(scenario: Scenario, seed: int) -> float:
     """Time of a step of a long run: what doubling the number of steps adds, so that start and end do not count."""

@@ -47,11 +47,14 @@ def db_sample(written: Callable[..., list[Path]]) -> Callable[..., list[DbExport
     return get
 
 
-WRITTEN = (
+TRANSFORMERS = (
     *("transformer-training", "healthy-training", "healthy-training-single", "slow-link", "allocator-churn"),
     *("task-queue-off", "garbage-collection", "ai-cpu-operator", "late-rank-by-clock"),
+    *("late-rank-in-pipeline", "healthy-moe"),
 )
-"""Scenarios that differ in what an export contains: ranks, generations of the export, calls."""
+"""Training of transformers whose exports differ: ranks, generations of the export, calls."""
+WRITTEN = (*TRANSFORMERS, "healthy-cnn", "cnn-format-conversions", "healthy-rl")
+"""With other models: their operators, their formats, their stages."""
 assert set(WRITTEN) <= set(SCENARIOS)
 
 

@@ -45,6 +45,11 @@ class Export:
     def kernels(self) -> list[Row]:
         return self.table("kernel_details.csv")
 
+    def threads(self, *processes: str) -> dict[int, str]:
+        """Names of the threads of a process, which goes by one of several names."""
+        pids = {e["pid"] for e in self.trace if e["name"] == "process_name" and e["args"]["name"] in processes}
+        return {e["tid"]: e["args"]["name"] for e in self.trace if e["name"] == "thread_name" and e["pid"] in pids}
+
     def lane(self, process: str, thread: str | None = None) -> list[Event]:
         """The X events of one process, or of one of its threads."""
         pids = {e["pid"] for e in self.trace if e["name"] == "process_name" and e["args"]["name"] == process}

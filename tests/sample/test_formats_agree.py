@@ -66,6 +66,8 @@ VARIANTS: list[tuple[str, dict[str, str]]] = [
     ("garbage-collection", {}),
     ("ai-cpu-operator", {}),
     ("task-queue-off", {}),
+    ("late-rank-in-pipeline", {}),
+    ("healthy-moe", {}),
 ]
 
 
@@ -202,7 +204,9 @@ def test_counters(pairs: list[Pair]) -> None:
 def test_collectives(pairs: list[Pair]) -> None:
     for pair in pairs:
         types = pair.db.profile.enumeration("ENUM_HCCL_DATA_TYPE")
-        events = [e for e in (*pair.text.lane("HCCL"), *pair.text.lane("Communication")) if e["tid"] == 0]
+        threads = pair.text.threads("HCCL", "Communication")
+        lane = [*pair.text.lane("HCCL"), *pair.text.lane("Communication")]
+        events = [e for e in lane if threads[e["tid"]].startswith("Group ")]
         text = [
             (e["name"], *span(e), *(e["args"][key] for key in ("connection_id", "data_type", "alg_type", "count")))
             for e in sorted(events, key=lambda e: ns(e["ts"]))
@@ -228,7 +232,8 @@ def test_collectives(pairs: list[Pair]) -> None:
 def test_steps_of_collectives(pairs: list[Pair]) -> None:
     for pair in pairs:
         lane = [*pair.text.lane("HCCL"), *pair.text.lane("Communication")]
-        parts = [e for e in lane if e["tid"] != 0]
+        threads = pair.text.threads("HCCL", "Communication")
+        parts = [e for e in lane if threads[e["tid"]].startswith("Plane ")]
         if "COMMUNICATION_TASK_INFO" not in pair.db.profile.tables:
             assert not parts
             continue
@@ -239,7 +244,7 @@ def test_steps_of_collectives(pairs: list[Pair]) -> None:
         }
         plain = {"src rank": "srcRank", "dst rank": "dstRank", "size(Byte)": "size"}
         text = Counter(
-            (*span(e), e["name"], e["tid"] - 1, *(e["args"][key] for key in (*enums, *plain)))
+            (*span(e), e["name"], int(threads[e["tid"]].split()[1]), *(e["args"][key] for key in (*enums, *plain)))
             for e in sorted(parts, key=lambda e: ns(e["ts"]))
         )
         rows = pair.db.profile.rows(
@@ -282,13 +287,17 @@ def test_launches_join_with_their_tasks(pairs: list[Pair]) -> None:
         calls = {row["connectionId"]: length(row) for row in pair.db.profile.table("CANN_API")}
         points = {e["id"]: ns(e["ts"]) for e in flows(pair, "HostToDevice", "s")}
         ends = {(e["tid"], ns(e["ts"])): points[e["id"]] for e in flows(pair, "HostToDevice", "f")}
+        threads = pair.text.threads("HCCL", "Communication")
+        lane = [*pair.text.lane("HCCL"), *pair.text.lane("Communication")]
+        groups = {e["name"]: e["tid"] for e in lane if threads[e["tid"]].startswith("Group ")}
         kernels = kernel_rows(pair)
         for row in kernels:
             start, duration = calls[row["connectionId"]]
             assert start <= ends[row["streamId"], row["startNs"]] <= start + duration
         for row in collective_rows(pair):
             start, duration = calls[row["connectionId"]]
-            assert start <= ends[0, row["startNs"]] <= start + duration
+            group = groups[pair.strings[row["opName"]]]
+            assert start <= ends[group, row["startNs"]] <= start + duration
 
 
 def flows(pair: Pair, category: str, phase: str) -> list[Event]:
@@ -453,7 +462,7 @@ def test_communication_tables(pairs: list[Pair]) -> None:
             packets[row["step"], name, row["transport_type"]].append(row)
         count = 0
         for step, content in pair.text.json("communication.json").items():
-            for name, op in content["collective"].items():
+            for name, op in (content["p2p"] | content["collective"]).items():
                 if name == "Total Op Info":
                     continue
                 count += 1
@@ -494,7 +503,7 @@ def test_links(pairs: list[Pair]) -> None:
                 use.get("Op Name", ""),
             )
             for step, content in pair.text.json("communication_matrix.json").items()
-            for key, links in content["collective"].items()
+            for key, links in (content["p2p"] | content["collective"]).items()
             for link, use in links.items()
         }
         keys = ("step", "hccl_op_name", "group_name", "src_rank", "dst_rank")

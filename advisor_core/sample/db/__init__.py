@@ -44,6 +44,6 @@ def write_db(timeline: Timeline, directory: Path, names: Names, recording: Recor
     if recording.device:
         with Database(output / "analysis.db") as database:
             step_trace_table(database, timeline, names)
-            if recording.details and timeline.world_size > 1:
+            if recording.details and timeline.collectives:
                 communication_tables(database, timeline)
     return root

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ..chip import CUBE_PIPES, VECTOR_PIPES
 from ..export.counters import Counters, block_counts, counters
 from ..export.generation import Names
-from ..export.overlap import GROUP_KEY, collective_name
+from ..export.overlap import collective_name, collective_type
 from ..export.planes import HARDWARE_NAMES, INVALID, plane_step
 from ..export.recording import Recording
 from ..export.values import collective_dtype, tensor_texts
-from ..timeline import COMMUNICATION_STREAM, NOT_IN_GRAPH, Collective, DeviceTask, PlaneTask, Timeline
+from ..timeline import NOT_IN_GRAPH, Collective, DeviceTask, PlaneTask, Timeline
 from .database import Database, Strings, Value
 from .enums import DATA_TYPES, LINK_TYPES, RDMA_TYPES, TRANSPORT_TYPES, number
 
@@ -104,8 +104,7 @@ class DeviceTables:
         kernels = [(number_, task) for number_, task in self._kernels() if _has_counters(task)]
         for _, task in kernels:
             assert task.cost is not None
-            mhz = self._timeline.chip.mhz
-            cube, vector = counters(task, task.cost.cube, mhz), counters(task, task.cost.vector, mhz)
+            cube, vector = counters(task, task.cost.cube), counters(task, task.cost.vector)
             metrics.append({**_metrics("aic", cube, CUBE_PIPES), **_metrics("aiv", vector, _VECTOR_PIPES)})
         for name in metrics[0] if metrics else ():
             for (number_, _), values in zip(kernels, metrics, strict=True):
@@ -118,14 +117,14 @@ class DeviceTables:
                 collective.start,
                 collective.end,
                 collective.launch.connection,
-                self._strings(GROUP_KEY),
+                self._strings(collective.group.key),
                 number_,
                 0,
                 0,
                 number(DATA_TYPES, collective_dtype(collective)),
                 self._strings("MESH-RING"),
                 collective.data.nbytes // collective.data.dtype.size,
-                self._strings("hcom_allReduce_"),
+                self._strings(collective_type(collective)),
             )
             yield (*row, self._timeline.device) if self._newer else row
 
@@ -140,10 +139,10 @@ class DeviceTables:
                 number_,
                 self._strings(part.kind),
                 part.plane,
-                self._strings(GROUP_KEY),
+                self._strings(task.owner.group.key),
                 _NO_NOTIFY if step.notify is None else step.notify,
                 number(RDMA_TYPES, INVALID),
-                self._timeline.rank,
+                task.owner.group.local(self._timeline.rank),
                 NOT_IN_GRAPH if part.peer is None else part.peer,
                 number(TRANSPORT_TYPES, step.transport),
                 part.nbytes,
@@ -165,8 +164,8 @@ def _collective_tasks(timeline: Timeline) -> Iterator[_Task]:
     """The steps of every collective, and the task around them, which the scheduler takes for one of the cube."""
     for collective in timeline.collectives:
         connection, task_id = collective.launch.connection, collective.task_id
-        start, end = collective.start - _BEFORE_NS, collective.end + _AFTER_NS
-        yield _Task(start, end, connection, "AI_CORE", NOT_IN_GRAPH, COMMUNICATION_STREAM, task_id, owner=collective)
+        start, end, stream = collective.start - _BEFORE_NS, collective.end + _AFTER_NS, collective.group.stream
+        yield _Task(start, end, connection, "AI_CORE", NOT_IN_GRAPH, stream, task_id, owner=collective)
         for part in collective.tasks:
             yield _Task(
                 part.start,
@@ -174,7 +173,7 @@ def _collective_tasks(timeline: Timeline) -> Iterator[_Task]:
                 connection,
                 HARDWARE_NAMES[part.kind],
                 part.context,
-                COMMUNICATION_STREAM,
+                stream,
                 task_id,
                 owner=collective,
                 part=part,

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from ..export.memory import (
-    STREAM_POINTER,
-    allocator_totals,
-    module_bytes,
-    process_bytes,
-    reserved_bytes,
-    sample_times,
-)
+from ..allocator import DRIVER_BYTES
+from ..export.memory import MODULES as SAMPLED_MODULES
+from ..export.memory import STREAM_POINTER, Samples, allocator_totals
 from ..timeline import Timeline
 from .database import Database, Strings, Value
 from .enums import MODULES, number
 
-DRIVER_BYTES = 254_906_368
-"""What the device holds beyond the process (facts A8: 0.25 GB)."""
-
 
 def sampled_tables(database: Database, timeline: Timeline, strings: Strings) -> None:
     """Totals of the process and of the device, and those of each component, at intervals."""
-    device = timeline.device
-    totals = {"app": process_bytes(timeline), "device": process_bytes(timeline) + DRIVER_BYTES}
-    samples = [
-        (strings(kind), 0, total, time, device) for kind, total in totals.items() for time in sample_times(timeline)
+    device, samples = timeline.device, Samples(timeline)
+    beyond = {"app": 0, "device": DRIVER_BYTES}
+    totals = [
+        (strings(kind), 0, samples.process(time) + more, time, device)
+        for kind, more in beyond.items()
+        for time in samples.times
     ]
-    database.table("NPU_MEM", samples)
-    modules = {number(MODULES, name): size for name, size in module_bytes(timeline).items()}
+    database.table("NPU_MEM", totals)
+    modules = sorted((number(MODULES, name), name) for name in SAMPLED_MODULES)
     database.table(
         "NPU_MODULE_MEM",
-        [(module, time, modules[module], device) for time in sample_times(timeline) for module in sorted(modules)],
+        [(module, time, samples.module(name, time), device) for time in samples.times for module, name in modules],
     )
 
 
 def allocator_tables(database: Database, timeline: Timeline, strings: Strings) -> None:
     """The totals of the allocator at every change, and every allocation."""
-    reserved, device = reserved_bytes(timeline), timeline.device
+    device = timeline.device
     totals = [
         (strings(component), time, total, reserved, total, STREAM_POINTER, device)
-        for time, total in allocator_totals(timeline)
+        for time, total, reserved in allocator_totals(timeline)
         for component in ("PTA", "PTA+GE")
+    ]
+    totals += [
+        (strings("WORKSPACE"), pool.time, pool.allocated, pool.reserved, pool.allocated, STREAM_POINTER, device)
+        for pool in timeline.workspace
     ]
     database.table("MEMORY_RECORD", totals)
     allocations: list[tuple[Value, ...]] = []
@@ -50,7 +48,7 @@ def allocator_tables(database: Database, timeline: Timeline, strings: Strings) -
         if one.end is not None and one.total_at_end is not None:
             duration = one.end - one.start
             release = (one.end, one.end, duration, duration)
-            after = (one.total_at_end, reserved, one.total_at_end)
-        row = (strings(one.operator), one.nbytes, one.start, *release, before, reserved, before, *after)
+            after = (one.total_at_end, one.reserved_at_end, one.total_at_end)
+        row = (strings(one.operator), one.nbytes, one.start, *release, before, one.reserved_at_start, before, *after)
         allocations.append((*row, STREAM_POINTER, device))
     database.table("OP_MEMORY", allocations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ..export.calls import cann_calls
+from ..export.counters import clock_samples
 from ..export.directory import HOST_NAME
 from ..export.generation import Names
 from ..export.metadata import profiler_metadata
@@ -58,5 +59,5 @@ def cann_api(database: Database, timeline: Timeline, recording: Recording, strin
         for call in calls
     ]
     database.table("CANN_API", rows)
-    frequency = [(timeline.device, time, timeline.chip.mhz) for time in (timeline.start, timeline.end)]
+    frequency = [(timeline.device, time, mhz) for time, mhz in clock_samples(timeline)]
     database.table("AICORE_FREQ", frequency)

@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from typing import NamedTuple
+
+from ..allocator import COLLECTIVE_BYTES, RUNTIME_BYTES
 from ..timeline import Timeline
 
-MIB = 1024 * 1024
-SEGMENT_BYTES = 20 * MIB
-"""The caching allocator reserves memory in segments of this size."""
 SAMPLE_NS = 20_000_000
-RUNTIME_BYTES = 96_714_752
-COLLECTIVE_BYTES = 423_690_240
-"""In and out buffers of one communicator (HCCL_BUFFSIZE twice) and its own needs."""
 STREAM_POINTER = 897357296
 MODULES = ("SLOG", "HCCL", "RUNTIME", "GE", "APP")
 
 
-def reserved_bytes(timeline: Timeline) -> int:
-    """What the caching allocator holds: enough segments for the peak."""
-    peak = max((allocation.total_at_start for allocation in timeline.allocations), default=timeline.resident_bytes)
-    return -(-peak // SEGMENT_BYTES) * SEGMENT_BYTES
+class Totals(NamedTuple):
+    """What the framework has allocated and reserved from a time on."""
+
+    time: int
+    allocated: int
+    reserved: int
 
 
-def module_bytes(timeline: Timeline) -> dict[str, int]:
-    """What each component of the software stack holds."""
-    collective = COLLECTIVE_BYTES if timeline.world_size > 1 else 0
-    sizes = {"HCCL": collective, "RUNTIME": RUNTIME_BYTES, "APP": reserved_bytes(timeline)}
-    return {module: sizes.get(module, 0) for module in MODULES}
+def allocator_totals(timeline: Timeline) -> list[Totals]:
+    """The totals at every change, in order."""
+    changes = [Totals(one.start, one.total_at_start, one.reserved_at_start) for one in timeline.allocations]
+    for one in timeline.allocations:
+        if one.end is not None and one.total_at_end is not None and one.reserved_at_end is not None:
+            changes.append(Totals(one.end, one.total_at_end, one.reserved_at_end))
+    return sorted(changes, key=lambda change: change.time)
 
 
-def process_bytes(timeline: Timeline) -> int:
-    """What the process holds on the device."""
-    return sum(module_bytes(timeline).values())
+class Samples:
+    """What the process and each component of the software stack hold, at intervals."""
 
+    def __init__(self, timeline: Timeline) -> None:
+        self.times = range(timeline.start, timeline.end, SAMPLE_NS)
+        collective = COLLECTIVE_BYTES if timeline.world_size > 1 else 0
+        self._fixed = {"HCCL": collective, "RUNTIME": RUNTIME_BYTES}
+        self._totals = allocator_totals(timeline)
+        self._before = timeline.reserved_bytes
+        # The pool has grown to its size in the steps before the profile.
+        self._workspace = max((pool.reserved for pool in timeline.workspace), default=0)
 
-def sample_times(timeline: Timeline) -> range:
-    """When the totals of process and components are sampled."""
-    return range(timeline.start, timeline.end, SAMPLE_NS)
+    def module(self, name: str, time: int) -> int:
+        """What a component holds at a time."""
+        if name != "APP":
+            return self._fixed.get(name, 0)
+        workspace = self._workspace
+        place = bisect_right(self._totals, time, key=lambda change: change.time) - 1
+        return workspace + (self._totals[place].reserved if place >= 0 else self._before)
 
-
-def allocator_totals(timeline: Timeline) -> list[tuple[int, int]]:
-    """Time and allocated total at every change, in order."""
-    changes = [(allocation.start, allocation.total_at_start) for allocation in timeline.allocations]
-    for allocation in timeline.allocations:
-        if allocation.end is not None and allocation.total_at_end is not None:
-            changes.append((allocation.end, allocation.total_at_end))
-    return sorted(changes)
+    def process(self, time: int) -> int:
+        """What the process holds at a time."""
+        return sum(self.module(name, time) for name in MODULES)

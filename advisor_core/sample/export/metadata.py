@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..timeline import Timeline
 from .generation import Names
-from .overlap import GROUP_KEY, GROUP_NAME
 from .recording import Recording
 
 _VARIABLES = (
@@ -75,21 +74,23 @@ def profiler_metadata(timeline: Timeline, names: Names) -> dict[str, object]:
     """The environment that was recorded and, in newer exports, the parallel layout."""
     variables = (*_VARIABLES, "HCCL_ALGO") if names.has_versions else _VARIABLES
     metadata: dict[str, object] = {"ENV_VARIABLES": {name: timeline.variables.get(name, "") for name in variables}}
+    layout = timeline.layout
     if names.has_versions and timeline.world_size > 1:
         metadata["distributed_args"] = {
-            "tensor_model_parallel_size": 1,
-            "pipeline_model_parallel_size": 1,
-            "data_parallel_size": timeline.world_size,
+            "tensor_model_parallel_size": layout.tensor,
+            "pipeline_model_parallel_size": layout.pipeline,
+            "data_parallel_size": layout.data,
             "context_parallel_size": 1,
-            "expert_model_parallel_size": 1,
+            "expert_model_parallel_size": layout.expert,
             "rank": timeline.rank,
             "world_size": timeline.world_size,
         }
         metadata["parallel_group_info"] = {
-            GROUP_KEY: {
-                "group_name": GROUP_NAME,
-                "group_rank": timeline.rank,
-                "global_ranks": list(range(timeline.world_size)),
+            group.key: {
+                "group_name": group.name,
+                "group_rank": group.local(timeline.rank),
+                "global_ranks": list(group.ranks),
             }
+            for group in sorted(layout.groups(timeline.rank), key=lambda group: group.key)
         }
     return metadata

@@ -18,14 +18,14 @@ def double_hash(text: str) -> int:
     return high << 32 | low
 
 
-GROUP_KEY = "group_name_0"
-GROUP_NAME = "default_group"
-GROUP_ID = double_hash(GROUP_KEY)
+def collective_type(collective: Collective) -> str:
+    """The type of an operation, as tables have it."""
+    return f"hcom_{collective.operation}_"
 
 
 def collective_name(collective: Collective) -> str:
-    """The name of a collective: type, end of the group's number, running index."""
-    return f"hcom_allReduce__{GROUP_ID % 1000:03d}_{collective.index}_1"
+    """The name of an operation: type, end of the group's number, running index."""
+    return f"{collective_type(collective)}_{double_hash(collective.group.key) % 1000:03d}_{collective.index}_1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class OverlapAnalysis:
 
     @classmethod
     def of(cls, timeline: Timeline) -> OverlapAnalysis:
-        """The lanes of a timeline: one event per kernel and per collective."""
+        """The lanes of a timeline: one event per kernel and per collective, or several that overlap."""
         return cls(
             [(task.start, task.end) for task in timeline.kernels],
-            sorted((collective.start, collective.end) for collective in timeline.collectives),
+            union((collective.start, collective.end) for collective in timeline.collectives),
         )
 
     def events(self) -> list[OverlapEvent]:

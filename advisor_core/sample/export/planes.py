@@ -33,5 +33,5 @@ def plane_step(collective: Collective, part: PlaneTask) -> PlaneStep:
     if part.kind == "Reduce_Inline":
         dtype = collective_dtype(collective) if part.plane else "INT32"
     notify = {"Memcpy": None, "Reduce_Inline": 0}.get(part.kind, 88 + 4 * part.plane)
-    link = ("HCCS" if part.plane else "ON_CHIP") if part.nbytes > 0 else INVALID
+    link = (collective.group.transport if part.plane else "ON_CHIP") if part.nbytes > 0 else INVALID
     return PlaneStep(notify, "LOCAL" if part.kind == "Notify_Wait" else "SDMA", dtype, link)

@@ -54,4 +54,4 @@ def frames(span: HostSpan) -> list[str]:
 
 def collective_dtype(collective: Collective) -> str:
     """The element type of a collective, as communication tables name it."""
-    return {"DT_BF16": "BFP16", "FLOAT": "FP32"}[collective.data.dtype.device_name]
+    return {"DT_BF16": "BFP16", "FLOAT": "FP32", "INT64": "INT64"}[collective.data.dtype.device_name]

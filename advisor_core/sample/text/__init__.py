@@ -35,7 +35,7 @@ def write_text(timeline: Timeline, directory: Path, names: Names, recording: Rec
     if recording.details:
         write_table(output / "op_statistic.csv", op_statistic(timeline, names), "\n")
         write_table(output / "api_statistic.csv", api_statistic(timeline, names, recording), "\n")
-        if timeline.world_size > 1:
+        if timeline.collectives:
             write_json(output / "communication.json", communication(timeline))
             write_json(output / "communication_matrix.json", communication_matrix(timeline))
     return root

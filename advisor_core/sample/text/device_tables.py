@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..chip import CUBE_PIPES, VECTOR_PIPES
 from ..export.counters import Counters, block_counts, counters
 from ..export.generation import Cell, Names
-from ..export.overlap import collective_name
+from ..export.overlap import collective_name, collective_type
 from ..export.recording import Recording
 from ..export.steps import step_times
 from ..export.units import us
@@ -82,7 +82,7 @@ def kernel_details(timeline: Timeline, names: Names, recording: Recording) -> It
             yield [*head, *_row_without_details(row, names), *times, 0]
         elif isinstance(row, Collective):
             missing: list[Cell] = ["N/A"] * (len(_PMU) + 9)
-            identity: list[Cell] = [NOT_IN_GRAPH, "N/A", "N/A", collective_name(row), "hcom_allReduce_", "N/A"]
+            identity: list[Cell] = [NOT_IN_GRAPH, "N/A", "N/A", collective_name(row), collective_type(row), "N/A"]
             yield [*head, *identity, names.collective_core, *times, 0, *missing]
         else:
             yield [*head, *_kernel_row(timeline, row, times)]
@@ -98,9 +98,9 @@ def _row_without_details(row: DeviceTask | Collective, names: Names) -> list[Cel
 def _kernel_row(timeline: Timeline, task: DeviceTask, times: list[Cell]) -> list[Cell]:
     kernel, cost, chip = task.kernel, task.cost, timeline.chip
     assert kernel is not None and cost is not None
-    cube, vector = counters(task, cost.cube, chip.mhz), counters(task, cost.vector, chip.mhz)
+    cube, vector = counters(task, cost.cube), counters(task, cost.vector)
     cycles = cube.cycles if cube is not None else 0
-    utilization = round(1e5 * cycles / (chip.mhz * chip.cube_cores * (task.end - task.start)), 3) if cycles else 0
+    utilization = round(1e5 * cycles / (task.mhz * chip.cube_cores * (task.end - task.start)), 3) if cycles else 0
     columns: list[Cell] = [*_core_columns(cube, CUBE_PIPES), *_core_columns(vector, VECTOR_PIPES), utilization]
     return [
         NOT_IN_GRAPH,

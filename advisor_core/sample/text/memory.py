@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..allocator import MIB
 from ..export.generation import Cell
-from ..export.memory import (
-    MIB,
-    STREAM_POINTER,
-    allocator_totals,
-    module_bytes,
-    process_bytes,
-    reserved_bytes,
-    sample_times,
-)
+from ..export.memory import MODULES, STREAM_POINTER, Samples, allocator_totals
 from ..timeline import Timeline
 from .fields import Row, us_column
 
@@ -37,22 +30,25 @@ def operator_memory(timeline: Timeline) -> Iterator[Row]:
         "Stream Ptr",
         "Device Type",
     ]
-    reserved = reserved_bytes(timeline) / MIB
     for allocation in sorted(timeline.allocations, key=lambda allocation: allocation.start):
         before = allocation.total_at_start / MIB
         times: list[Cell] = [us_column(allocation.start), "", "", "", ""]
         release: list[Cell] = ["", "", ""]
-        if allocation.end is not None and allocation.total_at_end is not None:
+        if (
+            allocation.end is not None
+            and allocation.total_at_end is not None
+            and allocation.reserved_at_end is not None
+        ):
             end, duration = us_column(allocation.end), us_column(allocation.end - allocation.start)
             times = [us_column(allocation.start), end, end, duration, duration]
             after = allocation.total_at_end / MIB
-            release = [after, reserved, after]
+            release = [after, allocation.reserved_at_end / MIB, after]
         yield [
             allocation.operator,
             allocation.nbytes / 1024,
             *times,
             before,
-            reserved,
+            allocation.reserved_at_start / MIB,
             before,
             *release,
             STREAM_POINTER,
@@ -71,18 +67,22 @@ def memory_record(timeline: Timeline) -> Iterator[Row]:
         "Stream Ptr",
         "Device Type",
     ]
-    reserved = reserved_bytes(timeline) / MIB
-    device = f"NPU:{timeline.device}"
-    for time in sample_times(timeline):
-        yield ["APP", us_column(time), "", process_bytes(timeline) / MIB, "", "", device]
-    for time, total in allocator_totals(timeline):
+    samples, device = Samples(timeline), f"NPU:{timeline.device}"
+    for time in samples.times:
+        yield ["APP", us_column(time), "", samples.process(time) / MIB, "", "", device]
+    for time, allocated, reserved in allocator_totals(timeline):
+        total = allocated / MIB
         for component in ("PTA", "PTA+GE"):
-            yield [component, us_column(time), total / MIB, reserved, total / MIB, STREAM_POINTER, device]
+            yield [component, us_column(time), total, reserved / MIB, total, STREAM_POINTER, device]
+    for pool in timeline.workspace:
+        used, held = pool.allocated / MIB, pool.reserved / MIB
+        yield ["WORKSPACE", us_column(pool.time), used, held, used, STREAM_POINTER, device]
 
 
 def npu_module_mem(timeline: Timeline) -> Iterator[Row]:
     """Memory by component of the software stack, at intervals."""
     yield ["Component", "Timestamp(us)", "Total Reserved(MB)", "Device"]
-    for module, size in module_bytes(timeline).items():
-        for time in sample_times(timeline):
-            yield [module, us_column(time), size / MIB, f"NPU:{timeline.device}"]
+    samples = Samples(timeline)
+    for module in MODULES:
+        for time in samples.times:
+            yield [module, us_column(time), samples.module(module, time) / MIB, f"NPU:{timeline.device}"]

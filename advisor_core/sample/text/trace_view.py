@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..export.calls import cann_calls, forward_backward, recorded_collections
+from ..export.counters import clock_samples
 from ..export.generation import Names
 from ..export.overlap import OverlapAnalysis, collective_name
 from ..export.planes import HARDWARE_NAMES, plane_step
 from ..export.recording import Recording
 from ..export.units import us
 from ..export.values import LINE, MARK_DOMAIN, argument_shapes, argument_types, collective_dtype, frames
+from ..layout import CommunicationGroup
 from ..timeline import (
-    COMMUNICATION_STREAM,
     COMPUTE_STREAM,
     NOT_IN_GRAPH,
     Collective,
@@ -35,6 +36,17 @@ class _Lanes:
     """Process ids of the lanes: (process id, sort index, device) packed into one number (facts B1)."""
 
     timeline: Timeline
+    threads: dict[CommunicationGroup, int]
+    """The thread of a group; the next ones are its planes."""
+
+    @classmethod
+    def of(cls, timeline: Timeline) -> _Lanes:
+        """The lanes of one rank."""
+        threads, free = {}, 0
+        for group in timeline.groups:
+            threads[group] = free
+            free += 1 + len(group.ranks)
+        return cls(timeline, threads)
 
     def pid(self, sort_index: int) -> int:
         return self.timeline.pid << 10 | sort_index << 5 | self.timeline.device
@@ -70,7 +82,7 @@ class _Lanes:
 
 def trace_events(timeline: Timeline, names: Names, recording: Recording) -> list[Event]:
     """All events of one rank that a level records."""
-    lanes = _Lanes(timeline)
+    lanes = _Lanes.of(timeline)
     framework = [
         *_framework_spans(timeline, names),
         *_task_queue(timeline),
@@ -280,7 +292,7 @@ def _flow_id(task: DeviceTask | Collective, launch: LaunchPoint) -> int:
 
 def _place(task: DeviceTask | Collective, lanes: _Lanes) -> tuple[int, int]:
     if isinstance(task, Collective):
-        return lanes.collectives, 0
+        return lanes.collectives, lanes.threads[task.group]
     return lanes.hardware, task.stream
 
 
@@ -304,7 +316,7 @@ def _device_tasks(timeline: Timeline, lanes: _Lanes, names: Names) -> Iterator[E
                 lanes,
                 name,
                 name,
-                COMMUNICATION_STREAM,
+                collective.group.stream,
                 collective.task_id,
                 part.context,
                 collective.launch.connection,
@@ -371,7 +383,7 @@ def _collectives(timeline: Timeline, lanes: _Lanes, recording: Recording) -> Ite
         yield {
             "name": collective_name(collective),
             "pid": lanes.collectives,
-            "tid": 0,
+            "tid": lanes.threads[collective.group],
             "ts": us_text(collective.start),
             "dur": us(collective.end - collective.start),
             "args": {
@@ -387,10 +399,10 @@ def _collectives(timeline: Timeline, lanes: _Lanes, recording: Recording) -> Ite
             yield {
                 "name": part.kind,
                 "pid": lanes.collectives,
-                "tid": part.plane + 1,
+                "tid": lanes.threads[collective.group] + part.plane + 1,
                 "ts": us_text(part.start),
                 "dur": us(part.end - part.start),
-                "args": _plane_args(timeline.rank, collective, part),
+                "args": _plane_args(collective.group.local(timeline.rank), collective, part),
                 "ph": "X",
             }
 
@@ -402,7 +414,7 @@ def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
     return {
         "notify_id": str(_NO_NOTIFY if step.notify is None else step.notify),
         "duration estimated(us)": estimated,
-        "stream id": COMMUNICATION_STREAM,
+        "stream id": collective.group.stream,
         "task id": collective.task_id,
         "context id": part.context,
         "task type": part.kind,
@@ -418,13 +430,13 @@ def _plane_args(rank: int, collective: Collective, part: PlaneTask) -> Event:
 
 
 def _frequency(timeline: Timeline, lanes: _Lanes) -> Iterator[Event]:
-    for time in (timeline.start, timeline.end):
+    for time, mhz in clock_samples(timeline):
         yield {
             "name": "AI Core Freq",
             "ts": us_text(time),
             "pid": lanes.frequency,
             "tid": 0,
-            "args": {"MHz": timeline.chip.mhz},
+            "args": {"MHz": mhz},
             "ph": "C",
         }
 
@@ -489,12 +501,15 @@ def _device_lanes(timeline: Timeline, lanes: _Lanes, names: Names, recording: Re
     # Without events the lane of CANN has no name, but still the threads at which flows begin (facts B1).
     name = "CANN" if recording.details else None
     yield from _lane(lanes.cann, 7, name, "CPU", {tid: f"Thread {tid}" for tid in host_tids})
-    streams = (COMPUTE_STREAM, COMMUNICATION_STREAM) if timeline.collectives else (COMPUTE_STREAM,)
+    streams = (COMPUTE_STREAM, *(group.stream for group in timeline.groups))
     yield from _lane(lanes.hardware, 13, "Ascend Hardware", label, {stream: f"Stream {stream}" for stream in streams})
     yield from _lane(lanes.frequency, 14, "AI Core Freq", label, {})
-    planes = {0: "Group 0 Communication"}
-    planes |= {plane + 1: f"Plane {plane}" for plane in range(timeline.world_size if recording.details else 1)}
-    yield from _lane(lanes.collectives, 15, names.collective, label, planes if timeline.collectives else {})
+    planes: dict[int, str] = {}
+    for number, (group, thread) in enumerate(lanes.threads.items()):
+        planes[thread] = f"Group {number} Communication"
+        shown = len(group.ranks) if recording.details else 1
+        planes |= {thread + 1 + plane: f"Plane {plane}" for plane in range(shown)}
+    yield from _lane(lanes.collectives, 15, names.collective, label, planes)
     overlap = dict(enumerate(OverlapAnalysis.LANES))
     yield from _lane(lanes.overlap, 23, "Overlap Analysis", label, overlap, sorted_threads=False)
 

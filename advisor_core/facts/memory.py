@@ -1,0 +1,164 @@
+"""Device memory: how much there is, what the framework allocates and reserves over time, and who holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.chip import Chip
+from advisor_core.facts.host_activity import STEP_MARK, matching
+from advisor_core.facts.spec import Facts, Unavailable, fact
+from advisor_core.locale import message
+
+GIB = 1024**3
+GRAPH_ENGINE = "cann::"
+"""What the names of tensors begin with that the graph engine allocates; the framework's totals do not count them."""
+
+_SLOW_CLOCK = 1750.0
+"""MHz. Of the parts with 20 cube cores those at 1800 MHz have 64 GB; those at 1500 MHz exist with 32 and with 64."""
+_TOTALS = ("PTA", "PTA+GE", "GE")
+"""Components whose totals say what the framework does, the most telling one first."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """``bytes`` of memory on the device; ``basis``: how we know."""
+
+    bytes: int
+    basis: str
+
+
+@fact("memory_capacity", wants=("chip", "memory_record"), shared=True)
+def memory_capacity(facts: Facts) -> Capacity:
+    """Memory of the device, by the kind of chip: no export records it.
+
+    A2 and A3 dies with 24 cube and 48 vector cores all have 64 GB. Those with 20 and 40 have 64 GB at 1800 MHz and 32
+    or 64 GB at 1500 MHz; a process that holds more than 32 GB settles that. (``platform_config/*.ini`` of
+    hicann/runtime.) Anything else is not known: other chips share their core counts.
+    """
+    chip: Chip | None = facts.get("chip")
+    if chip is not None and chip.vector_cores == 2 * chip.cube_cores:
+        if chip.cube_cores == 24:
+            return Capacity(64 * GIB, "24 cube cores")
+        if chip.cube_cores == 20 and chip.mhz >= _SLOW_CLOCK:
+            return Capacity(64 * GIB, "20 cube cores at 1800 MHz")
+        if chip.cube_cores == 20 and _held(facts.get("memory_record")) > 32 * GIB:
+            return Capacity(64 * GIB, "20 cube cores, more than 32 GiB in use")
+    raise Unavailable(message("memory.capacity_unknown"), message("memory.capacity_unknown.collect"))
+
+
+def _held(record: pd.DataFrame | None) -> float:
+    if record is None:
+        return 0.0
+    most = record.loc[record["component"] == "APP", "reserved_bytes"].max()
+    return float(most) if np.isfinite(most) else 0.0
+
+
+@fact("memory_curve", wants=("memory_record", "operator_memory"))
+def memory_curve(facts: Facts) -> pd.DataFrame:
+    """What the framework has allocated and reserved, in order of time (host clock).
+
+    Columns ``time_ns``, ``allocated_bytes``, ``reserved_bytes``. From the framework's rows of memory_record.csv;
+    without them from the totals at each allocation in operator_memory.csv. Two devices of a process are not told apart.
+    """
+    record: pd.DataFrame | None = facts.get("memory_record")
+    operators: pd.DataFrame | None = facts.get("operator_memory")
+    columns = ["time_ns", "allocated_bytes", "reserved_bytes"]
+    if record is not None:
+        for component in _TOTALS:
+            curve = record.loc[record["component"] == component, columns].dropna()
+            if len(curve):
+                return curve.sort_values("time_ns", kind="stable", ignore_index=True)
+    if operators is not None:
+        own = operators[(operators["allocation_ns"] >= 0) & ~of_graph_engine(operators)]
+        curve = own.rename(columns={"allocation_ns": "time_ns"})[columns].dropna()
+        if len(curve):
+            return curve.sort_values("time_ns", kind="stable", ignore_index=True)
+    raise Unavailable(message("memory.none"), message("memory.none.collect"), ("memory",))
+
+
+def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
+    """Which rows of ``operator_memory`` the graph engine allocated."""
+    names = operators["name"]
+    own = np.array([str(name).startswith(GRAPH_ENGINE) for name in names.cat.categories], dtype=bool)
+    return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
+
+
+@fact("memory_steps", needs=("memory_curve", "host_events"))
+def memory_steps(facts: Facts) -> pd.DataFrame:
+    """Allocated and reserved in each step of the host, which is where memory comes and goes.
+
+    One row per recorded ``ProfilerStep#N``: ``step``, ``start_ns``, ``end_ns`` (host clock), ``trough_bytes`` and
+    ``peak_bytes`` (least and most allocated, with what was allocated when the step began), ``reserved_bytes`` (most
+    reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
+    """
+    curve, events = facts["memory_curve"], facts["host_events"]
+    marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], STEP_MARK)]
+    if marks.empty:
+        raise Unavailable(message("memory.no_steps"), message("memory.no_steps.collect"), ("host", "steps"))
+    windows = marks.sort_values("start_ns", kind="stable").drop_duplicates("name", ignore_index=True)
+    starts = windows["start_ns"].to_numpy()
+    ends = starts + windows["duration_ns"].to_numpy()
+    times = curve["time_ns"].to_numpy()
+    first = np.maximum(np.searchsorted(times, starts, side="right") - 1, 0)
+    behind = np.maximum(np.searchsorted(times, ends, side="left"), first + 1)
+    # reduceat takes pairs of borders; what lies between two steps is computed as well and dropped
+    borders = np.stack([first, np.minimum(behind, len(times))], axis=1).ravel()
+    allocated = np.append(curve["allocated_bytes"].to_numpy(), np.nan)
+    reserved = np.append(curve["reserved_bytes"].to_numpy(), np.nan)
+    return pd.DataFrame(
+        {
+            "step": windows["name"].astype(str).str.rpartition("#")[2].astype("int64"),
+            "start_ns": starts,
+            "end_ns": ends,
+            "trough_bytes": np.fmin.reduceat(allocated, borders)[::2],
+            "peak_bytes": np.fmax.reduceat(allocated, borders)[::2],
+            "reserved_bytes": np.fmax.reduceat(reserved, borders)[::2],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class PeakMemory:
+    """The moment when most was allocated. ``rows``: tensors that were alive then, as rows of ``operator_memory``, the
+    largest first; ``by_operator``: the same by ``name``, with ``bytes`` and ``tensors``; ``earlier_bytes``: allocated
+    before the profile began, or not recorded."""
+
+    time_ns: int
+    allocated_bytes: int
+    reserved_bytes: int
+    rows: np.ndarray
+    by_operator: pd.DataFrame
+    earlier_bytes: int
+
+
+@fact("memory_peak", needs=("memory_curve", "operator_memory"))
+def memory_peak(facts: Facts) -> PeakMemory:
+    """What was alive when most was allocated, by operator."""
+    curve, operators = facts["memory_curve"], facts["operator_memory"]
+    top = int(curve["allocated_bytes"].to_numpy().argmax())
+    time = int(curve["time_ns"].iloc[top])
+    released = operators["release_ns"]
+    alive = (
+        (operators["allocation_ns"] >= 0)
+        & (operators["allocation_ns"] <= time)
+        & ((released > time) | (released < 0))
+        & (operators["bytes"] > 0)
+        & ~of_graph_engine(operators)
+    )
+    chosen = operators[alive]
+    grouped = chosen.groupby(chosen["name"].astype(str))["bytes"].agg(["sum", "size"])
+    grouped = grouped.sort_values("sum", ascending=False, kind="stable").reset_index()
+    grouped.columns = pd.Index(["name", "bytes", "tensors"], dtype=object)
+    allocated = int(curve["allocated_bytes"].iloc[top])
+    rows = chosen["bytes"].sort_values(ascending=False, kind="stable").index.to_numpy()
+    return PeakMemory(
+        time,
+        allocated,
+        int(curve["reserved_bytes"].iloc[top]),
+        rows.astype(np.int64),
+        grouped,
+        max(0, allocated - int(chosen["bytes"].sum())),
+    )

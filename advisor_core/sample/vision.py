@@ -1,0 +1,233 @@
+"""Training of a small convolutional network with data-parallel ranks, as a program for the main thread of a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from .communicator import Place
+from .convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
+from .eager import FP32, Eager, Pullback, call
+from .kernels import DType, Tensor, vector
+from .program import (
+    AwaitCommunication,
+    Backward,
+    Communicate,
+    Enter,
+    Instruction,
+    Item,
+    Leave,
+    NextBatch,
+    Node,
+    Op,
+    free_after_last_use,
+)
+from .training import FIRST_STEP
+
+_CONVOLUTIONS = (
+    Convolution(64, 7, 2, pooled=True),
+    *(Convolution(128, 3),) * 4,
+    Convolution(256, 3, 2),
+    *(Convolution(256, 3),) * 5,
+    Convolution(512, 3, 2),
+    *(Convolution(512, 3),) * 4,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkShape:
+    """The convolutions, each with batch normalisation behind it, and a batch of pictures. 96 pictures keep all 24 cores
+    of a chip equally busy."""
+
+    batch: int = 96
+    size: int = 224
+    convolutions: tuple[Convolution, ...] = _CONVOLUTIONS
+    classes: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class VisionTraining:
+    """How a convolutional network is trained.
+
+    ``keeps_format``: tensors stay in the formats of the cube. ``fused_optimizer``: it updates all weights at once.
+    Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss`` and
+    ``item_per_parameter``: numbers that are read back in every step, ``loss_log_ns``: Python behind the loss.
+    """
+
+    shape: NetworkShape
+    steps: int
+    keeps_format: bool = True
+    fused_optimizer: bool = True
+    bucket_bytes: int = 4_000_000
+    reads_loss: bool = False
+    item_per_parameter: bool = False
+    loss_log_ns: int = 120_000
+
+
+class VisionLoop:
+    """Writes the program of one rank."""
+
+    dtype = DType.BF16
+
+    def __init__(self, training: VisionTraining, place: Place, loading_ns: int) -> None:
+        self._training = training
+        self._group = place.gradients
+        self._loading_ns = loading_ns
+        self._sequence = count(1350)
+        self._weights = dict(self._parameters())
+        self._momenta = {name: weight.like() for name, weight in self._weights.items()}
+        self._gradients: dict[str, Tensor] = {}
+
+    def _parameters(self) -> list[tuple[str, Tensor]]:
+        shape = self._training.shape
+        channels = 3
+        weights: list[tuple[str, Tensor]] = []
+        for number, layer in enumerate(shape.convolutions):
+            kept = self._training.keeps_format
+            weight = (
+                fractal(channels, layer, self.dtype, persistent=True) if kept else plain(channels, layer, self.dtype)
+            )
+            channels = layer.channels
+            norm = (Tensor((channels,), self.dtype, persistent=True) for _ in range(2))
+            weights += [(f"conv{number}", weight), *zip((f"bn{number}.gamma", f"bn{number}.beta"), norm, strict=True)]
+        classes = Tensor((shape.classes, channels), self.dtype, persistent=True)
+        bias = Tensor((shape.classes,), self.dtype, persistent=True)
+        return [*weights, ("fc", classes), ("fc.bias", bias)]
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory held before the first step: weights and momenta."""
+        return 2 * sum(weight.nbytes for weight in self._weights.values())
+
+    def program(self) -> list[Instruction]:
+        """The instructions of all steps, with every tensor's last use known."""
+        program: list[Instruction] = [_python("main.py(281): train")]
+        for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+            program.append(Enter(f"ProfilerStep#{number}", step=number))
+            program += self._step()
+            program.append(Leave())
+        program.append(Leave())
+        free_after_last_use(program)
+        return program
+
+    def _step(self) -> list[Instruction]:
+        training, shape = self._training, self._training.shape
+        self._gradients.clear()
+        picture = Picture(shape.batch, 3, shape.size)
+        pixels = Tensor((shape.batch, 3, shape.size, shape.size), DType.UINT8, "NCHW")
+        labels = Tensor((shape.batch,), DType.INT64, base=pixels)
+        buckets = _Buckets(self)
+        eager = Eager(self._weights, "", self._sequence.__next__, buckets)
+        loss, backward = self._network(eager, pixels, picture, labels)
+        backward()
+        waits = [AwaitCommunication(reduction) for reduction in buckets.reductions]
+        return [
+            NextBatch(pixels, self._loading_ns),
+            *eager.forward,
+            _python("torch/_tensor.py(492): backward"),
+            Backward(tuple(eager.backward)),
+            Leave(),
+            *waits,
+            *(self._norms() if training.item_per_parameter else []),
+            *([Item(loss, training.loss_log_ns)] if training.reads_loss else []),
+            *self._optimizer(),
+        ]
+
+    def _network(
+        self, eager: Eager, pixels: Tensor, picture: Picture, labels: Tensor
+    ) -> tuple[Tensor, Callable[[], None]]:
+        layers = Layers(eager, self.dtype, keeps_format=self._training.keeps_format)
+        pullbacks: list[Pullback] = []
+        x = prepare(eager, pixels, picture, self.dtype)
+        eager.enter("nn.Module: ConvNet_0", "model.py(44): forward")
+        for number, layer in enumerate(self._training.shape.convolutions):
+            eager.enter(f"nn.Module: ConvBlock_{number}", "model.py(21): forward")
+            x, back = layers.convolution(x, picture, layer, f"conv{number}", first=number == 0)
+            pullbacks.append(back)
+            picture = picture.halved(layer.stride, layer.channels)
+            x, back = layers.normalise(x, picture, f"bn{number}")
+            pullbacks.append(back)
+            x, back = layers.relu(x)
+            pullbacks.append(back)
+            if layer.pooled:
+                x, back = layers.pool(x, picture)
+                pullbacks.append(back)
+                picture = picture.halved(2)
+            eager.leave()
+        x, back = layers.average(x, picture)
+        pullbacks.append(back)
+        loss, classify_back = layers.classify(x, "fc", labels)
+        eager.leave()
+
+        def backward() -> None:
+            gradient = classify_back(Tensor((), self.dtype, persistent=True))
+            for back in reversed(pullbacks):
+                gradient = back(gradient)
+
+        return loss, backward
+
+    def gradient_ready(self, name: str, gradient: Tensor) -> None:
+        """Keep a finished gradient."""
+        self._gradients[name] = gradient
+
+    def bucket(self, names: list[str]) -> Communicate | None:
+        """The reduction of several gradients in one buffer; nothing with one rank."""
+        if self._group is None:
+            return None
+        elements = sum(self._gradients[name].nbytes for name in names) // self.dtype.size
+        return self._group.collective("allReduce", Tensor((elements,), self.dtype, persistent=True))
+
+    @property
+    def bucket_bytes(self) -> int:
+        """Gradients that are reduced together fill a buffer of this size."""
+        return self._training.bucket_bytes
+
+    last_weight = "conv0"
+    """The weight whose gradient comes last."""
+
+    def _norms(self) -> list[Instruction]:
+        """The norm of every gradient is read back by itself."""
+        program: list[Instruction] = [_python("main.py(233): log_gradients")]
+        for gradient in self._gradients.values():
+            norm = Tensor((), FP32)
+            kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
+            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4), Item(norm)]
+        return [*program, Leave()]
+
+    def _optimizer(self) -> list[Instruction]:
+        names = list(self._weights)
+        weights, gradients, momenta = (
+            [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
+        )
+        ops = sgd(weights, gradients, momenta, fused=self._training.fused_optimizer)
+        return [Enter("Optimizer.step#SGD.step"), _python("torch/optim/sgd.py(66): step"), *ops, Leave(), Leave()]
+
+
+class _Buckets:
+    """Sees the gradients of one backward pass and reduces them as buckets fill up."""
+
+    def __init__(self, loop: VisionLoop) -> None:
+        self._loop = loop
+        self._open: list[str] = []
+        self._filled = 0
+        self.reductions: list[Communicate] = []
+
+    def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
+        self._loop.gradient_ready(name, gradient)
+        program: list[Instruction] = [
+            Node("torch::autograd::AccumulateGrad", -1, (Op("aten::detach", (gradient,), None),))
+        ]
+        self._open.append(name)
+        self._filled += gradient.nbytes
+        if self._filled >= self._loop.bucket_bytes or name == self._loop.last_weight:
+            reduce = self._loop.bucket(self._open)
+            if reduce is not None:
+                program.append(reduce)
+                self.reductions.append(reduce)
+            self._open, self._filled = [], 0
+        return program
+
+
+def _python(frame: str) -> Enter:
+    return Enter(frame, frame)

@@ -1,0 +1,367 @@
+"""Device memory: how near its limit it is, how much of it fragments, leaks, lies idle or belongs to communication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import (
+    Capacity,
+    Column,
+    Facts,
+    Metric,
+    NotApplicable,
+    Observations,
+    Params,
+    PeakMemory,
+    Profile,
+    Reference,
+    Rows,
+    Scalar,
+    Setting,
+    Stack,
+    Unavailable,
+    advisor,
+    of_graph_engine,
+)
+from advisors.measuring import frames_of, leaves, records, row, share, step_ns, under
+from advisors.messages import message
+
+_COMPARED = 4
+"""Steps: three rises in a row. Fewer do not tell a trend from the end of a warm-up."""
+_BUFFSIZE = 200 * 1024 * 1024
+"""Bytes of HCCL_BUFFSIZE unless set; a communicator takes it twice, for what it sends and what it receives."""
+
+_CAPACITY = (
+    Column("used_bytes", "float", "B", "most that the process held"),
+    Column("capacity_bytes", "float", "B", "memory of the device: as given, else by the kind of chip"),
+    Column("used_share", "float", "ratio", "used_bytes over capacity_bytes"),
+    Column("capacity_basis", "text", "", "how the capacity is known"),
+)
+
+
+def _capacity(facts: Facts, params: Params) -> tuple[float, str]:
+    """Bytes and their basis; NaN where neither the user nor the chip tells."""
+    given = float(params["capacity"])
+    if given > 0:
+        return given, "given"
+    known: Capacity | None = facts.get("memory_capacity")
+    return (float(known.bytes), known.basis) if known is not None else (np.nan, "")
+
+
+def _used(record: pd.DataFrame | None, modules: pd.DataFrame | None) -> float:
+    """Most that the process held, in bytes: its own samples, else the sum of what its components held."""
+    if record is not None:
+        own = record.loc[record["component"] == "APP", "reserved_bytes"].max()
+        if np.isfinite(own):
+            return float(own)
+    if modules is not None and len(modules):
+        return float(modules.groupby("component", observed=True)["reserved_bytes"].max().sum())
+    return float("nan")
+
+
+def _of_capacity(facts: Facts, params: Params) -> dict[str, float | str]:
+    used = _used(facts.get("memory_record"), facts.get("module_memory"))
+    capacity, basis = _capacity(facts, params)
+    return {
+        "used_bytes": used,
+        "capacity_bytes": capacity,
+        "used_share": share(used, capacity),
+        "capacity_basis": basis,
+    }
+
+
+def _holders(facts: Facts) -> list[Reference]:
+    """What each component holds at most, and the tensors of the peak."""
+    found: list[Reference] = []
+    modules = facts.get("module_memory")
+    if modules is not None and len(modules):
+        most = modules.groupby("component", observed=True)["reserved_bytes"].max()
+        most = most[most > 0].sort_values(ascending=False, kind="stable").reset_index()
+        rows = records(most, component="component", reserved="reserved_bytes")
+        found.append(Metric(message("memory.components"), rows, {"reserved": "B"}))
+    return [*found, *_alive(facts.get("memory_peak"))]
+
+
+def _alive(peak: PeakMemory | None) -> list[Reference]:
+    if peak is None or not len(peak.by_operator):
+        return []
+    rows = records(peak.by_operator, operator="name", tensors="tensors", size="bytes")
+    columns = ("name", "bytes", "allocation_ns")
+    return [
+        Metric(message("memory.alive"), rows, {"size": "B", "tensors": "count"}),
+        Rows(message("memory.alive_rows"), "operator_memory", peak.rows, columns),
+    ]
+
+
+# --- ME001, ME004: how much of the device is used
+
+
+@advisor(
+    "memory.usage",
+    needs=("memory_record",),
+    wants=("memory_capacity", "module_memory", "memory_curve", "memory_peak", "steps", "ledger"),
+    params=("capacity",),
+    columns=(
+        *_CAPACITY,
+        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved"),
+        Column("allocated_bytes", "float", "B", "most that tensors took of it"),
+        Column("returns", "float", "count", "how often the allocator gave reserved memory back to the driver"),
+        Column("stall_share", "float", "ratio", "of the step: idle while device memory is allocated or freed"),
+        Column("host_share", "float", "ratio", "of the step: idle because the host was late"),
+    ),
+)
+def usage(facts: Facts, params: Params) -> Observations:
+    """How much of the device's memory the process holds, and what that costs."""
+    curve, booked = facts.get("memory_curve"), facts.get("ledger") is not None
+    held = _of_capacity(facts, params)
+    if not np.isfinite(float(held["used_bytes"])):
+        raise Unavailable(message("memory.no_process"), message("memory.no_process.collect"), ("memory",))
+    reserved = curve["reserved_bytes"].to_numpy() if curve is not None else np.empty(0)
+    frame = row(
+        **held,
+        reserved_bytes=float(reserved.max()) if len(reserved) else np.nan,
+        allocated_bytes=float(curve["allocated_bytes"].max()) if curve is not None else np.nan,
+        returns=float((np.diff(reserved) < 0).sum()) if len(reserved) else np.nan,
+        stall_share=share(under(leaves(facts), "idle/host/memory"), step_ns(facts)) if booked else np.nan,
+        host_share=share(under(leaves(facts), "idle/host"), step_ns(facts)) if booked else np.nan,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        record = facts["memory_record"]
+        own = record.index[record["component"] == "APP"].to_numpy()
+        most = own[np.argsort(-record["reserved_bytes"].to_numpy()[own], kind="stable")[:1]]
+        highest = Rows(message("memory.highest"), "memory_record", most, ("component", "time_ns", "reserved_bytes"))
+        return [*([highest] if len(most) else []), *_holders(facts)]
+
+    return Observations(frame, evidence)
+
+
+# --- ME002, ME003: how it changes from step to step
+
+
+def _pace(values: np.ndarray) -> tuple[float, float]:
+    """Rise per step from the first to the last, and at the median step."""
+    return float(values[-1] - values[0]) / (len(values) - 1), float(np.median(np.diff(values)))
+
+
+def _per_step(steps: pd.DataFrame) -> Metric:
+    rows = records(steps, 20, step="step", least="trough_bytes", most="peak_bytes", reserved="reserved_bytes")
+    return Metric(message("memory.per_step"), rows, {"least": "B", "most": "B", "reserved": "B"})
+
+
+def _until_full(left: float, rise: float) -> float:
+    return left / rise if rise > 0 else float("nan")
+
+
+@advisor(
+    "memory.fragmentation",
+    needs=("memory_curve", "profile"),
+    wants=("memory_steps", "memory_capacity", "memory_record", "module_memory"),
+    params=("capacity",),
+    columns=(
+        *_CAPACITY,
+        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved"),
+        Column("allocated_bytes", "float", "B", "most that tensors took of it"),
+        Column("unused_bytes", "float", "B", "reserved_bytes less allocated_bytes: no tensor needed it at any moment"),
+        Column("unused_share", "float", "ratio", "unused_bytes over reserved_bytes"),
+        Column("reserved_rise", "float", "B", "rise of the reserved memory per step"),
+        Column("allocated_rise", "float", "B", "rise per step of the most that was allocated in a step"),
+        Column("growing_steps", "float", "count", "steps in which more was reserved than in any before"),
+        Column("unfit", "float", "count", "reserved memory given back for a request, although more than that was free"),
+        Column("steps_to_full", "float", "count", "steps until the device is full at this pace"),
+    ),
+)
+def fragmentation(facts: Facts, params: Params) -> Observations:
+    """What the allocator reserves beyond what tensors take, and whether that grows."""
+    curve, steps = facts["memory_curve"], facts.get("memory_steps")
+    profile: Profile = facts["profile"]
+    reserved, allocated = float(curve["reserved_bytes"].max()), float(curve["allocated_bytes"].max())
+    held = _of_capacity(facts, params)
+    rise = climb = growing = np.nan
+    if steps is not None and len(steps) >= 2:
+        highest = steps["reserved_bytes"].to_numpy()
+        rise, climb = _pace(highest)[0], _pace(steps["peak_bytes"].to_numpy())[0]
+        growing = float((np.diff(np.maximum.accumulate(highest)) > 0).sum())
+    frame = row(
+        **held,
+        reserved_bytes=reserved,
+        allocated_bytes=allocated,
+        unused_bytes=reserved - allocated,
+        unused_share=share(reserved - allocated, reserved),
+        reserved_rise=rise,
+        allocated_rise=climb,
+        growing_steps=growing,
+        unfit=_unfit(curve),
+        steps_to_full=_until_full(float(held["capacity_bytes"]) - float(held["used_bytes"]), rise),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        name = "PYTORCH_NPU_ALLOC_CONF"
+        found: list[Reference] = [_per_step(steps)] if steps is not None else []
+        if name in profile.variables:
+            file = profile.setting_files.get("variables", "")
+            found.append(Setting(message("memory.setting"), name, profile.variables[name], file))
+        most = [{"reserved": reserved, "allocated": allocated, "unused": reserved - allocated}]
+        return [*found, Metric(message("memory.most"), most, dict.fromkeys(("reserved", "allocated", "unused"), "B"))]
+
+    return Observations(frame, evidence)
+
+
+def _unfit(curve: pd.DataFrame) -> float:
+    """How often the allocator gave reserved memory back when it was asked for less than it had free: in pieces that did
+    not fit. (An allocation and a fall of what is reserved in the same row.)"""
+    reserved, allocated = curve["reserved_bytes"].to_numpy(), curve["allocated_bytes"].to_numpy()
+    asked, free = np.diff(allocated), (reserved - allocated)[:-1]
+    return float(((np.diff(reserved) < 0) & (asked > 0) & (asked <= free)).sum())
+
+
+@advisor(
+    "memory.growth",
+    needs=("memory_steps",),
+    wants=("operator_memory", "host_events", "memory_capacity", "memory_record", "module_memory"),
+    params=("capacity",),
+    columns=(
+        *_CAPACITY,
+        Column("steps", "int", "count", "steps compared"),
+        Column("rise", "float", "B", "rise per step of the least that was allocated in a step, first to last"),
+        Column("median_rise", "float", "B", "the same at the median step"),
+        Column("rising_share", "float", "ratio", "of the steps: the least allocated is above that of the step before"),
+        Column("steps_to_full", "float", "count", "steps until the device is full at this pace"),
+        Column("operator", "text", "", "operator with most memory that recurs step by step and is never released"),
+        Column("unreleased_bytes", "float", "B", "its memory per step"),
+        Column("unreleased", "int", "count", "tensors of all such operators"),
+    ),
+)
+def growth(facts: Facts, params: Params) -> Observations:
+    """Whether the memory that remains between steps grows, and which tensors are never released."""
+    steps: pd.DataFrame = facts["memory_steps"]
+    if len(steps) < _COMPARED:
+        reason = message("memory.few_steps", count=len(steps), needed=_COMPARED)
+        raise Unavailable(reason, message("memory.few_steps.collect"), ("steps",))
+    least = steps["trough_bytes"].to_numpy()
+    rise, median = _pace(least)
+    held = _of_capacity(facts, params)
+    kept, rows = _unreleased(facts.get("operator_memory"), steps)
+    lead = kept.iloc[0] if len(kept) else None
+    frame = row(
+        **held,
+        steps=len(steps),
+        rise=rise,
+        median_rise=median,
+        rising_share=float((np.diff(least) > 0).mean()),
+        steps_to_full=_until_full(float(held["capacity_bytes"]) - float(held["used_bytes"]), rise),
+        operator=str(lead["name"]) if lead is not None else "",
+        unreleased_bytes=float(lead["per_step"]) if lead is not None else np.nan,
+        unreleased=len(rows),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        found: list[Reference] = [_per_step(steps)]
+        if not len(kept):
+            return found
+        listed = records(kept, operator="name", size="bytes", tensors="tensors", steps="steps", per_step="per_step")
+        units = {"size": "B", "per_step": "B", "tensors": "count", "steps": "count"}
+        columns = ("name", "bytes", "allocation_ns")
+        return [
+            *found,
+            Metric(message("memory.unreleased"), listed, units),
+            Rows(message("memory.unreleased_rows"), "operator_memory", rows, columns),
+            *_allocated_by(facts, str(kept["name"].iloc[0]), rows),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _unreleased(operators: pd.DataFrame | None, steps: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """Tensors allocated before the last step and never released, of kinds that recur in at least half of these steps.
+
+    By kind, which is an operator and a size: ``name``, ``bytes``, ``tensors``, ``steps``, ``per_step`` (bytes per
+    step), most memory first; and the rows of ``operator_memory``, those of the first kind first.
+    """
+    nothing = pd.DataFrame(columns=["name", "bytes", "tensors", "steps", "per_step"]), np.empty(0, np.int64)
+    if operators is None:
+        return nothing
+    starts = steps["start_ns"].to_numpy()
+    began = operators["allocation_ns"].to_numpy()
+    step = np.searchsorted(starts, began, side="right") - 1
+    compared = len(steps) - 1  # what the last step allocated may still be released
+    stays = (operators["release_ns"] < 0).to_numpy() & (operators["bytes"] > 0).to_numpy()
+    kept = operators[stays & (step >= 0) & (step < compared) & ~of_graph_engine(operators)]
+    if kept.empty:
+        return nothing
+    kinds = kept.assign(name=kept["name"].astype(str), step=step[kept.index.to_numpy()])
+    grouped = kinds.groupby(["name", "bytes"], sort=False)
+    table = grouped.agg(tensors=("step", "size"), steps=("step", "nunique")).reset_index()
+    table["per_step"] = table["bytes"] * table["tensors"] / compared
+    table = table[table["steps"] * 2 >= compared].sort_values("per_step", ascending=False, kind="stable")
+    table = table.reset_index(drop=True)
+    order = kinds.reset_index().merge(table.reset_index(names="kind")[["name", "bytes", "kind"]], on=["name", "bytes"])
+    rows = order.sort_values(["kind", "allocation_ns"], kind="stable")["index"].to_numpy()
+    return table, rows.astype(np.int64)
+
+
+def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
+    """The call stack of the operator that allocated the first of the rows, as far as it is recorded."""
+    events, operators = facts.get("host_events"), facts.get("operator_memory")
+    if events is None or operators is None or not len(rows):
+        return []
+    time = int(operators["allocation_ns"].iloc[rows[0]])
+    calls = events[(events["category"] == "cpu_op") & (events["name"] == name) & (events["start_ns"] <= time)]
+    inside = calls[calls["start_ns"] + calls["duration_ns"] >= time]
+    frames = frames_of(str(inside["call_stack"].iloc[-1])) if len(inside) else ()
+    return [Stack(message("common.stack", name=name), frames)] if frames else []
+
+
+# --- ME005: communication
+
+
+@advisor(
+    "memory.communication",
+    needs=("module_memory", "profile"),
+    wants=("memory_capacity", "memory_record", "collectives"),
+    params=("capacity",),
+    columns=(
+        *_CAPACITY,
+        Column("hccl_bytes", "float", "B", "most that HCCL held"),
+        Column("hccl_share", "float", "ratio", "hccl_bytes over capacity_bytes"),
+        Column("communicators", "float", "count", "communication groups that the profile knows of"),
+        Column("default_bytes", "float", "B", "what these take at the default of HCCL_BUFFSIZE, twice per group"),
+    ),
+)
+def communication(facts: Facts, params: Params) -> Observations:
+    """What the buffers of communication take of the device."""
+    modules: pd.DataFrame = facts["module_memory"]
+    profile: Profile = facts["profile"]
+    own = modules[modules["component"] == "HCCL"]
+    most = float(own["reserved_bytes"].max()) if len(own) else 0.0
+    if not most > 0:
+        raise NotApplicable(message("memory.no_hccl"))
+    collectives = facts.get("collectives")
+    groups = float(collectives["group"].nunique()) if collectives is not None and len(collectives) else np.nan
+    groups = np.fmax(groups, float(len(profile.groups)) or np.nan)
+    held = _of_capacity(facts, params)
+    frame = row(
+        **held,
+        hccl_bytes=most,
+        hccl_share=share(most, float(held["capacity_bytes"])),
+        communicators=groups,
+        default_bytes=2 * _BUFFSIZE * groups,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        highest = own["reserved_bytes"].idxmax()
+        counted: list[dict[str, Scalar]] = [{"communicators": groups, "hccl": most, "default": 2 * _BUFFSIZE * groups}]
+        units = {"communicators": "count", "hccl": "B", "default": "B"}
+        columns = ("component", "time_ns", "reserved_bytes")
+        return [
+            Rows(message("memory.hccl"), "module_memory", np.array([highest], dtype=np.int64), columns),
+            Metric(message("memory.buffers"), counted, units),
+        ]
+
+    return Observations(frame, evidence)
+
+
+ADVISORS = (usage, fragmentation, growth, communication)

@@ -1,0 +1,147 @@
+"""An iteration of reinforcement learning: its stages are marked, and each role can be a profile of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from advisor_core.sample import SCENARIOS, write_sample
+from advisor_core.sample.job import simulate
+from advisor_core.sample.roles import ROLES, roles
+from advisor_core.sample.timeline import Mark, Timeline
+from tests.sample.export import Export, ns
+
+Written = Callable[..., list[Path]]
+STAGES = ("generate_sequences", "compute_log_prob", "compute_ref_log_prob", "reward", "adv", "update_actor")
+
+
+@pytest.fixture(scope="module")
+def healthy() -> list[Timeline]:
+    return simulate(SCENARIOS["healthy-rl"], 0)
+
+
+def stages(timeline: Timeline, name: str = "") -> list[Mark]:
+    wanted = [name] if name else STAGES
+    return sorted((mark for mark in timeline.marks if mark.message in wanted), key=lambda mark: mark.start)
+
+
+def busy(timeline: Timeline, mark: Mark) -> float:
+    """Share of a stage in which a kernel runs; kernels of one stream never overlap."""
+    return sum(max(0, min(kernel.end, mark.end) - max(kernel.start, mark.start)) for kernel in timeline.kernels) / (
+        mark.end - mark.start
+    )
+
+
+def test_stages_follow_each_other_within_a_step(healthy: list[Timeline]) -> None:
+    for timeline in healthy:
+        whole = [mark for mark in timeline.marks if mark.message == "step"]
+        assert len(whole) == len(timeline.steps) == 2
+        assert tuple(mark.message for mark in stages(timeline)) == 2 * STAGES
+        assert all(before.end <= after.start for before, after in pairwise(stages(timeline)))
+        for step, mark in zip(timeline.steps, whole, strict=True):
+            assert step.start <= mark.start and mark.end <= step.end
+        inside = [
+            any(mark.start <= kernel.start and kernel.end <= mark.end for mark in stages(timeline))
+            for kernel in timeline.kernels
+        ]
+        assert all(inside)
+
+
+def test_healthy_stages_keep_the_device_busy(healthy: list[Timeline]) -> None:
+    for timeline in healthy:
+        for name in ("generate_sequences", "compute_log_prob", "compute_ref_log_prob"):
+            assert all(busy(timeline, mark) > 0.95 for mark in stages(timeline, name))
+        assert all(busy(timeline, mark) == 0 for mark in stages(timeline, "reward"))
+
+
+def test_the_cache_grows_with_every_pass(healthy: list[Timeline]) -> None:
+    kernels = [kernel for kernel in healthy[0].kernels if kernel.kernel and "InferAttention" in kernel.kernel.type]
+    job = SCENARIOS["healthy-rl"].training
+    per_pass = job.shape.layers
+    first, last = kernels[per_pass], kernels[per_pass * job.response]
+    assert first.kernel is not None and last.kernel is not None
+    assert first.kernel.inputs[1].shape[1] == last.kernel.inputs[1].shape[1] == 256  # blocks of 128
+    ratio = last.kernel.work.read / first.kernel.work.read  # type: ignore[union-attr]
+    assert ratio == pytest.approx((job.shape.sequence) / (job.shape.sequence - job.response + 1))
+
+
+def test_a_long_tail_makes_the_others_wait_between_the_stages() -> None:
+    timelines = simulate(SCENARIOS["long-tail-rollout"], 0)
+    lengths = [[mark.end - mark.start for mark in stages(timeline, "generate_sequences")] for timeline in timelines]
+    others = [length for rank, two in enumerate(lengths) if rank != 2 for length in two]
+    assert min(lengths[2]) > 1.5 * max(others)
+    starts = [stages(timeline, "compute_log_prob")[0].start for timeline in timelines]
+    assert max(starts) - min(starts) < 0.02 * min(others)
+    assert [mark.message for mark in stages(timelines[2])] == [mark.message for mark in stages(timelines[0])]
+
+
+def test_a_slow_reward_leaves_the_device_idle() -> None:
+    for timeline in simulate(SCENARIOS["slow-reward"], 0):
+        for reward, step in zip(stages(timeline, "reward"), timeline.steps, strict=True):
+            assert reward.end - reward.start > 0.1 * (step.end - step.start)
+            assert busy(timeline, reward) == 0
+
+
+def test_a_slow_rollout_is_launched_too_slowly(healthy: list[Timeline]) -> None:
+    (slow, _), quick = simulate(SCENARIOS["slow-rollout"], 0), healthy[0]
+    for name, less in (("generate_sequences", 0.5), ("compute_log_prob", 1.1)):
+        assert busy(slow, stages(slow, name)[0]) < less * busy(quick, stages(quick, name)[0])
+    assert busy(slow, stages(slow, "compute_log_prob")[0]) > 0.95
+
+
+def test_both_formats_have_the_marks(written: Written, healthy: list[Timeline]) -> None:
+    expected = [
+        [(mark.message, mark.start, mark.end) for mark in sorted(t.marks, key=lambda m: m.start)] for t in healthy
+    ]
+    for root, marks in zip(written("healthy-rl"), expected, strict=True):
+        events = [e for e in Export(root).trace if e.get("args", {}).get("event_type") == "start/end"]
+        times = [(e["name"], ns(e["ts"]), ns(e["ts"]) + round(e["dur"] * 1000)) for e in events]
+        assert times == marks
+        (lane,) = {e["pid"] for e in events}
+        (name,) = (e["args"]["name"] for e in Export(root).trace if e["pid"] == lane and e["name"] == "process_name")
+        assert "mstx" not in name.lower()
+    for root, marks in zip(written("healthy-rl", format="db"), expected, strict=True):
+        (path,) = (root / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db")
+        with closing(sqlite3.connect(path)) as database:
+            rows = database.execute(
+                "SELECT value, startNs, endNs FROM MSTX_EVENTS JOIN STRING_IDS ON message = id ORDER BY startNs"
+            ).fetchall()
+        assert rows == marks
+
+
+def test_other_jobs_have_no_marks(written: Written) -> None:
+    (root,) = written("healthy-training-single")
+    assert not [e for e in Export(root).trace if "event_type" in e.get("args", {})]
+
+
+def test_a_role_has_what_its_stage_did_and_nothing_else(healthy: list[Timeline]) -> None:
+    for timeline in healthy:
+        cut = dict(roles(timeline))
+        assert list(cut) == list(ROLES.values())
+        last = {ROLES[mark.message]: mark for mark in stages(timeline) if mark.message in ROLES}
+        for role, part in cut.items():
+            mark = last[role]
+            wanted = [kernel.start for kernel in timeline.kernels if mark.start <= kernel.start < mark.end]
+            assert [kernel.start for kernel in part.kernels] == wanted
+            assert (part.start, part.end) == (mark.start, mark.end)
+            known = {id(span) for span in part.spans}
+            assert all(span.parent is None or id(span.parent) in known for span in part.spans)
+            assert all(task.launch is None or id(task.launch.span) in known for task in part.tasks)
+        assert not cut["rollout"].collectives and cut["actor_update"].collectives
+
+
+@pytest.mark.parametrize("format_", ["text", "db"])
+def test_roles_are_directories(tmp_path: Path, format_: str) -> None:
+    written = write_sample(tmp_path, scenario="healthy-rl", discrete=True, format=format_)
+    assert sorted(path.relative_to(tmp_path).parts[0] for path in written) == sorted(2 * list(ROLES.values()))
+    assert all(path.name.endswith("_ascend_pt") for path in written)
+
+
+def test_only_reinforcement_learning_has_roles(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has roles"):
+        write_sample(tmp_path, scenario="healthy-decode", discrete=True)
