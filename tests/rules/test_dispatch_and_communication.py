@@ -51,7 +51,7 @@ def test_symptoms_are_explained_by_their_causes() -> None:
     for rule in rules():
         for symptom in rule.explains:
             causes.setdefault(symptom, set()).add(rule.id)
-    idle = {"HD002", "HD003", "HD004", "HD005", "HD007", "HD008", "HD009", "HD010", "HD012", "HD013"}
+    idle = {"HD002", "HD003", "HD004", "HD005", "HD007", "HD008", "HD009", "HD010", "HD012", "HD013", "HD014"}
     assert causes["HD001"] == idle
     assert {"CO002", "CO003", "CO004", "CO005", "CO006", "CO007", "CO008", "CO009", "CO010"} == causes["CO001"]
 
@@ -101,7 +101,19 @@ def test_sample_with_known_problems(advisor_sample: Path, advisor_run: Run) -> N
     late = next(finding for finding in result.findings if finding.rule == "CO010")
     assert late.subject == {"late": 1} and late.observation["cause"] == "idle/host/dataloader"
     # Nothing that is not in the sample.
-    assert not set(found) & {"HD006", "HD008", "HD009", "HD010", "HD011", "HD012", "HD013", "CO004", "CO007", "CO008"}
+    assert not set(found) & {
+        "HD006",
+        "HD008",
+        "HD009",
+        "HD010",
+        "HD011",
+        "HD012",
+        "HD013",
+        "HD014",
+        "CO004",
+        "CO007",
+        "CO008",
+    }
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-training-single"])
