@@ -134,8 +134,8 @@ def _cause_outcome(name: str, saved: float, truth: Truth, naming: Sequence[Findi
         return CauseOutcome(name, saved, share, None, None, None)
     lead = naming[0]
     # A rule may have a finding per operator or place; together they are what it says about the cause. The truth is the
-    # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes share
-    # (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
+    # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes
+    # share (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
     predicted = sum(f.impact.gross_ns_per_step for f in naming if f.rule == lead.rule and f.rank == lead.rank)
     prediction = Prediction(lead.impact.basis, predicted, saved)
     return CauseOutcome(name, saved, share, lead.rule, lead.severity, prediction)
