@@ -383,8 +383,11 @@ def outside(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         found: list[Reference] = [
-            Interval(message(f"capture.{name}"), int(layer.starts[0]), int(layer.ends[-1]), DEVICE_LANE)
-            for name, layer in parts.items()
+            Interval(text, int(layer.starts[0]), int(layer.ends[-1]), DEVICE_LANE)
+            for text, layer in (
+                (message("capture.before"), parts["before"]),
+                (message("capture.after"), parts["after"]),
+            )
             if len(layer)
         ]
         if "kernels" in facts:

@@ -16,6 +16,7 @@ from advisor_core.cli import cli
 from advisor_core.facts.spec import NotApplicable, Unavailable
 from advisor_core.host import Host, load_host
 from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.loaders.db_host import handed_over_after
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, Profile
 from advisor_core.rank_run import fact_store
@@ -121,6 +122,10 @@ def test_host(versions: tuple[bool, Profile]) -> None:
     assert by_name["input_shapes"]["aten::add"] == "4,8;8"
     tables = {where(profile, "host_events", int(row))[0] for row in events.index}
     assert tables == {"PYTORCH_API", "CANN_API", "GC_RECORD"}
+
+
+def test_a_call_that_is_held_up_has_handed_over_before() -> None:
+    assert handed_over_after(np.array([0, 5_000, 10_000, 12_000, 40_000])).tolist() == [0, 3_200, 6_400, 7_680, 7_680]
 
 
 def test_flows(versions: tuple[bool, Profile]) -> None:

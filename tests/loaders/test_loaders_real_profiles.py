@@ -13,7 +13,7 @@ import pytest
 
 from advisor_core.facts.nesting import enclosing_of
 from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
-from advisor_core.loaders.db_host import HANDED_OVER
+from advisor_core.loaders.db_host import HANDED_OVER, HELD_UP_NS, handed_over_after
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import Profile
 from advisor_core.tables import SCHEMAS
@@ -118,8 +118,14 @@ def test_where_in_a_launch_an_arrow_starts(profiles: Path, rank: int) -> None:
     arrows = flows[(flows["kind"] == "host_to_device") & (flows["end"] == "s")]
     within = enclosing_of(calls, arrows["thread"].to_numpy(), arrows["time_ns"].to_numpy())
     met = events.loc[within].reset_index(drop=True)
-    shares = (arrows["time_ns"].to_numpy() - met["start_ns"]) / met["duration_ns"]
+    after = arrows["time_ns"].to_numpy() - met["start_ns"]
+    shares = after / met["duration_ns"]
     launch = (met["name"] == "Node@launch") & ~met["item"].str.startswith("hcom_")
     assert launch.sum() == 187 and (shares[~launch] == 0).all()
     assert shares[launch].median() == pytest.approx(HANDED_OVER, abs=0.01)
     assert shares[launch].quantile(0.05) > 0.5 and shares[launch].quantile(0.95) < 0.8
+    assert met.loc[launch, "duration_ns"].quantile(0.9) == pytest.approx(HELD_UP_NS, rel=0.1)
+    off = handed_over_after(met.loc[launch, "duration_ns"].to_numpy()) - after[launch]
+    assert off.abs().median() < 300 and after[launch].median() > 3_000
+    # what is off by much is early: a late arrow would turn the clocks of all others
+    assert off.max() < 4_000
