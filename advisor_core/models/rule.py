@@ -89,7 +89,8 @@ class Rule(Model):
     confidence: Confidence = "high"
     impact: ImpactSpec
     claims: list[LedgerPath] = Field(
-        default_factory=list, description="ledger paths the finding is about; {{ name }} stands for a text column"
+        default_factory=list,
+        description="ledger paths the finding is about, taken in this order; {{ name }} stands for a text column",
     )
     limit: int = Field(5, ge=1, le=50, description="rows that become findings, largest impact first")
     after: list[RuleId] = Field(default_factory=list, description="rules judged before; readable as fired.ID")

@@ -36,6 +36,11 @@ def _late(leaf: str) -> Names:
     return names
 
 
+def longest(finding: Finding, cause: Cause) -> bool:
+    """The job's view of uneven parts: the rank with most is named; the others lose the time."""
+    return finding.observation.get("longest_rank") in cause.where
+
+
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
@@ -91,7 +96,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-network": _expect({"CO014": anything, "CO007": anything}, *TALK, "CO003", "CO006"),
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO013", *PIPELINE),
-    "expert-imbalance": _expect("CO012", *WAITING),
+    "expert-imbalance": _expect({"CO012": longest}, *WAITING),
     "throttled-clock": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "CO008"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),

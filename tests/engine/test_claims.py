@@ -81,6 +81,15 @@ def test_of_two_that_want_the_same_the_larger_takes_it() -> None:
     }
 
 
+def test_paths_are_taken_in_the_order_of_the_rule_and_below_each_the_largest_first() -> None:
+    wants: list[dict[int, Want]] = [{0: (350, ["communication/wait", "compute", "idle"])}]
+    done = claim_all([finding("A", 350)], wants, {}, [ledger()])
+    assert claimed(done) == {"A": {"0 communication/wait/rank 5": 300, "0 compute/matmul": 50}}
+    wants = [{0: (350, ["communication"])}]
+    below = claim_all([finding("A", 350)], wants, {}, [ledger()])
+    assert claimed(below) == {"A": {"0 communication/wait/rank 5": 300, "0 communication/transmit": 50}}
+
+
 def test_a_finding_claims_on_each_of_its_ranks_and_shows_its_own() -> None:
     found = [finding("A", 100, rank=1, ranks=(0, 1))]
     wants: list[dict[int, Want]] = [{0: (40, ["idle"]), 1: (100, ["idle"])}]
