@@ -143,7 +143,10 @@ _PIPELINE_LOOP = replace(
     _TUNED_LOOP, shape=_STAGED_SHAPE, micro_batches=48, reads_loss=False, stage_layers=(4, 4, 4, 1)
 )
 _PIPELINE_FOUR = _arranged(_PIPELINE_LOOP, Layout(pipeline=4))
-_TWO_STAGES = replace(_PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=5), micro_batches=12, stage_layers=(4, 1))
+# With a third of the vocabulary that is one layer.
+_TWO_STAGES = replace(
+    _PIPELINE_LOOP, shape=replace(_STAGED_SHAPE, layers=9, vocab=51_200), micro_batches=12, stage_layers=(5, 4)
+)
 _PIPELINE_TWO = _arranged(_TWO_STAGES, Layout(data=2, pipeline=2, batched=False))
 # Wide layers, each shared by the two dies of a module.
 _WIDE_SHAPE = ModelShape(layers=2, hidden=12288, heads=96, kv_heads=8, ffn=28672, vocab=33_280, sequence=4096, batch=2)
