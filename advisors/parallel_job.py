@@ -185,7 +185,7 @@ def _slots(parts: Mapping[int, PipelinePart], stages: list[list[int]]) -> float:
 
 
 @advisor(
-    "parallel_job.stages",
+    "communication_job.stages",
     scope=Scope.JOB,
     needs=("pipeline_part", "ledger", "steps"),
     about=(Column("stage", "int", "", "the stage that computes longest, from 0"),),
@@ -276,7 +276,7 @@ def _type_excess(parts: Mapping[int, PipelinePart], own: Sequence[int], others: 
 
 
 @advisor(
-    "parallel_job.bubble",
+    "communication_job.bubble",
     scope=Scope.JOB,
     needs=("pipeline_part", "ledger", "steps"),
     columns=(
@@ -404,7 +404,7 @@ def _rows(facts: Facts, experts: pd.DataFrame) -> float:
 
 
 @advisor(
-    "parallel_job.experts",
+    "communication_job.experts",
     scope=Scope.JOB,
     needs=("expert_part", "ledger", "steps"),
     about=(Column("group", "text", "", "ranks that share out the experts"),),

@@ -92,6 +92,28 @@ def test_late_rank_of_an_unknown_group_is_not_called_a_rank_of_the_job() -> None
     assert [advice.kind for advice in found.first.advice] == ["collect", "investigate", "investigate"]
 
 
+def two_groups() -> Scene:
+    """Rank 0 waits for local rank 7 in the group of all eight ranks, then for local rank 1 in another group."""
+    scene = Scene().kernel(0, 500)
+    for group, peer in ((0, 7), (1, 1)):
+        start = 500.0 + 400 * group
+        planes = [(start, start + 300, peer), (start + 300, start + 400, None)]
+        scene.collective(start, 400, planes, group=group)
+    return scene
+
+
+def test_peers_are_named_group_by_group() -> None:
+    def late(**about: object) -> set[str]:
+        verdict = outcome("CO002", two_groups().store(**about)).verdict
+        return {row.observation["late"] for row in verdict.rows}  # type: ignore[union-attr]
+
+    assert late(groups={"7100": list(range(8)), "7101": [0, 4]}) == {"rank 7", "rank 4"}
+    # A group that was not recorded is not taken for that of all ranks because its first member is rank 0.
+    assert late(world_size=8) == {"rank 7", "group rank 1"}
+    assert late(groups={"7101": [0, 4]}, world_size=8) == {"rank 7", "rank 4"}
+    assert late() == {"group rank 7", "group rank 1"}
+
+
 def test_late_rank_is_silent_and_states() -> None:
     assert outcome("CO002", waiting(covered=True).store()).state in {"pass", "not_applicable"}
     assert outcome("CO002", moving().store()).state == "not_applicable"

@@ -42,7 +42,7 @@ def _slow(finding: Finding, cause: Cause) -> bool:
 
 
 def _longest(finding: Finding, cause: Cause) -> bool:
-    """The stage of the rank with most work in it; the ranks of the finding are those that wait."""
+    """The job's view of uneven parts: the rank with most is named; the others lose the time."""
     return finding.observation.get("longest_rank") in cause.where
 
 
@@ -103,7 +103,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-network": _expect({"CO014": anything, "CO007": anything}, *TALK, "CO003", "CO006"),
     "pipeline-stage-imbalance": _expect("CO011", *PIPELINE, "CO010"),
     "pipeline-bubble": _expect("CO013", *PIPELINE),
-    "expert-imbalance": _expect("CO012", *WAITING),
+    "expert-imbalance": _expect({"CO012": _longest}, *WAITING),
     "throttled-clock": _expect({"PB015": _slow, "PB014": anything, "CO010": _late("compute/")}, *WAITING, "CO008"),
     "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
     "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),

@@ -81,15 +81,17 @@ def test_of_two_that_want_the_same_the_larger_takes_it() -> None:
     }
 
 
-def test_paths_are_claimed_in_the_order_in_which_they_are_given() -> None:
+def test_paths_are_claimed_in_the_order_in_which_they_are_given_and_below_each_the_largest_first() -> None:
     found, paths = [finding("A", 250)], ["idle/sync", "communication"]
-    done = claim_all(found, [{0: (250, paths)}], {}, [ledger()])
+    done = claim_all(found, [{0: [(250, paths)]}], {}, [ledger()])
     assert claimed(done) == {"A": {"0 idle/sync": 100, "0 communication/wait/rank 5": 150}}
+    below = claim_all([finding("A", 350)], [{0: [(350, ["communication"])]}], {}, [ledger()])
+    assert claimed(below) == {"A": {"0 communication/wait/rank 5": 300, "0 communication/transmit": 50}}
 
 
 def test_a_cause_that_was_not_found_puts_nobody_behind() -> None:
     found = [finding("LARGE", 400), finding("SMALL", 300)]
-    wants: list[dict[int, Want]] = [{0: (400, ["compute"])}, {0: (300, ["compute"])}]
+    wants: list[dict[int, list[Want]]] = [{0: [(400, ["compute"])]}, {0: [(300, ["compute"])]}]
     done = claim_all(found, wants, {"ABSENT": ["LARGE"]}, [ledger()])
     assert claimed(done) == {"LARGE": {"0 compute/matmul": 400}, "SMALL": {"0 compute/matmul": 100}}
 
