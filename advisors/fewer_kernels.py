@@ -27,6 +27,10 @@ Floats = npt.NDArray[np.float64]
 APART_NS = 1 << 44
 """Stretches are laid this far apart (5 hours), so that one running maximum serves them all."""
 
+SHORT_GAP_NS = 30_000
+"""Idle time up to this before a kernel is that of starting it and goes with it. Longer gaps between launched tasks (95
+us between any two on a real export, where counters are read) come from elsewhere and stay."""
+
 LONGEST = 4
 """An operator that took the host longer than this many times the usual was held up by something that stays: a garbage
 collection, a full queue, Python around the operator. Of it, this much counts as the operator's own."""
@@ -80,6 +84,8 @@ class StepReplay:
         alone = np.bincount(chain, weights=self.duration[tasks], minlength=len(merged.before_ns))
         shrunk = alone * merged.after_ns / np.maximum(merged.before_ns, 1)
         duration = self.duration.copy()
+        stays = np.where(first | (self.gap[tasks] <= SHORT_GAP_NS), 0, self.gap[tasks])
+        shrunk += np.bincount(chain, weights=stays, minlength=len(shrunk))
         duration[tasks[first]] = np.rint(shrunk[chain[first]]).astype(np.int64)
         after = self._lengths(duration, tasks[~first])
         return max(0, int((before - after).sum()))

@@ -92,6 +92,14 @@ def test_communication_under_kernels_costs_nothing_and_the_rest_stays() -> None:
     assert saved_us(scene, merged([0, 1], 200, 50)) == 150
 
 
+@pytest.mark.parametrize(("gap", "saved"), [(20, 250 + 3 * 20), (95, 250)])
+def test_time_between_launched_tasks_goes_with_a_kernel_only_where_it_is_short(gap: float, saved: float) -> None:
+    scene = Scene().step(1, -20, 10_000)
+    for number in range(10):
+        scene.kernel(number * (100 + gap), 100, launched=number - 15, op="aten::mul")
+    assert saved_us(scene, merged([3, 4, 5, 6], 400, 150)) == saved
+
+
 @pytest.mark.parametrize("linked", [True, False])
 def test_tasks_without_a_launch_follow_the_one_before(linked: bool) -> None:
     scene = launched_every(2, 100)

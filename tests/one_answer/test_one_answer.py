@@ -22,6 +22,8 @@ ABOUT_THE_EXPORT = {("DQ002", "level"), ("CO006", "tensor_parallel")}
 LAUNCH_RULES = {"HD001", "HD002", "HD004", "HD005", "ME004"}
 """Rules about when the host launched. Arrows of the trace begin within the launching call; databases have the call,
 and no arrow: where in the call it would begin is known to a fraction of a microsecond."""
+REPLAYED = {"saving_ns", "launch_saving_ns"}
+"""Columns of other rules that a replay of the launches gives."""
 LAUNCH_CALLS = 0.005
 """Half a microsecond in the gaps that such rules add up (100 us and more each)."""
 ROUNDING = 1e-5
@@ -70,9 +72,9 @@ def differences(left: Finding, right: Finding, launch_calls: float) -> Iterator[
     for what in ("rule", "subject", "severity", "rank", "ranks", "step", "confidence"):
         if getattr(left, what) != getattr(right, what):
             yield f"{left.rule} {what}: {getattr(left, what)!r} and {getattr(right, what)!r}"
-    relative = launch_calls if left.rule in LAUNCH_RULES else ROUNDING
     for column, value in left.observation.items():
         other = right.observation[column]
+        relative = launch_calls if left.rule in LAUNCH_RULES or column in REPLAYED else ROUNDING
         if (left.rule, column) in ABOUT_THE_EXPORT:
             continue
         if isinstance(value, float) and isinstance(other, float):

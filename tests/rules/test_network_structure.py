@@ -186,8 +186,8 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     ]
     assert seen["fused_ns"] == pytest.approx(5 * parameters / bandwidth + median(tiny))
     assert seen["kernel_saving_ns"] == pytest.approx(seen["chain_ns"] - seen["fused_ns"])
-    # Three launches less: part of the idle time of the step, at most.
-    assert 0 <= seen["launch_saving_ns"] == seen["saving_ns"] - seen["kernel_saving_ns"] < 0.02 * wall
+    # The host is far ahead there: the launches that go away save nothing, and the time between tasks stays.
+    assert seen["saving_ns"] == pytest.approx(seen["kernel_saving_ns"], abs=1) and seen["launch_saving_ns"] < 1
 
     cube = [row for row in mine if re.match("Conv2D|MatMul", row["Type"])]
     seen = outcome("NS022", store).first.observation
