@@ -291,7 +291,8 @@ def _stake(
 
     In a profile of the whole iteration the other ranks wait: in collectives, for the longest by name where that is
     recorded, or idle outside of the stage where the framework waits on the host. In a profile of the stage alone that
-    waiting is not recorded: there it is the longest rank that would be done earlier, with what it has more of.
+    waiting is not recorded: there it is the longest rank that would be done earlier, with what it has more of. Either
+    way it is an upper bound: an even share saves less, and no rank can be done before the shortest is.
     """
     longest, shortest = _ends(lengths)
     outside = per_leaf[per_leaf.index.get_level_values("stage") != found["stage"]]
@@ -310,7 +311,7 @@ def _stake(
         stake = min(float(lengths.max() - lengths[loser]), places[leaf])
     else:
         loser, leaf = longest, str(found["more_of"]).partition("/")[0]
-        stake = float(lengths.max() - lengths.mean())
+        stake = float(lengths.max() - lengths.min())
     return {
         "whole_iteration": whole,
         "loser": loser,

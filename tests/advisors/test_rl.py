@@ -186,8 +186,8 @@ def test_of_a_role_by_itself_the_longest_rank_is_at_stake() -> None:
     seen = found.first.observation
     assert (seen["stage"], seen["kind"], seen["whole_iteration"]) == ("rollout_generate", "rollout", False)
     assert (seen["loser"], seen["leaf"]) == (2, "compute")
-    mean = (3029 + 1211 + 1009) / 3
-    assert seen["at_stake_ns"] == pytest.approx((3029 - mean) * 1000)
+    assert seen["at_stake_ns"] == (3029 - 1009) * 1000
+    assert seen["behind_ns"] == pytest.approx((3029 - (3029 + 1211 + 1009) / 3) * 1000)
     assert found.observed is not None and found.observed.ranks is not None
     assert list(found.observed.ranks(found.first.row)) == [2]
     assert any(advice.kind == "collect" and "discrete=False" in advice.text.en for advice in found.first.advice)
