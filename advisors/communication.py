@@ -472,7 +472,9 @@ def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
     columns=(
         _STEP_NS,
         Column("calls", "float", "count", "AllReduce operations per step"),
-        Column("transmit_ns", "float", "ns", "their uncovered moving time, per step"),
+        Column(
+            "transmit_ns", "float", "ns", "their uncovered moving time less what waiting for a rank made late, per step"
+        ),
         Column("transmit_share", "float", "ratio", "transmit_ns over wall time"),
         Column("bytes", "float", "B", "moved per step over all links, unknown without communication.json"),
         Column("members", "float", "count", "ranks in the group"),
@@ -490,6 +492,8 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
     frame = groups.agg(
         calls=("name", "size"), transmit_ns=("transmit_ns", "sum"), bytes=("known", "sum"), members=("members", "max")
     ).reset_index()
+    late = {group: float(chains(found)["displaced_ns"].sum()) for group, found in calls.groupby("group")}
+    frame["transmit_ns"] -= frame["group"].map(late)
     for column in ("calls", "transmit_ns", "bytes"):
         frame[column] = frame[column] / steps
     frame["bytes"] = frame["bytes"].where(groups["known"].count().to_numpy() > 0)

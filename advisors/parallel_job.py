@@ -67,11 +67,14 @@ def pipeline_part(facts: Facts) -> PipelinePart:
     calls: pd.DataFrame = facts["collective_calls"]
     between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
     own = calls[between & (calls["step"] >= 0)]
-    if own.empty:
-        raise NotApplicable(message("communication.no_p2p"))
+    size = profile.parallel.get("pp")
+    if own.empty or size == 1:  # context parallelism in a ring sends and receives as well
+        raise NotApplicable(message("parallel_job.no_pipeline"))
     own = own[~((own["bytes"] > 0) & (own["bytes"] < _CONTROL * own["bytes"].max()))]
     steps = step_count(facts)
-    members = _members(own["group"], profile, "pp") or _by_order(profile)
+    members = _members(own["group"], profile, "pp")
+    if size is not None and len(members) != size:
+        members = _by_order(profile)
     if len(members) < 2 or profile.rank not in members:
         raise Unavailable(message("parallel_job.no_groups"), message("parallel_job.no_groups.collect"))
     sends = own["operation"].str.fullmatch("send", case=False).sum()

@@ -128,10 +128,13 @@ def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | No
 def _wait_paths(state: CollectiveState, waits: Ints, device: pd.DataFrame, collective: Ints) -> np.ndarray:
     pipeline = matching(device["name"], POINT_TO_POINT)[collective]
     peers = state.peers[waits]
-    names = {int(peer): str(peer) for peer in np.unique(peers[peers >= 0])}
-    numbers = pd.Series(peers).map(names)
-    word = np.where(state.peers_are_global[waits], "communication/wait/rank ", "communication/wait/group rank ")
-    named = (pd.Series(word, dtype=object) + numbers).fillna("communication/wait/unknown").to_numpy(dtype=object)
+    numbers = peers[peers >= 0]
+    named = np.full(len(peers), "communication/wait/unknown", dtype=object)
+    for known in (True, False):
+        word = "rank" if known else "group rank"
+        names = {int(peer): f"communication/wait/{word} {peer}" for peer in np.unique(numbers)}
+        chosen = (state.peers_are_global[waits] == known) & (peers >= 0)
+        named[chosen] = pd.Series(peers[chosen]).map(names).to_numpy(dtype=object)
     return np.where(pipeline, "communication/wait/pipeline", named)
 
 

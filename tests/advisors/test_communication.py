@@ -296,6 +296,13 @@ def test_all_reduce_fires_for_half_of_its_time() -> None:
     assert found.first.observation["tensor_parallel"] == 2
 
 
+def test_all_reduce_leaves_out_what_waiting_made_late() -> None:
+    scene = Scene().kernel(0, 1000)
+    scene.collective(600, 500, [(600, 1000, 5), (1000, 1100, None)])
+    scene.collective(1100, 100, [(1100, 1200, None)])
+    assert outcome("CO006", scene.store()).first.observation["transmit_ns"] == 100_000
+
+
 def test_all_reduce_states() -> None:
     assert outcome("CO006", moving(overlap=1.0).store()).state == "pass"
     other = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], operation="allGather")

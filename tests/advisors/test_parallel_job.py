@@ -100,6 +100,8 @@ def test_stage_states() -> None:
     assert outcome("CO011", alone).state == "not_applicable"
     even = {rank: stage(rank, 300_000, slots=4, wait=1_000) for rank in range(4)}
     assert outcome("CO011", even).state == "pass"
+    ring = job(parallel={"pp": 1, "cp": 2})
+    assert outcome("CO011", ring).state == "not_applicable"
 
 
 # --- CO013
