@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor_core.models.finding import Finding
 from advisor_core.sample.causes import Cause
@@ -49,15 +49,17 @@ def _longest(finding: Finding, cause: Cause) -> bool:
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
-    as well, being symptoms or other views of the same cause."""
+    as well, being symptoms or other views of the same cause. ``promise``: the column in which a finding about more than
+    this cause says what its cure alone would save."""
 
     says: dict[str, Names]
     also: frozenset[str]
+    promise: str | None = None
 
 
-def _expect(says: dict[str, Names] | str, *also: str) -> Expectation:
+def _expect(says: dict[str, Names] | str, *also: str, promise: str | None = None) -> Expectation:
     rules = {says: anything} if isinstance(says, str) else says
-    return Expectation(rules, frozenset(also))
+    return Expectation(rules, frozenset(also), promise)
 
 
 IDLE = ("HD001",)
@@ -73,7 +75,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-runtime": _expect({"HD002": anything}, *IDLE, "HD003"),
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
     # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
-    "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003"),
+    "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003", promise="queue_saved_ns"),
     "workspace-on-main-thread": _expect({"HD002": anything}, *IDLE, "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
@@ -112,8 +114,9 @@ EXPECTATIONS: dict[str, Expectation] = {
     # The stage may be named by its own rules, or the rank by what the others wait for.
     "long-tail-rollout": _expect({"RL002": _longest, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
-    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE),
-    "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003"),
+    # What the stage needs is read back from the device first, which then has nothing to do.
+    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE, "HD004"),
+    "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003", "HD004"),
     # Before it gives memory back the allocator waits for the device.
     "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
     "fragmentation": _expect("ME002"),
@@ -125,7 +128,7 @@ EXPECTATIONS: dict[str, Expectation] = {
 def expectation(cause: Cause) -> Expectation:
     """What is expected of a cause; one that some ranks have makes the others wait."""
     expected = EXPECTATIONS[cause.name]
-    return Expectation(expected.says, expected.also | frozenset(WAITING)) if cause.where else expected
+    return replace(expected, also=expected.also | frozenset(WAITING)) if cause.where else expected
 
 
 def names(finding: Finding, cause: Cause) -> bool:

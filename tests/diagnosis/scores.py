@@ -82,6 +82,10 @@ class Totals:
     def kept(self) -> int:
         return sum(prediction.kept for prediction in self.predictions)
 
+    @property
+    def claims_kept(self) -> int:
+        return sum(prediction.claim_kept for prediction in self.predictions)
+
     def median_error(self, *bases: str) -> float:
         """Median of the absolute relative errors of predictions with these bases; NaN without any."""
         errors = [abs(p.error) for p in self.predictions if p.basis in bases]

@@ -25,8 +25,9 @@ against that.
   job and are no symptom of one.
 - *First*: the first finding, or the first cause below it where it is a symptom, names the largest cause.
 - *Promise kept*: what the rule measured by itself is within 20 % of what the cure saves (measured, estimate), or not
-  below it (upper bound). Error: measured less saved, over saved. The time at stake that a report shows is that, less
-  what larger findings claim of the same time.
+  below it (upper bound). Error: measured less saved, over saved. *By what is claimed*: the same of the time at stake
+  that a report shows. It is less where findings share time, as every nanosecond is claimed once, while each cure here
+  is measured with the other causes left in place.
 
 The simulator takes durations from published figures and real profiles, not from thresholds of rules; what is assumed
 for want of a source says so in `advisor_core/sample`. It is a model all the same: these figures say how the rules do on
@@ -64,7 +65,7 @@ def _percent(value: float) -> str:
 
 def _totals(rows: Sequence[tuple[str, Totals]]) -> str:
     head = (
-        "part", "causes", "found", "precision", "first", "promises kept",
+        "part", "causes", "found", "precision", "first", "promises kept", "by what is claimed",
         "median error, measured and estimates", "healthy jobs", "alarms on them",
     )  # fmt: skip
     return _grid(
@@ -77,6 +78,7 @@ def _totals(rows: Sequence[tuple[str, Totals]]) -> str:
                 _percent(t.precision),
                 f"{t.ranked} of {t.rankable}",
                 f"{t.kept} of {len(t.predictions)}",
+                f"{t.claims_kept} of {len(t.predictions)}",
                 _percent(t.median_error("exact", "estimate")),
                 t.healthy,
                 t.healthy_alarms,

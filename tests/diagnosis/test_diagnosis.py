@@ -57,7 +57,7 @@ def _outcome(
 
 
 def _cause(name: str, rule: str | None, severity: str | None = "high", predicted: float = 10.0) -> CauseOutcome:
-    prediction = Prediction("estimate", predicted, 10.0) if rule else None
+    prediction = Prediction("estimate", predicted, 10.0, predicted) if rule else None
     return CauseOutcome(name, 10.0, 0.1, rule, severity if rule else None, prediction)
 
 
@@ -73,7 +73,7 @@ def _cause(name: str, rule: str | None, severity: str | None = "high", predicted
     ],
 )
 def test_a_promise_depends_on_its_basis(basis: str, predicted: float, kept: bool) -> None:
-    assert Prediction(basis, predicted, 100.0).kept is kept
+    assert Prediction(basis, predicted, 100.0, 0.0).kept is kept
 
 
 def test_scores_count_what_they_say() -> None:

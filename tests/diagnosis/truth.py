@@ -37,11 +37,17 @@ class Truth:
         return [cost for cost in self.costs if cost.cause.risk and cost.saved_ns < WORTH_FINDING * self.step_ns]
 
 
+LONG_NS = 1_000_000_000
+"""Steps vary: a run goes on for at least so long, so that two runs of which one is cured can be compared."""
+
+
 def step_ns(scenario: Scenario, seed: int) -> float:
-    """Time of a step of a long run: what doubling the number of steps adds, so that start and end do not count."""
+    """Time of a step of a long run: what further steps add, so that start and end do not count."""
     job, steps = scenario.job, scenario.steps
-    longer = replace(scenario, job=replace(job, training=replace(job.training, steps=2 * steps)))
-    return (_run_ns(longer, seed) - _run_ns(scenario, seed)) / steps
+    short = _run_ns(scenario, seed)
+    more = steps * -(-LONG_NS // short)
+    longer = replace(scenario, job=replace(job, training=replace(job.training, steps=steps + more)))
+    return (_run_ns(longer, seed) - short) / more
 
 
 def _run_ns(scenario: Scenario, seed: int) -> int:
