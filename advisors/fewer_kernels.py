@@ -75,6 +75,8 @@ class StepReplay:
         """By how much the steps become shorter if the first kernel of each chain does the work of all of them and the
         others are not launched. Less than what the kernels take less where the host cannot keep up, more where its
         operators were what the device waited for; never less than 0."""
+        if not len(merged.tasks):
+            return 0
         nothing = np.zeros(0, dtype=np.int64)
         before = self._lengths(self.duration, nothing)
         order = np.lexsort((merged.tasks, merged.chain))

@@ -40,6 +40,11 @@ def saved_us(scene: Scene, merging: Merging) -> float:
     return replay.saved_ns(merging) / 1000
 
 
+def test_nothing_is_saved_where_no_kernel_goes() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    assert saved_us(launched_every(100, 2), Merging(nothing, nothing, nothing * 1.0, nothing * 1.0)) == 0
+
+
 def test_a_slow_host_is_spared_the_launches_that_go_away() -> None:
     """Four kernels of 2 us become one of 2 us: three launches, of 100 us each."""
     assert saved_us(launched_every(100, 2), merged([3, 4, 5, 6], 8, 2)) == 300

@@ -86,13 +86,18 @@ class Outcome:
 
 
 def analyse(scenario: Scenario, seed: int, level: Level = "level1", *drop: str) -> RunResult:
-    """The advisor's result on one simulated job, from a text export without the files named in ``drop``."""
+    """The advisor's result on one simulated job, from a text export without the files named in ``drop``. Raises
+    `RuntimeError` where a rule fails."""
     with tempfile.TemporaryDirectory(prefix="diagnosis-") as folder:
         for rank in write(scenario, seed, Path(folder), level):
             for path in rank.rglob("*"):
                 if path.is_file() and path.name.startswith(drop):
                     path.unlink()
-        return run([Path(folder)], RunOptions(), jobs=1)
+        result = run([Path(folder)], RunOptions(), jobs=1)
+    broken = [f"{rule.rule}: {rule.reason.en if rule.reason else ''}" for rule in result.rules if rule.state == "error"]
+    if broken:
+        raise RuntimeError(f"{scenario.name}: {'; '.join(broken)}")
+    return result
 
 
 def write(scenario: Scenario, seed: int, folder: Path, level: Level = "level1") -> list[Path]:
