@@ -92,7 +92,8 @@ def late_rank(facts: Facts, params: Params) -> Observations:
                 ("level1", "all_ranks"),
             )
         raise NotApplicable(message("communication_job.nobody_late"))
-    favourite = waits.idxmax()
+    every_wait = per_leaf[per_leaf.index.str.startswith("communication/wait/")]
+    favourite = every_wait.idxmax()
     held_up: dict[int, dict[int, float]] = {
         int(late): dict(zip(ranks, row, strict=True))
         for late, row in zip(waits.index.tolist(), waits.to_numpy().tolist(), strict=True)
@@ -101,7 +102,9 @@ def late_rank(facts: Facts, params: Params) -> Observations:
     for late, waiting in held_up.items():
         others = [rank for rank in ranks if rank != late]
         wait = sum(waiting[rank] for rank in others) / len(others)
-        believers = [rank for rank in others if waits[rank].max() > 0 and favourite[rank] == late]
+        leaf = f"communication/wait/rank {late}"
+        # A rank that waits longest for its neighbours in the pipeline says little of who is late elsewhere.
+        believers = [rank for rank in others if waiting[rank] > 0 and str(favourite[rank]) == leaf]
         excess = _excess(per_leaf, late, others)
         wall = sum(walls[rank] for rank in others) / len(others)
         longest = max(others, key=waiting.__getitem__)
@@ -111,7 +114,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
                 "late": late,
                 "step_ns": wall,
                 "wait_ns": wait,
-                "leaf": f"communication/wait/rank {late}",
+                "leaf": leaf,
                 "longest_wait_ns": waiting[longest],
                 "wait_share": share(waiting[longest], walls[longest]),
                 "saveable_ns": saveable,

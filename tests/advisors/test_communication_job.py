@@ -162,6 +162,23 @@ def test_the_next_slowest_rank_is_waited_for_then() -> None:
     assert outcome("CO010", job).first.impact_ns == 50_000
 
 
+def test_a_rank_that_waits_longest_for_its_neighbour_in_the_pipeline_is_no_witness() -> None:
+    """Rank 1 waits 10 us for rank 2 and 300 us for its neighbour: rank 0 alone says who is late, and by how much."""
+    job = {n: stepwise(n, (400, 400)) for n in (0, 2)}
+    scene = Scene(rank=1)
+    for place in (0, 1):
+        start = 2000.0 * place
+        scene.step(place + 1, start, 1990).kernel(start + 5, 590, op="aten::mm", step=place + 1)
+        before, begin, ready = start + 595, start + 895, start + 905
+        scene.collective(before, 300, [(before, begin, 0)], operation="batchSendRecv", step=place + 1, group=1)
+        scene.collective(begin, 110, [(begin, ready, 2), (ready, ready + 100, None)], step=place + 1)
+        scene.collective(ready + 100, 100, [(ready + 100, ready + 200, None)], step=place + 1)
+    job[1] = scene.store(**GROUPS)
+    found = outcome("CO010", job).observed
+    assert found is not None
+    assert found.frame["witness_ranks"].item() == "0" and found.frame["saveable_ns"].item() == 400_000
+
+
 def test_states() -> None:
     alone = {0: rank(0, computing=500, wait=400, late=2)}
     assert outcome("CO010", alone).state == "not_applicable"
