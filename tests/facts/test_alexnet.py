@@ -27,7 +27,7 @@ BY_HAND = [
         15,
         3_072_281,
         1_318_826,
-        {"host/framework": 175_320, "host/runtime": 3_850, "host/compile": 1_130_190, "launch_latency": 9_466},
+        {"host/framework": 157_970, "host/runtime": 21_200, "host/compile": 1_130_190, "launch_latency": 9_466},
     ),
     (20, 4_940_098, 799_596, {"host/compile": 782_623, "launch_latency": 16_973}),
     (78, 26_954_278, 590_332, {"host/runtime": 590_332}),  # the 840 us call that launches the first allReduce
@@ -37,9 +37,9 @@ BY_HAND = [
 
 PARTLY_BY_HAND = [
     # gap, {leaf: ns}: leaves that can be read off a single event
-    (38, {"host/runtime": 22_750}),  # Dequeue@aclnnAddmm from 1,211,086 to the launch at 1,233,836
+    (38, {"host/runtime": 41_670}),  # from Enqueue of aclnnAddmm at 11,465,676 of the host to the launch at 11,507,346
     (60, {"sync": 43_760, "host/copy": 78_800}),  # aclrtSynchronizeStreamWithTimeout, aclrtMemcpy within item()
-    (66, {"host/runtime": 371 + 11_830}),  # the end of Dequeue@aclnnDivs; Dequeue@aclnnInplaceFillScalar to the launch
+    (66, {"host/runtime": 371 + 24_590}),  # the end of Dequeue@aclnnDivs; Enqueue of aclnnInplaceFillScalar to the launch
 ]
 
 
