@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from .model import Implementation
 from .reinforcement import Reinforcement
@@ -106,17 +106,12 @@ class SlowHost(Cause):
 class SlowDispatch(Cause):
     """Every layer of dispatch at the cost of an untuned job (facts DATA-A)."""
 
+    name: ClassVar[str] = "slow-host-dispatch"
+    cure: ClassVar[str] = "bound threads, fewer recorded options, graph mode"
+
     python: int = 56_000
     operator: int = 82_000
     autograd: int = 26_000
-
-    @property
-    def name(self) -> str:
-        return "slow-host-dispatch"
-
-    @property
-    def cure(self) -> str:
-        return "bound threads, fewer recorded options, graph mode"
 
     def afflict(self, setup: Setup) -> Setup:
         return _host(setup, python=self.python, operator=self.operator, autograd=self.autograd)
@@ -126,13 +121,8 @@ class SlowDispatch(Cause):
 class TaskQueueOff(Cause):
     """TASK_QUEUE_ENABLE=0: the thread that runs the model also calls CANN (facts C1)."""
 
-    @property
-    def name(self) -> str:
-        return "task-queue-off"
-
-    @property
-    def cure(self) -> str:
-        return "TASK_QUEUE_ENABLE=1"
+    name: ClassVar[str] = "task-queue-off"
+    cure: ClassVar[str] = "TASK_QUEUE_ENABLE=1"
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, dispatch=replace(setup.dispatch, task_queue=False))
@@ -143,13 +133,8 @@ class WorkspaceOnMainThread(Cause):
     """TASK_QUEUE_ENABLE=1 where the host only just keeps up with 2: the thread that runs the model also works out the
     workspace of its operators (facts C1)."""
 
-    @property
-    def name(self) -> str:
-        return "workspace-on-main-thread"
-
-    @property
-    def cure(self) -> str:
-        return "TASK_QUEUE_ENABLE=2"
+    name: ClassVar[str] = "workspace-on-main-thread"
+    cure: ClassVar[str] = "TASK_QUEUE_ENABLE=2"
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, dispatch=replace(setup.dispatch, queued_workspace=False))
@@ -159,13 +144,8 @@ class WorkspaceOnMainThread(Cause):
 class LaunchBlocking(Cause):
     """ASCEND_LAUNCH_BLOCKING=1: every operator waits for its kernels, and there is no task queue (facts C1)."""
 
-    @property
-    def name(self) -> str:
-        return "launch-blocking"
-
-    @property
-    def cure(self) -> str:
-        return "ASCEND_LAUNCH_BLOCKING=0"
+    name: ClassVar[str] = "launch-blocking"
+    cure: ClassVar[str] = "ASCEND_LAUNCH_BLOCKING=0"
 
     def afflict(self, setup: Setup) -> Setup:
         variables = (*setup.variables, ("ASCEND_LAUNCH_BLOCKING", "1"))
@@ -177,15 +157,10 @@ class FrequentItem(Cause):
     """The loss of every micro-batch and the norm of every gradient are read back with ``.item()``, and Python works
     on the loss for ``log_ns`` before it goes on."""
 
+    name: ClassVar[str] = "item-synchronisation"
+    cure: ClassVar[str] = "keep the norms on the device, read the loss once per step"
+
     log_ns: int = 900_000
-
-    @property
-    def name(self) -> str:
-        return "item-synchronisation"
-
-    @property
-    def cure(self) -> str:
-        return "keep the norms on the device, read the loss once per step"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, item_per_parameter=True, reads_loss=True, loss_log_ns=self.log_ns)
@@ -195,13 +170,8 @@ class FrequentItem(Cause):
 class SynchronousSampling(Cause):
     """A serving step waits for its tokens before the next one is scheduled (facts C4)."""
 
-    @property
-    def name(self) -> str:
-        return "synchronous-sampling"
-
-    @property
-    def cure(self) -> str:
-        return "asynchronous scheduling"
+    name: ClassVar[str] = "synchronous-sampling"
+    cure: ClassVar[str] = "asynchronous scheduling"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, waits_for_tokens=True)
@@ -211,16 +181,11 @@ class SynchronousSampling(Cause):
 class SlowLoader(Cause):
     """The data loader needs ``loading_ns`` for a batch (facts E9: more than 10 ms is a problem)."""
 
+    name: ClassVar[str] = "slow-data-loader"
+    cure: ClassVar[str] = "more workers, pinned memory, prefetching"
+
     loading_ns: int
     ranks: tuple[int, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return "slow-data-loader"
-
-    @property
-    def cure(self) -> str:
-        return "more workers, pinned memory, prefetching"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -235,6 +200,8 @@ class GarbageCollection(Cause):
     """Python collects garbage for ``pause_ns`` every ``operators`` operators. A collection of the oldest generation
     takes tens to hundreds of ms where many objects live (facts E1: 2770 -> 2900 ms)."""
 
+    cure: ClassVar[str] = "gc.freeze() after building the model, gc.disable() in the loop"
+
     operators: int
     pause_ns: int
     recorded: bool
@@ -242,10 +209,6 @@ class GarbageCollection(Cause):
     @property
     def name(self) -> str:
         return "garbage-collection" if self.recorded else "unrecorded-garbage-collection"
-
-    @property
-    def cure(self) -> str:
-        return "gc.freeze() after building the model, gc.disable() in the loop"
 
     def afflict(self, setup: Setup) -> Setup:
         changed = _host(setup, gc_every=self.operators, gc_pause=self.pause_ns)
@@ -257,16 +220,11 @@ class AllocatorChurn(Cause):
     """Tensors of at least ``nbytes`` are taken from the driver and given back to it each time, as when the cache of
     the allocator is emptied or disabled. 400 us per call: assumed."""
 
+    name: ClassVar[str] = "allocator-churn"
+    cure: ClassVar[str] = "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no empty_cache()"
+
     nbytes: int = 40 << 20
     call_ns: int = 400_000
-
-    @property
-    def name(self) -> str:
-        return "allocator-churn"
-
-    @property
-    def cure(self) -> str:
-        return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no empty_cache()"
 
     def afflict(self, setup: Setup) -> Setup:
         return _host(setup, malloc_bytes=self.nbytes, malloc_ns=self.call_ns)
@@ -276,13 +234,8 @@ class AllocatorChurn(Cause):
 class OnlineCompilation(Cause):
     """Splits and concatenations go through the operator compiler at each call (facts E1)."""
 
-    @property
-    def name(self) -> str:
-        return "online-compilation"
-
-    @property
-    def cure(self) -> str:
-        return "set_compile_mode(jit_compile=False), binary operators"
+    name: ClassVar[str] = "online-compilation"
+    cure: ClassVar[str] = "set_compile_mode(jit_compile=False), binary operators"
 
     def afflict(self, setup: Setup) -> Setup:
         return _write(setup, compiled_concat=True)
@@ -295,15 +248,13 @@ class OnlineCompilation(Cause):
 class Unfused(Cause):
     """A part of the model is written out as a chain of operators (facts E2)."""
 
+    cure: ClassVar[str] = "the fused operator"
+
     part: Literal["rms-norm", "swiglu", "rotary", "cross-entropy", "optimizer"]
 
     @property
     def name(self) -> str:
         return f"unfused-{self.part}"
-
-    @property
-    def cure(self) -> str:
-        return "the fused operator"
 
     def afflict(self, setup: Setup) -> Setup:
         if self.part == "optimizer":
@@ -321,15 +272,10 @@ class Unfused(Cause):
 class UnalignedVocabulary(Cause):
     """The rows of the output projection are no multiple of 512 bytes (facts E4)."""
 
+    name: ClassVar[str] = "unaligned-vocabulary"
+    cure: ClassVar[str] = "pad the vocabulary to a multiple of 256"
+
     vocab: int = 50257
-
-    @property
-    def name(self) -> str:
-        return "unaligned-vocabulary"
-
-    @property
-    def cure(self) -> str:
-        return "pad the vocabulary to a multiple of 256"
 
     def afflict(self, setup: Setup) -> Setup:
         return _shape(setup, vocab=self.vocab)
@@ -340,15 +286,10 @@ class SixteenKibTail(Cause):
     """The rows of the second feed-forward product are a multiple of 16 KiB (facts E4; the size of the effect is
     assumed, see `chip.STRIDED_SLOWDOWN`). The healthy width differs by one tile."""
 
+    name: ClassVar[str] = "tail-of-16-kib"
+    cure: ClassVar[str] = "another feed-forward width or tensor-parallel split"
+
     ffn: int = 8192
-
-    @property
-    def name(self) -> str:
-        return "tail-of-16-kib"
-
-    @property
-    def cure(self) -> str:
-        return "another feed-forward width or tensor-parallel split"
 
     def afflict(self, setup: Setup) -> Setup:
         return _shape(setup, ffn=self.ffn)
@@ -358,13 +299,8 @@ class SixteenKibTail(Cause):
 class SmallMatmuls(Cause):
     """Query, key and value are three products of one input (facts E4)."""
 
-    @property
-    def name(self) -> str:
-        return "small-matmuls-on-one-input"
-
-    @property
-    def cure(self) -> str:
-        return "one merged weight"
+    name: ClassVar[str] = "small-matmuls-on-one-input"
+    cure: ClassVar[str] = "one merged weight"
 
     def afflict(self, setup: Setup) -> Setup:
         return _write(setup, merged_qkv=False)
@@ -375,13 +311,8 @@ class PrivateFormat(Cause):
     """Weights are kept in ND and converted to the cube's format before each product, and gradients back
     (``allow_internal_format``, facts C1)."""
 
-    @property
-    def name(self) -> str:
-        return "format-conversions"
-
-    @property
-    def cure(self) -> str:
-        return "torch_npu.npu.config.allow_internal_format = False"
+    name: ClassVar[str] = "format-conversions"
+    cure: ClassVar[str] = "torch_npu.npu.config.allow_internal_format = False"
 
     def afflict(self, setup: Setup) -> Setup:
         return _write(setup, private_format=True)
@@ -391,13 +322,8 @@ class PrivateFormat(Cause):
 class SinglePrecision(Cause):
     """The model runs in FP32 (facts D1; rate from the MatMulV3 and Conv2D of DATA-A)."""
 
-    @property
-    def name(self) -> str:
-        return "fp32-where-bf16-would-do"
-
-    @property
-    def cure(self) -> str:
-        return "autocast to bfloat16"
+    name: ClassVar[str] = "fp32-where-bf16-would-do"
+    cure: ClassVar[str] = "autocast to bfloat16"
 
     def afflict(self, setup: Setup) -> Setup:
         return _write(setup, single_precision=True)
@@ -408,15 +334,10 @@ class AiCpuOperator(Cause):
     """An operator of each micro-batch has no kernel for the cores and runs on the AI CPU for ``ns`` (duration
     assumed; facts E2 and E3: sort, unique and repeat_interleave on int64)."""
 
+    name: ClassVar[str] = "ai-cpu-operator"
+    cure: ClassVar[str] = "another element type or operator"
+
     ns: int = 3_000_000
-
-    @property
-    def name(self) -> str:
-        return "ai-cpu-operator"
-
-    @property
-    def cure(self) -> str:
-        return "another element type or operator"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, ai_cpu_ns=self.ns)
@@ -427,13 +348,8 @@ class ConvertedPictures(Cause):
     """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as in the
     AlexNet job of DATA-A: 57 conversions, 16 % of its computing."""
 
-    @property
-    def name(self) -> str:
-        return "convolution-format-conversions"
-
-    @property
-    def cure(self) -> str:
-        return "torch_npu.npu.config.allow_internal_format = True"
+    name: ClassVar[str] = "convolution-format-conversions"
+    cure: ClassVar[str] = "torch_npu.npu.config.allow_internal_format = True"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, keeps_format=False)
@@ -446,13 +362,8 @@ class ConvertedPictures(Cause):
 class NoOverlap(Cause):
     """Gradients are reduced after the backward pass."""
 
-    @property
-    def name(self) -> str:
-        return "communication-not-overlapped"
-
-    @property
-    def cure(self) -> str:
-        return "reduce each bucket as soon as it is full"
+    name: ClassVar[str] = "communication-not-overlapped"
+    cure: ClassVar[str] = "reduce each bucket as soon as it is full"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, overlapped_buckets=False)
@@ -462,15 +373,10 @@ class NoOverlap(Cause):
 class SmallBuckets(Cause):
     """Gradients are reduced one by one, or in buckets of ``bucket_bytes``."""
 
+    name: ClassVar[str] = "small-communication-packets"
+    cure: ClassVar[str] = "buckets of tens of MB"
+
     bucket_bytes: int = 0
-
-    @property
-    def name(self) -> str:
-        return "small-communication-packets"
-
-    @property
-    def cure(self) -> str:
-        return "buckets of tens of MB"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, bucket_bytes=self.bucket_bytes)
@@ -480,16 +386,11 @@ class SmallBuckets(Cause):
 class SlowLink(Cause):
     """The link between two ranks has a fraction of its bandwidth."""
 
+    name: ClassVar[str] = "slow-link"
+    cure: ClassVar[str] = "repair the link"
+
     pair: tuple[int, int]
     factor: float
-
-    @property
-    def name(self) -> str:
-        return "slow-link"
-
-    @property
-    def cure(self) -> str:
-        return "repair the link"
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, slow_pairs=(*setup.slow_pairs, (*self.pair, self.factor)))
@@ -499,15 +400,10 @@ class SlowLink(Cause):
 class SlowNetwork(Cause):
     """Every link has the bandwidth of one 200 Gb/s adapter that several devices share (facts D2)."""
 
+    name: ClassVar[str] = "slow-network"
+    cure: ClassVar[str] = "ranks of one group within a server"
+
     bytes_per_s: float = 3e9
-
-    @property
-    def name(self) -> str:
-        return "slow-network"
-
-    @property
-    def cure(self) -> str:
-        return "ranks of one group within a server"
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, link=replace(setup.link, bytes_per_s=self.bytes_per_s))
@@ -521,15 +417,10 @@ class EvenLayers(Cause):
     """The layers are spread evenly over the stages of the pipeline, although the last one has the output projection
     and the loss as well (facts A5: the last stage of a real job computes 1.73 times as long as the first)."""
 
+    name: ClassVar[str] = "pipeline-stage-imbalance"
+    cure: ClassVar[str] = "fewer layers on the last stage"
+
     layers: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return "pipeline-stage-imbalance"
-
-    @property
-    def cure(self) -> str:
-        return "fewer layers on the last stage"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, stage_layers=self.layers)
@@ -540,15 +431,10 @@ class FewMicroBatches(Cause):
     """The samples of a step come in ``fewer`` times fewer micro-batches, each as many times larger: of the
     ``stages - 1 + micro_batches`` slots of a pipeline ``stages - 1`` are empty (facts E6)."""
 
+    name: ClassVar[str] = "pipeline-bubble"
+    cure: ClassVar[str] = "more and smaller micro-batches, interleaved stages"
+
     fewer: int
-
-    @property
-    def name(self) -> str:
-        return "pipeline-bubble"
-
-    @property
-    def cure(self) -> str:
-        return "more and smaller micro-batches, interleaved stages"
 
     def afflict(self, setup: Setup) -> Setup:
         larger = _shape(setup, batch=setup.training.shape.batch * self.fewer)
@@ -561,16 +447,11 @@ class HotExperts(Cause):
     """The experts of one rank get ``load`` times as many tokens as those of each of the others (size assumed: no
     figures are published; facts E6 name the sign, GroupedMatmul by rank)."""
 
+    name: ClassVar[str] = "expert-imbalance"
+    cure: ClassVar[str] = "a balancing loss, redundant or relocated experts"
+
     load: float
     rank: int
-
-    @property
-    def name(self) -> str:
-        return "expert-imbalance"
-
-    @property
-    def cure(self) -> str:
-        return "a balancing loss, redundant or relocated experts"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -590,16 +471,11 @@ class HotExperts(Cause):
 class ThrottledClock(Cause):
     """The chip of some ranks, or of all, runs at a lower clock (facts E3: a drop of 5 % or more)."""
 
+    name: ClassVar[str] = "throttled-clock"
+    cure: ClassVar[str] = "cooling, power limit"
+
     mhz: int
     ranks: tuple[int, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return "throttled-clock"
-
-    @property
-    def cure(self) -> str:
-        return "cooling, power limit"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -614,17 +490,12 @@ class ClockDrops(Cause):
     """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
     hot (facts E3)."""
 
+    name: ClassVar[str] = "clock-drops"
+    cure: ClassVar[str] = "cooling, power limit"
+
     mhz: int
     after_ns: int
     ranks: tuple[int, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return "clock-drops"
-
-    @property
-    def cure(self) -> str:
-        return "cooling, power limit"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -638,16 +509,11 @@ class ClockDrops(Cause):
 class SlowHostOfRank(Cause):
     """The host of some ranks is slower by a factor, as when other processes take its cores (facts E1)."""
 
+    name: ClassVar[str] = "slow-host-of-a-rank"
+    cure: ClassVar[str] = "bind the threads, free the cores"
+
     factor: float
     ranks: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return "slow-host-of-a-rank"
-
-    @property
-    def cure(self) -> str:
-        return "bind the threads, free the cores"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -661,16 +527,11 @@ class SlowHostOfRank(Cause):
 class DataImbalance(Cause):
     """Some ranks get more samples than the others (facts E6)."""
 
+    name: ClassVar[str] = "data-parallel-imbalance"
+    cure: ClassVar[str] = "balance samples by tokens"
+
     load: float
     ranks: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return "data-parallel-imbalance"
-
-    @property
-    def cure(self) -> str:
-        return "balance samples by tokens"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -688,16 +549,11 @@ class LongTailRollout(Cause):
     """The longest responses of some ranks are longer by a factor; the others wait for them (facts E8: no public
     figures, the factor is assumed)."""
 
+    name: ClassVar[str] = "long-tail-rollout"
+    cure: ClassVar[str] = "balance prompts by expected length, partial or asynchronous rollout"
+
     longest: float
     ranks: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return "long-tail-rollout"
-
-    @property
-    def cure(self) -> str:
-        return "balance prompts by expected length, partial or asynchronous rollout"
 
     @property
     def where(self) -> tuple[int, ...]:
@@ -711,15 +567,10 @@ class LongTailRollout(Cause):
 class SlowReward(Cause):
     """The reward function takes ``ns`` on the host, and the devices have nothing to do meanwhile (size assumed)."""
 
+    name: ClassVar[str] = "slow-reward"
+    cure: ClassVar[str] = "reward in parallel processes, or while responses are still being generated"
+
     ns: int
-
-    @property
-    def name(self) -> str:
-        return "slow-reward"
-
-    @property
-    def cure(self) -> str:
-        return "reward in parallel processes, or while responses are still being generated"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, reward_ns=self.ns)
@@ -730,15 +581,10 @@ class SlowRollout(Cause):
     """The inference engine runs its model operator by operator and spends ``ns`` of Python before each of them
     (``enforce_eager``, facts C4; size: forward operators of DATA-A)."""
 
+    name: ClassVar[str] = "slow-rollout"
+    cure: ClassVar[str] = "graph mode for decode"
+
     ns: int = 180_000
-
-    @property
-    def name(self) -> str:
-        return "slow-rollout"
-
-    @property
-    def cure(self) -> str:
-        return "graph mode for decode"
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, engine_ns=self.ns)
@@ -752,19 +598,11 @@ class MemoryNearTheLimit(Cause):
     """Other weights stay on the device, such as those of a reference model, and leave little room. Where the sizes of
     tensors vary the allocator then has to give its cache back to the driver and ask again, while the device waits."""
 
+    name: ClassVar[str] = "memory-near-the-limit"
+    cure: ClassVar[str] = "weights that are not in use offloaded, a smaller batch, recomputation"
+    risk: ClassVar[bool] = True
+
     held: int
-
-    @property
-    def name(self) -> str:
-        return "memory-near-the-limit"
-
-    @property
-    def cure(self) -> str:
-        return "weights that are not in use offloaded, a smaller batch, recomputation"
-
-    @property
-    def risk(self) -> bool:
-        return True
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, memory=replace(setup.memory, held=self.held))
@@ -774,17 +612,9 @@ class MemoryNearTheLimit(Cause):
 class Fragmentation(Cause):
     """Segments that cannot grow, for tensors whose sizes vary from step to step: what is free fits less and less."""
 
-    @property
-    def name(self) -> str:
-        return "fragmentation"
-
-    @property
-    def cure(self) -> str:
-        return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
-
-    @property
-    def risk(self) -> bool:
-        return True
+    name: ClassVar[str] = "fragmentation"
+    cure: ClassVar[str] = "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
+    risk: ClassVar[bool] = True
 
     def afflict(self, setup: Setup) -> Setup:
         others = tuple(variable for variable in setup.variables if variable[0] != "PYTORCH_NPU_ALLOC_CONF")
@@ -795,17 +625,9 @@ class Fragmentation(Cause):
 class Leak(Cause):
     """The loop keeps a reference to the hidden state of every micro-batch, for a statistic that nobody reads."""
 
-    @property
-    def name(self) -> str:
-        return "leak"
-
-    @property
-    def cure(self) -> str:
-        return "keep numbers, not tensors"
-
-    @property
-    def risk(self) -> bool:
-        return True
+    name: ClassVar[str] = "leak"
+    cure: ClassVar[str] = "keep numbers, not tensors"
+    risk: ClassVar[bool] = True
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, keeps_hidden=True)
