@@ -1,8 +1,9 @@
 """Writes realistic profiles: the embedded default input, and material for tests and authors.
 
-A small discrete-event simulation of training on Ascend NPUs (:mod:`.job`) records one timeline per
-rank; the exports (:mod:`.text`, :mod:`.db`) derive every file from it, so that the files agree exactly.
-Nothing in a profile says which problems it contains: that is known only to :data:`SCENARIOS`.
+A small discrete-event simulation of jobs on Ascend NPUs (:mod:`.job`) records one timeline per rank: what a rank does
+(:mod:`.loops`) around a model (:mod:`.models`) is a :mod:`.program`, which the :mod:`.machine` runs. The exports
+(:mod:`.text`, :mod:`.db`) derive every file from the timeline, so that the files agree exactly. Nothing in a profile
+says which problems it contains: that is known only to :data:`SCENARIOS`, which put together :mod:`.causes`.
 
 Durations, sizes and formats come from real profiles and published figures; remarks such as
 "facts A3" name the section of the project's fact base (``facts.md``) that has the source.

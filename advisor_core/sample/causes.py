@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from .model import Implementation
-from .reinforcement import Reinforcement
-from .serving import Serving
+from .loops.reinforcement import Reinforcement
+from .loops.serving import Serving
+from .loops.training import Training
+from .loops.vision import VisionTraining
+from .models.model import Implementation
 from .setup import Dispatch, Setup
-from .training import Training
-from .vision import VisionTraining
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,24 +13,24 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .allocator import Allocator
-from .cann import CannThread
-from .chip import Chip
-from .communicator import Place
-from .context import RankContext
-from .des import Process, Simulator
-from .device import Device
-from .framework import FrameworkThread
-from .group import Groups
-from .pipeline import PipelineLoop
+from .loops.communicator import Place
+from .loops.pipeline import PipelineLoop
+from .loops.reinforcement import Reinforcement, ReinforcementLoop
+from .loops.serving import ServingLoop
+from .loops.training import Training, TrainingLoop
+from .loops.vision import VisionLoop, VisionTraining
+from .machine.allocator import Allocator
+from .machine.cann import CannThread
+from .machine.chip import Chip
+from .machine.context import RankContext
+from .machine.des import Process, Simulator
+from .machine.device import Device
+from .machine.framework import FrameworkThread
+from .machine.group import Groups
 from .program import Instruction, first_step
-from .reinforcement import Reinforcement, ReinforcementLoop
 from .scenarios import Scenario
-from .serving import ServingLoop
 from .setup import Setup
 from .timeline import Timeline
-from .training import Training, TrainingLoop
-from .vision import VisionLoop, VisionTraining
 
 EPOCH_NS = 1_736_408_883_600_000_000
 """When the simulated profile begins."""

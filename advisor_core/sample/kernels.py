@@ -1,7 +1,7 @@
 """Tensors and device kernels: what a kernel works on and how much work that is.
 
 Kernel names and types are those of real exports (``aclnnMul_MulAiCore_Mul`` of type ``Mul``).
-A kernel says nothing about time; :mod:`advisor_core.sample.chip` turns its work into a duration.
+A kernel says nothing about time; :mod:`advisor_core.sample.machine.chip` turns its work into a duration.
 """
 
 from __future__ import annotations

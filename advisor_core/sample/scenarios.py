@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from .allocator import MIB, WHOLE_DEVICE, DeviceMemory
 from .causes import (
     AiCpuOperator,
     AllocatorChurn,
@@ -47,14 +46,15 @@ from .causes import (
     Unfused,
     WorkspaceOnMainThread,
 )
-from .context import HostCosts
 from .layout import Layout
-from .model import Implementation, ModelShape
-from .reinforcement import Reinforcement
-from .serving import Serving
+from .loops.reinforcement import Reinforcement
+from .loops.serving import Serving
+from .loops.training import Training
+from .loops.vision import NetworkShape, VisionTraining
+from .machine.allocator import MIB, WHOLE_DEVICE, DeviceMemory
+from .machine.context import HostCosts
+from .models.model import Implementation, ModelShape
 from .setup import Dispatch, RankSetup, Setup, Work
-from .training import Training
-from .vision import NetworkShape, VisionTraining
 
 Headers = Literal["2024", "2025"]
 """Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column (facts A3, B1)."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .allocator import WHOLE_DEVICE, DeviceMemory
-from .chip import Chip
-from .context import HostCosts
 from .layout import Layout
-from .links import HCCS, Link
-from .reinforcement import Reinforcement
-from .serving import Serving
-from .training import Training
-from .vision import VisionTraining
+from .loops.reinforcement import Reinforcement
+from .loops.serving import Serving
+from .loops.training import Training
+from .loops.vision import VisionTraining
+from .machine.allocator import WHOLE_DEVICE, DeviceMemory
+from .machine.chip import Chip
+from .machine.context import HostCosts
+from .machine.links import HCCS, Link
 
 Work = Training | Serving | Reinforcement | VisionTraining
 """What a job does on its devices."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .chip import Chip, KernelCost
 from .kernels import Kernel, Tensor
 from .layout import CommunicationGroup, Layout
+from .machine.chip import Chip, KernelCost
 
 COMPUTE_STREAM = 2
 NOT_IN_GRAPH = 4294967295

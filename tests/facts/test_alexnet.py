@@ -39,7 +39,10 @@ PARTLY_BY_HAND = [
     # gap, {leaf: ns}: leaves that can be read off a single event
     (38, {"host/runtime": 41_670}),  # from Enqueue of aclnnAddmm at 11,465,676 of the host to the launch at 11,507,346
     (60, {"sync": 43_760, "host/copy": 78_800}),  # aclrtSynchronizeStreamWithTimeout, aclrtMemcpy within item()
-    (66, {"host/runtime": 371 + 24_590}),  # the end of Dequeue@aclnnDivs; Enqueue of aclnnInplaceFillScalar to the launch
+    (
+        66,
+        {"host/runtime": 371 + 24_590},
+    ),  # the end of Dequeue@aclnnDivs; Enqueue of aclnnInplaceFillScalar to the launch
 ]
 
 

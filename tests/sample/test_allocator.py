@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.sample.allocator import MIB, Allocator, Block
 from advisor_core.sample.job import simulate
+from advisor_core.sample.machine.allocator import MIB, Allocator, Block
 from advisor_core.sample.scenarios import SCENARIOS
 
 ROOM = 1 << 40

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from advisor_core.sample import SCENARIOS
 from advisor_core.sample.job import simulate
 from advisor_core.sample.layout import Dimension, Layout
-from advisor_core.sample.model import ModelShape
-from advisor_core.sample.pipeline import Pass, Transfer, schedule
+from advisor_core.sample.loops.pipeline import Pass, Transfer, schedule
+from advisor_core.sample.loops.training import Training
+from advisor_core.sample.models.model import ModelShape
 from advisor_core.sample.setup import RankSetup
 from advisor_core.sample.timeline import Collective, PlaneTask, Timeline
-from advisor_core.sample.training import Training
 
 DIVIDED: tuple[Dimension, ...] = ("tensor", "data", "pipeline", "expert", "expert_data")
 PAIRWISE = {"batchSendRecv", "send", "receive"}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from advisor_core.sample import SCENARIOS
-from advisor_core.sample.chip import Chip
 from advisor_core.sample.job import simulate
 from advisor_core.sample.kernels import ConvolutionWork, Kernel, PoolingWork, Work
+from advisor_core.sample.machine.chip import Chip
 from advisor_core.sample.timeline import Timeline
 from tests.sample.export import Export
 

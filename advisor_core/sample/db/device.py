@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..chip import CUBE_PIPES, VECTOR_PIPES
 from ..export.counters import Counters, block_counts, counters
 from ..export.generation import Names
 from ..export.overlap import collective_name, collective_type
 from ..export.planes import HARDWARE_NAMES, INVALID, plane_step
 from ..export.recording import Recording
 from ..export.values import collective_dtype, tensor_texts
+from ..machine.chip import CUBE_PIPES, VECTOR_PIPES
 from ..timeline import NOT_IN_GRAPH, Collective, DeviceTask, PlaneTask, Timeline
 from .database import Database, Strings, Value
 from .enums import DATA_TYPES, LINK_TYPES, RDMA_TYPES, TRANSPORT_TYPES, number

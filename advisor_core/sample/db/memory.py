@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..allocator import DRIVER_BYTES
 from ..export.memory import MODULES as SAMPLED_MODULES
 from ..export.memory import STREAM_POINTER, Samples, allocator_totals
+from ..machine.allocator import DRIVER_BYTES
 from ..timeline import Timeline
 from .database import Database, Strings, Value
 from .enums import MODULES, number

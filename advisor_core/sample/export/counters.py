@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..chip import CoreUse
+from ..machine.chip import CoreUse
 from ..timeline import DeviceTask, Timeline
 
 

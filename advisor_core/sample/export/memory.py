@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from ..allocator import COLLECTIVE_BYTES, RUNTIME_BYTES
+from ..machine.allocator import COLLECTIVE_BYTES, RUNTIME_BYTES
 from ..timeline import Timeline
 
 SAMPLE_NS = 20_000_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ..chip import CUBE_PIPES, VECTOR_PIPES
 from ..export.counters import Counters, block_counts, counters
 from ..export.generation import Cell, Names
 from ..export.overlap import collective_name, collective_type
@@ -13,6 +12,7 @@ from ..export.recording import Recording
 from ..export.steps import step_times
 from ..export.units import us
 from ..export.values import tensor_texts
+from ..machine.chip import CUBE_PIPES, VECTOR_PIPES
 from ..timeline import NOT_IN_GRAPH, Collective, DeviceTask, Timeline
 from .fields import Row, mean, us_column
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..allocator import MIB
 from ..export.generation import Cell
 from ..export.memory import MODULES, STREAM_POINTER, Samples, allocator_totals
+from ..machine.allocator import MIB
 from ..timeline import Timeline
 from .fields import Row, us_column
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from ..program import Communicate, NextBatch, Op
+from ..timeline import COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
 from .context import WORKSPACE_SHARE, RankContext
 from .des import Channel, Process, Signal
 from .device import DELIVERY_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
-from .program import Communicate, NextBatch, Op
-from .timeline import COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
 
 QUEUE_CAPACITY = 4096
 """Entries of the task queue of torch_npu."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ..kernels import DType, Tensor, vector
 from .eager import Eager, Pullback, call, transpose
-from .kernels import DType, Tensor, vector
 from .layers import (
     RotaryTable,
     flash_attention,

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .allocator import DriverCall
-from .cann import CannThread, Drain, PostEvent
-from .context import WORKSPACE_SHARE, RankContext
-from .des import Process, Signal
-from .kernels import Tensor
-from .program import (
+from ..kernels import Tensor
+from ..program import (
     AwaitCommunication,
     Backward,
     CloseMark,
@@ -24,7 +20,11 @@ from .program import (
     OpenMark,
     Python,
 )
-from .timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
+from ..timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
+from .allocator import DriverCall
+from .cann import CannThread, Drain, PostEvent
+from .context import WORKSPACE_SHARE, RankContext
+from .des import Process, Signal
 
 _INTERFACES = {
     "allReduce": ("c10d::allreduce_", "HcclAllreduce"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .eager import Eager
-from .kernels import DType, Tensor
-from .program import Backward, Instruction, Leave, NextBatch, Op
+from ..kernels import DType, Tensor
+from ..models.eager import Eager
+from ..program import Backward, Instruction, Leave, NextBatch, Op
 from .training import Bucket, TrainingLoop, python
 
 

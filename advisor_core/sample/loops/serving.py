@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import count
 
-from .eager import Eager, Pullback, call
-from .kernels import DType, Tensor, cached_attention, vector
-from .layers import (
+from ..kernels import DType, Tensor, cached_attention, vector
+from ..models.eager import Eager, Pullback, call
+from ..models.layers import (
     RotaryTable,
     fused_rms_norm,
     fused_rotary,
@@ -18,8 +18,8 @@ from .layers import (
     unfused_rotary,
     unfused_swiglu,
 )
-from .model import SHARED_WEIGHT, Implementation, ModelShape, Parameters
-from .program import Enter, Instruction, Item, Leave, NextBatch, free_after_last_use
+from ..models.model import SHARED_WEIGHT, Implementation, ModelShape, Parameters
+from ..program import Enter, Instruction, Item, Leave, NextBatch, free_after_last_use
 from .training import FIRST_STEP
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from .communicator import Place
-from .convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
-from .eager import FP32, Eager, Pullback, call
-from .kernels import DType, Tensor, vector
-from .program import (
+from ..kernels import DType, Tensor, vector
+from ..models.convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
+from ..models.eager import FP32, Eager, Pullback, call
+from ..program import (
     AwaitCommunication,
     Backward,
     Communicate,
@@ -23,6 +22,7 @@ from .program import (
     Op,
     free_after_last_use,
 )
+from .communicator import Place
 from .training import FIRST_STEP
 
 _CONVOLUTIONS = (

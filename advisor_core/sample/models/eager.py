@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .kernels import DType, Kernel, Tensor, vector
-from .program import Enter, Instruction, Launch, Leave, Node, Op
+from ..kernels import DType, Kernel, Tensor, vector
+from ..program import Enter, Instruction, Launch, Leave, Node, Op
 
 Pullback = Callable[[Tensor], Tensor]
 FP32 = DType.FP32

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from ..kernels import PRIVATE_FORMAT, DType, Kernel, Tensor, matmul, vector
+from ..kernels import attention as attention_kernel
+from ..program import Op
 from .eager import (
     FP32,
     Eager,
@@ -23,9 +26,6 @@ from .eager import (
     slice_backward,
     transpose,
 )
-from .kernels import PRIVATE_FORMAT, DType, Kernel, Tensor, matmul, vector
-from .kernels import attention as attention_kernel
-from .program import Op
 
 
 def linear(eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:

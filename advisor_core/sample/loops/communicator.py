@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import count
 
-from .kernels import Tensor
-from .layout import CommunicationGroup, Dimension, Layout
-from .program import AwaitCommunication, Collective, Communicate, Instruction, Op, PointToPoint
+from ..kernels import Tensor
+from ..layout import CommunicationGroup, Dimension, Layout
+from ..program import AwaitCommunication, Collective, Communicate, Instruction, Op, PointToPoint
 
 
 class Communicator:

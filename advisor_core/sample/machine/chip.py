@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from .kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
+from ..kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
 CUBE_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")

@@ -12,12 +12,12 @@ from functools import partial
 from math import exp
 from random import Random
 
-from .communicator import Communicator, fetch
+from ..kernels import DType, Tensor, grouped_matmul, vector
+from ..loops.communicator import Communicator, fetch
+from ..program import AwaitCommunication, Instruction, Item, Op
 from .eager import Eager, Pullback, call
-from .kernels import DType, Tensor, grouped_matmul, vector
 from .layers import fused_swiglu, linear
 from .model import Decoder, Implementation, ModelShape, Part
-from .program import AwaitCommunication, Instruction, Item, Op
 
 SPREAD = 0.04
 """How unevenly a trained router with a balancing loss chooses: standard deviation of the logarithm of a rank's share

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from .timeline import PlaneTask, PlaneTaskKind
+from ..timeline import PlaneTask, PlaneTaskKind
 
 FLAG_NS = 640
 """A four-byte reduction that marks begin and end of a collective."""

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from random import Random
 from typing import Literal, Protocol
 
+from ..layout import CommunicationGroup
+from ..program import Communicate
+from ..timeline import PlaneTask
 from .des import Signal
 from .exchange import ExchangePlan, Pair
-from .layout import CommunicationGroup
 from .links import SIO, AllReducePlan, Link, SlowPair
-from .program import Communicate
-from .timeline import PlaneTask
 
 
 class Plan(Protocol):

@@ -8,11 +8,11 @@ from math import exp
 from random import Random
 from typing import Literal
 
+from ..kernels import Tensor
+from ..program import Communicate, Instruction, Launch, memory_use
+from ..timeline import Allocation, CannCall, Timeline, Workspace
 from .allocator import Allocator, Block, DriverCall
 from .des import Signal, Simulator
-from .kernels import Tensor
-from .program import Communicate, Instruction, Launch, memory_use
-from .timeline import Allocation, CannCall, Timeline, Workspace
 
 _WITH_CUBE = frozenset({"AI_CORE", "MIX_AIC"})
 Actor = Literal["host", "cann", "device"]

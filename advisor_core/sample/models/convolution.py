@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..kernels import ConvolutionWork, DType, Kernel, PoolingWork, Tensor, matmul, vector
+from ..program import Op
 from .eager import FP32, Eager, Pullback, call
-from .kernels import ConvolutionWork, DType, Kernel, PoolingWork, Tensor, matmul, vector
-from .program import Op
 
 BLOCK_BYTES = 32
 """Channels of one block of NC1HWC0 (facts A3: 8 of FP32)."""

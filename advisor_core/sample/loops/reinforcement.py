@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from .communicator import Place
-from .eager import FP32, Eager, call
-from .kernels import DType, Tensor, vector
-from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
-from .program import (
+from ..kernels import DType, Tensor, vector
+from ..models.eager import FP32, Eager, call
+from ..models.model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from ..program import (
     CloseMark,
     Enter,
     Instruction,
@@ -27,6 +26,7 @@ from .program import (
     Python,
     free_after_last_use,
 )
+from .communicator import Place
 from .serving import Inference
 from .training import FIRST_STEP, Training, TrainingLoop
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .communicator import Communicator, fetch
+from ..kernels import Tensor, vector
+from ..loops.communicator import Communicator, fetch
+from ..program import AwaitCommunication, Instruction, Op
 from .eager import FP32, Eager, Pullback
-from .kernels import Tensor, vector
 from .model import Decoder, Implementation, ModelShape, Part
-from .program import AwaitCommunication, Instruction, Op
 
 
 class TensorParallelDecoder(Decoder):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from ..timeline import PlaneTask, PlaneTaskKind
 from .links import FLAG_NS, LOCAL_BYTES_PER_S, RECORD_NS, TASK_GAP_NS, WAIT_NS, Link, SlowPair, slowdown
-from .timeline import PlaneTask, PlaneTaskKind
 
 Pair = tuple[int, int]
 """A member that reads, and the one that it reads from."""

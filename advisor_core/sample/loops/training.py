@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import count, cycle
 
-from .communicator import Communicator, Place
-from .eager import FP32, Eager, call
-from .kernels import DType, Tensor, ai_cpu, vector
-from .model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
-from .moe import MoeDecoder, Routing
-from .program import (
+from ..kernels import DType, Tensor, ai_cpu, vector
+from ..models.eager import FP32, Eager, call
+from ..models.model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
+from ..models.moe import MoeDecoder, Routing
+from ..models.tensor_parallel import TensorParallelDecoder
+from ..program import (
     AwaitCommunication,
     Backward,
     Communicate,
@@ -23,7 +23,7 @@ from .program import (
     Op,
     free_after_last_use,
 )
-from .tensor_parallel import TensorParallelDecoder
+from .communicator import Communicator, Place
 
 FIRST_STEP = 10
 """Number of the first profiled step: the schedule skips the ones before it."""

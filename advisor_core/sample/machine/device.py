@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
+from ..kernels import Kernel
+from ..program import Communicate
+from ..timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
 from .chip import Chip, KernelCost
 from .context import RankContext
 from .des import Channel, Process, Signal
 from .group import Groups
-from .kernels import Kernel
-from .program import Communicate
-from .timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
 
 DELIVERY_NS = 13_000
 """From the launch call to the earliest start on an idle device (facts B1: some us to 20 us)."""
