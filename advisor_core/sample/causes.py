@@ -36,6 +36,10 @@ class Cause(ABC):
     def afflict(self, setup: Setup) -> Setup:
         """The same job with this cause."""
 
+    def remedy(self, setup: Setup) -> Setup:
+        """The job as the cure leaves it: without the cause, but with what stays of it."""
+        return setup
+
     @property
     def where(self) -> tuple[int, ...]:
         """The ranks that have it, empty for all."""
@@ -164,6 +168,9 @@ class FrequentItem(Cause):
 
     def afflict(self, setup: Setup) -> Setup:
         return _train(setup, item_per_parameter=True, reads_loss=True, loss_log_ns=self.log_ns)
+
+    def remedy(self, setup: Setup) -> Setup:
+        return _train(setup, gradient_norms=True)
 
 
 @dataclass(frozen=True, slots=True)

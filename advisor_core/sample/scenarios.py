@@ -111,7 +111,8 @@ class Scenario:
         """The same job without one of its causes. Raises :class:`ValueError` if it does not have it."""
         if cause not in self.causes:
             raise ValueError(f"scenario {self.name!r} does not have the cause {cause.name!r}")
-        return replace(self, causes=tuple(other for other in self.causes if other != cause))
+        others = tuple(other for other in self.causes if other != cause)
+        return replace(self, job=cause.remedy(self.job), causes=others)
 
 
 _FUSED = Implementation(

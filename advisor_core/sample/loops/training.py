@@ -40,7 +40,8 @@ class Training:
     ``stage_layers``: layers of each stage of a pipeline, empty for equally many;
     ``expert_load``: shares of the routed tokens by rank of an expert-parallel group, empty for equal ones.
     ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
-    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch.
+    ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch. ``gradient_norms``: gradients are
+    clipped by their norms, which stay on the device unless ``item_per_parameter`` reads them back one by one.
     """
 
     shape: ModelShape
@@ -59,6 +60,7 @@ class Training:
     expert_load: tuple[float, ...] = ()
     lengths: tuple[int, ...] = ()
     keeps_hidden: bool = False
+    gradient_norms: bool = False
 
     def part(self, stage: int, stages: int) -> Part:
         """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
@@ -158,11 +160,13 @@ class TrainingLoop:
         if self._reduces and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
         program += self._sum_norm_gradients()
-        if training.item_per_parameter:
-            program += self._clip_by_item()
+        # As with DDP, all gradients are reduced before the first weight is updated.
+        program += [AwaitCommunication(reduction) for reduction, _ in buckets]
+        if training.gradient_norms or training.item_per_parameter:
+            program += self._clip(read=training.item_per_parameter)
         if training.reads_loss and loss is not None:
             program.append(Item(loss, training.loss_log_ns))
-        program += self._optimizer(buckets)
+        program += self._optimizer()
         program.append(Leave())
         return program
 
@@ -301,36 +305,28 @@ class TrainingLoop:
             self._gradients[name] = average
         return [*program, Leave()]
 
-    def _clip_by_item(self) -> list[Instruction]:
-        """The norm of every gradient is read back by itself, then all of them are scaled."""
+    def _clip(self, *, read: bool) -> list[Instruction]:
+        """The norm of every gradient, read back by itself or left on the device; then all of them are scaled."""
         program: list[Instruction] = [python("train.py(102): clip_gradients")]
         for gradient in self._gradients.values():
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
-            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4), Item(norm)]
+            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4)]
+            program += [Item(norm)] if read else []
         gradients = tuple(self._gradients.values())
         scaled = tuple(gradient.view(*gradient.shape) for gradient in gradients)
         scale = vector("aclnnForeachMulScalarV2", "ForeachMulScalar", gradients, scaled, infix="ForeachMulScalarV2")
         return [*program, call("aten::_foreach_mul_", "aclnnForeachMulScalarV2", scale, scalars=1), Leave()]
 
-    def _optimizer(self, buckets: list[Bucket]) -> list[Instruction]:
+    def _optimizer(self) -> list[Instruction]:
         fused = self._training.fused_optimizer
         frame = "torch_npu/optim/npu_fused_adamw.py(231): step" if fused else "torch/optim/adamw.py(161): step"
         program: list[Instruction] = [
             Enter(f"Optimizer.step#{'NpuFusedAdamW' if fused else 'AdamW'}.step"),
             python(frame),
         ]
-        if buckets:
-            for reduction, names in buckets:
-                program.append(AwaitCommunication(reduction))
-                for name in names:
-                    program += self._update(name)
-            reduced = {name for _, names in buckets for name in names}
-            for name in self._parameters.weights:
-                program += self._update(name) if name not in reduced else []
-        else:
-            for name in self._parameters.weights:
-                program += self._update(name)
+        for name in self._parameters.weights:
+            program += self._update(name)
         return [*program, Leave(), Leave()]
 
     def _update(self, name: str) -> list[Op]:

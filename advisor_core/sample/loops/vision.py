@@ -52,7 +52,8 @@ class VisionTraining:
 
     ``keeps_format``: tensors stay in the formats of the cube. ``fused_optimizer``: it updates all weights at once.
     Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss`` and
-    ``item_per_parameter``: numbers that are read back in every step, ``loss_log_ns``: Python behind the loss.
+    ``item_per_parameter``: numbers that are read back in every step, ``gradient_norms``: norms of all gradients, which
+    stay on the device unless ``item_per_parameter``, ``loss_log_ns``: Python behind the loss.
     """
 
     shape: NetworkShape
@@ -62,6 +63,7 @@ class VisionTraining:
     bucket_bytes: int = 4_000_000
     reads_loss: bool = False
     item_per_parameter: bool = False
+    gradient_norms: bool = False
     loss_log_ns: int = 120_000
 
 
@@ -129,7 +131,7 @@ class VisionLoop:
             Backward(tuple(eager.backward)),
             Leave(),
             *waits,
-            *(self._norms() if training.item_per_parameter else []),
+            *(self._norms() if training.gradient_norms or training.item_per_parameter else []),
             *([Item(loss, training.loss_log_ns)] if training.reads_loss else []),
             *self._optimizer(),
         ]
@@ -187,12 +189,13 @@ class VisionLoop:
     """The weight whose gradient comes last."""
 
     def _norms(self) -> list[Instruction]:
-        """The norm of every gradient is read back by itself."""
+        """The norm of every gradient, read back by itself or left on the device."""
         program: list[Instruction] = [_python("main.py(233): log_gradients")]
         for gradient in self._gradients.values():
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
-            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4), Item(norm)]
+            program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4)]
+            program += [Item(norm)] if self._training.item_per_parameter else []
         return [*program, Leave()]
 
     def _optimizer(self) -> list[Instruction]:
