@@ -32,7 +32,7 @@ from advisor_core.facts.host_activity import (
     HostActivity,
     matching,
 )
-from advisor_core.facts.host_pauses import paused
+from advisor_core.facts.host_pauses import PAUSE_NS, TIMES_USUAL, paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.launches import NO_TIME, Launches
 from advisor_core.facts.memory import Capacity, PeakMemory, of_graph_engine
@@ -55,9 +55,11 @@ __all__ = [
     "DTYPE_BYTES",
     "LOADER",
     "NO_TIME",
+    "PAUSE_NS",
     "POINT_TO_POINT",
     "SCHEMAS",
     "SYNC_OPERATORS",
+    "TIMES_USUAL",
     "Advisor",
     "Bookings",
     "Capacity",

@@ -17,7 +17,9 @@ from advisor_core.api import (
     ANNOTATION,
     CALLS,
     LOADER,
+    PAUSE_NS,
     SYNC_OPERATORS,
+    TIMES_USUAL,
     Advisor,
     Bookings,
     Column,
@@ -299,7 +301,7 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
         Column("operator_calls", "int", "count", "its calls in the profile"),
         Column("operator_host_ns", "float", "ns", "its host time per call, children included"),
         Column("operator_device_ns", "float", "ns", "its device time per call"),
-        Column("left_out", "int", "count", "first calls that were left out"),
+        Column("left_out", "int", "count", "first calls, and rare long ones, that were left out"),
     ),
 )
 def operators(facts: Facts, params: Params) -> Observations:
@@ -311,8 +313,9 @@ def operators(facts: Facts, params: Params) -> Observations:
     calls = calls[~calls["waits"]]
     skip = 0 if _warmed_up(facts["profile"]) else int(params["first_calls"])
     order = calls.groupby("name", observed=True).cumcount()
-    left_out = int((order < skip).sum())
-    calls = calls[order >= skip]
+    kept = (order >= skip) & ~_rarely_long(calls)
+    left_out = int((~kept).sum())
+    calls = calls[kept]
     totals = calls.groupby("name").agg(
         calls=("row", "size"), host=("host_total_ns", "sum"), device=("device_total_ns", "sum")
     )
@@ -394,6 +397,12 @@ def _warmed_up(profile: Profile) -> bool:
     """Whether steps ran before the profiled ones, so that no call in the profile is the first of the process."""
     earlier = [profile.profiler.get(f"schedule.{name}") for name in ("skip_first", "wait", "warmup")]
     return any(isinstance(count, int) and count > 0 for count in earlier)
+
+
+def _rarely_long(calls: pd.DataFrame) -> pd.Series:
+    """The calls in which something else held the host for long (HD014): they say nothing of what the operator costs."""
+    usual = calls.groupby("name", observed=True)["host_total_ns"].transform("median")
+    return calls["host_total_ns"] >= np.maximum(PAUSE_NS, TIMES_USUAL * usual)
 
 
 def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:

@@ -111,7 +111,7 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
         Column("allocated_bytes", "float", "B", "most that tensors took of it"),
         Column("returns", "float", "count", "how often the allocator gave reserved memory back to the driver"),
         Column("stall_share", "float", "ratio", "of the step: idle while device memory is allocated or freed"),
-        Column("host_share", "float", "ratio", "of the step: idle because the host was late"),
+        Column("host_share", "float", "ratio", "of the step: idle because the host was late; unknown where causes are"),
     ),
 )
 def usage(facts: Facts, params: Params) -> Observations:
@@ -127,7 +127,7 @@ def usage(facts: Facts, params: Params) -> Observations:
         allocated_bytes=float(curve["allocated_bytes"].max()) if curve is not None else np.nan,
         returns=float((np.diff(reserved) < 0).sum()) if len(reserved) else np.nan,
         stall_share=share(under(leaves(facts), "idle/host/memory"), step_ns(facts)) if booked else np.nan,
-        host_share=share(under(leaves(facts), "idle/host"), step_ns(facts)) if booked else np.nan,
+        host_share=_host_share(facts) if booked else np.nan,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
@@ -138,6 +138,13 @@ def usage(facts: Facts, params: Params) -> Observations:
         return [*([highest] if len(most) else []), *_holders(facts)]
 
     return Observations(frame, evidence)
+
+
+def _host_share(facts: Facts) -> float:
+    """Idle time behind a late host, also where it was late because it had waited for the device. Unknown where the
+    causes of more idle time than that are not known."""
+    host, unknown = under(leaves(facts), "idle/host", "idle/sync"), under(leaves(facts), "idle/unknown")
+    return share(host, step_ns(facts)) if host >= unknown else np.nan
 
 
 # --- ME002, ME003: how it changes from step to step
