@@ -23,7 +23,7 @@ from advisor_core.api import (
     per_text,
     shapes_of,
 )
-from advisors.fewer_kernels import Merging
+from advisors.fewer_kernels import Merging, StepReplay
 from advisors.messages import message
 from advisors.products import BASE_N, TILED, balance, best_balance, tiles
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records
@@ -63,7 +63,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 @advisor(
     "shape_affinity.tails",
     needs=("step_kernels", "matrix_products"),
-    wants=("pipes", "launches", "host_events"),
+    wants=("pipes", "launches", "host_events", "step_replay"),
     about=(
         Column("axis", "int", "count", "length of the last axis of the operands"),
         Column("dtype", "text", "", "their dtype"),
@@ -94,7 +94,14 @@ def good_tail(length: int, element_bytes: int) -> int:
             "time saved per step with the good length: at the speed of the others or by the assumed gain, less the "
             "longer axis, and no more than the cube does not compute; and the TransData",
         ),
-        *_SHARES,
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is, from a replay of launches and kernels; without launches, gain_ns",
+        ),
+        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
+        Column("share_of_computing", "float", "ratio", "gain_ns over the kernel time of the step"),
     ),
     params=("operand_share", "similar", "assumed_gain"),
 )
@@ -117,7 +124,10 @@ def tails(facts: Facts, params: Params) -> Observations:
     bad["good"] = np.array([good_tail(int(tail), int(size)) for tail, size in pairs], dtype=np.int64)
     bad["saved"] = _saved(bad, params["assumed_gain"])
     frame = _by_axis(bad, _conversions(own)) if len(bad) else pd.DataFrame([_good_row()])
-    frame = frame.assign(**own.shares(frame["gain_ns"]))
+    saving = _shorter(facts, own, bad, frame["axis"]) if len(bad) else None
+    frame["saving_ns"] = frame["gain_ns"] if saving is None else saving
+    frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
+    frame["share_of_computing"] = frame["gain_ns"] / own.kernel_ns
 
     def evidence(row: int) -> list[Reference]:
         mine = bad[(bad["tail"] == frame["axis"][row]) & (bad["dtype"] == frame["dtype"][row])]
@@ -133,6 +143,28 @@ def tails(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence)
+
+
+def _shorter(facts: Facts, own: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
+    """By how much a step becomes shorter if the products and conversions of each axis take as much less; where the host
+    cannot keep up that is little. ``None`` where the launches are not known."""
+    replay: StepReplay | None = facts.get("step_replay")
+    if replay is None:
+        return None
+    frame = own.frame
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    less = (bad["saved"] / (bad["kernels"] * bad["mean_ns"])).set_axis(bad["signature"])
+    share = frame["signature"].map(less).fillna(0.0).to_numpy(dtype=np.float64)
+    tails = frame["signature"].map(bad.set_index("signature")["tail"]).fillna(0).to_numpy(dtype=np.int64)
+    converted = _conversion_tails(frame).reindex(frame.index, fill_value=0).to_numpy()
+    share, tails = np.where(converted > 0, 1.0, share), np.where(converted > 0, converted, tails)
+    saving = []
+    for axis in axes.to_list():  # an axis or two; a replay is of the whole step
+        mine = np.flatnonzero((tails == axis) & (share > 0))
+        after = took[mine] * (1 - share[mine])
+        merged = Merging(frame["work"].to_numpy()[mine], np.arange(len(mine)), took[mine], after)
+        saving.append(replay.saved_ns(merged) / own.steps)
+    return saving
 
 
 def _by_axis(bad: pd.DataFrame, conversions: pd.Series) -> pd.DataFrame:
@@ -231,10 +263,15 @@ def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats,
 
 def _conversions(own: StepKernels) -> pd.Series:
     """TransData into the tiled format per step, by last axis and dtype of what they read."""
-    frame = own.frame
-    mine = frame[matching(frame["type"], _TRANSDATA) & frame["output_formats"].astype(str).str.startswith(TILED)]
-    tail = per_text(mine["input_shapes"], _tail).astype("int64")
+    tail = _conversion_tails(own.frame)
+    mine = own.frame.loc[tail.index]
     return mine["duration_ns"].groupby([tail, mine["input_dtypes"].astype(str)]).sum() / own.steps
+
+
+def _conversion_tails(frame: pd.DataFrame) -> pd.Series:
+    """The last axis of what TransData converts to the tiled format, by row of the kernel."""
+    mine = frame[matching(frame["type"], _TRANSDATA) & frame["output_formats"].astype(str).str.startswith(TILED)]
+    return per_text(mine["input_shapes"], _tail).astype("int64")
 
 
 def _tail(text: str) -> int:

@@ -55,6 +55,11 @@ def judged(rule: str, scene: Scene, *without: str, **about: Any) -> Outcome:
     return outcome(rule, scene.store(*without, **{"chip": CHIP, **about}))
 
 
+def kernels_alone(rule: str, scene: Scene, **about: Any) -> Outcome:
+    """Without launches: what the kernels take less is what the step takes less."""
+    return judged(rule, scene, "flows", **about)
+
+
 def kinds(found: Outcome) -> list[str]:
     return [advice.kind for advice in found.first.advice]
 
@@ -73,7 +78,7 @@ def unaligned(us: float = 1000, *, peer: bool = True, convert: float = 0, **more
 
 
 def test_unaligned_axis_fires_at_the_speed_of_its_peers() -> None:
-    found = judged("SA001", unaligned(convert=100, core="MIX_AIC"))
+    found = kernels_alone("SA001", unaligned(convert=100, core="MIX_AIC"))
     seen = found.first.observation
     assert (seen["axis"], seen["dtype"], seen["tail_bytes"]) == (5001, "BF16", 10_002)
     assert seen["good"] == 5120 and seen["multiple"] == 256 and seen["added_share"] == pytest.approx(119 / 5001)
@@ -88,8 +93,33 @@ def test_unaligned_axis_fires_at_the_speed_of_its_peers() -> None:
     assert [type(reference).__name__ for reference in found.evidence()] == ["Metric", "Rows"]
 
 
+def chained(interval: float) -> Scene:
+    """Four products with K = 5001, one of 4864 for comparison, each launched ``interval`` us after the one before."""
+    scene, free = Scene(), 0.0
+    for number, inner in enumerate((5001, 5001, 5001, 5001, 4864)):
+        launched = interval * number - 20
+        start = max(free, launched + 20)
+        us = 1000 if inner == 5001 else 500
+        reads = [f"4096,{inner} BF16", f"{inner},2048 BF16"]
+        scene.tensors(start, us, "MatMulV3", reads, ["4096,2048 BF16"], launched=launched).busy(24)
+        free = start + us
+    return scene
+
+
+def test_a_quicker_product_saves_nothing_where_the_step_follows_the_host() -> None:
+    """Launched ahead, four products save what they take less; where each is launched when the one before is done, the
+    device would only wait."""
+    gain = 4 * (1_000_000 - 500_000 * 5120 / 4864)
+    ahead = judged("SA001", chained(10)).first
+    assert ahead.observation["gain_ns"] == pytest.approx(gain, abs=4)
+    assert ahead.impact_ns == pytest.approx(gain, rel=0.01)
+    behind = judged("SA001", chained(1000))
+    assert behind.state == "pass" and behind.observed is not None
+    assert behind.observed.frame["gain_ns"].max() == pytest.approx(gain, abs=4)
+
+
 def test_unaligned_axis_without_peers_assumes_a_cautious_gain() -> None:
-    found = judged("SA001", unaligned(2000, peer=False))
+    found = kernels_alone("SA001", unaligned(2000, peer=False))
     assert found.first.observation["measured"] is False and found.first.observation["peer_tflops"] is None
     assert found.first.impact_ns == pytest.approx(2_000_000 * (1 - 0.9 * 5120 / 5001), abs=1)  # 157 us
 
@@ -98,15 +128,15 @@ def test_what_the_cube_computes_today_is_not_saved() -> None:
     """Busy for 600 of 1000 us, it needs 600 x 5120 / 5001 for the longer axis."""
     scene = unaligned()
     scene.rows["kernels"][0] |= {"aic_mac_us": 600}
-    assert judged("SA001", scene).first.impact_ns == pytest.approx(1_000_000 - 600_000 * 5120 / 5001, abs=1)
+    assert kernels_alone("SA001", scene).first.impact_ns == pytest.approx(1_000_000 - 600_000 * 5120 / 5001, abs=1)
     scene.rows["kernels"][0] |= {"aic_mac_us": 970}
-    assert judged("SA001", scene).state == "pass"  # nothing left to save
+    assert kernels_alone("SA001", scene).state == "pass"  # nothing left to save
 
 
 def test_a_short_axis_that_would_be_padded_to_many_times_its_length_is_silent() -> None:
     """Heads of 64 channels: 128 bytes. Four times the work is no remedy."""
     scene = times(Scene(), 0, 1000, "32,2048,64", "32,64,2048", "32,2048,2048", type_="BatchMatMulV2")
-    found = judged("SA001", until_the_end(scene))
+    found = kernels_alone("SA001", until_the_end(scene))
     assert found.state == "pass" and found.observed is not None
     row = found.observed.frame.iloc[0]
     assert row["unaligned"] and row["axis"] == 64 and row["added_share"] == 3 and row["gain_ns"] == 0
@@ -123,7 +153,7 @@ def test_a_short_axis_that_would_be_padded_to_many_times_its_length_is_silent() 
     ids=["aligned", "tiled", "small", "aligned-fp32"],
 )
 def test_good_axes_are_silent(scene: Scene) -> None:
-    assert judged("SA001", until_the_end(scene)).state == "pass"
+    assert kernels_alone("SA001", until_the_end(scene)).state == "pass"
 
 
 def test_the_same_operand_in_another_type_has_another_alignment() -> None:
@@ -138,18 +168,18 @@ def test_the_same_operand_in_another_type_has_another_alignment() -> None:
 
 
 def test_a_product_with_two_bad_axes_counts_once_under_the_larger_operand() -> None:
-    found = judged("SA001", until_the_end(times(Scene(), 0, 3000, "5003,4099", "4099,2049", "5003,2049")))
+    found = kernels_alone("SA001", until_the_end(times(Scene(), 0, 3000, "5003,4099", "4099,2049", "5003,2049")))
     assert found.observed is not None and found.observed.frame["axis"].tolist() == [4099]
     assert found.first.impact_ns == pytest.approx(3_000_000 * (1 - 0.9 * 4352 / 4099), abs=1)
 
 
 def test_unaligned_advice_follows_the_axis_and_the_kind_of_run() -> None:
-    inference = judged("SA001", unaligned())
+    inference = kernels_alone("SA001", unaligned())
     assert [advice.text.en.split()[0] for advice in inference.first.advice] == ["Choose", "Or", "Inference:"]
     assert all(advice.risk for advice in inference.first.advice)
     vocabulary = times(Scene(), 0, 2000, "4096,50257", "50257,2048", "4096,2048")
     vocabulary.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
-    first = judged("SA001", until_the_end(vocabulary)).first
+    first = kernels_alone("SA001", until_the_end(vocabulary)).first
     assert [advice.text.en.split()[0] for advice in first.advice] == ["It", "Or"]
     assert first.observation["good"] == 50_432 and first.observation["good"] * 2 % 512 == 0
 
@@ -230,7 +260,7 @@ def strided(us: float, *, peer: bool = True) -> Scene:
 
 
 def test_strided_axis_fires_where_it_is_slower() -> None:
-    found = judged("SA002", strided(1200))
+    found = kernels_alone("SA002", strided(1200))
     seen = found.first.observation
     assert (seen["axis"], seen["tail_bytes"], seen["good"]) == (8192, 16384, 8448)
     at_peer = 500 * 8192 / 4864 * 8448 / 8192
@@ -242,11 +272,11 @@ def test_strided_axis_fires_where_it_is_slower() -> None:
 @pytest.mark.parametrize("scene", [strided(930), strided(1200, peer=False), unaligned()])
 def test_strided_axis_is_silent_where_nothing_is_measured_slower(scene: Scene) -> None:
     """930 us are 148 TFLOP/s, more than 0.9 of the peer's 163."""
-    assert judged("SA002", scene).state == "pass"
+    assert kernels_alone("SA002", scene).state == "pass"
 
 
 def test_each_of_the_two_rules_has_its_own_axes() -> None:
-    assert judged("SA001", strided(1200)).state == "pass"
+    assert kernels_alone("SA001", strided(1200)).state == "pass"
 
 
 # --- SA003

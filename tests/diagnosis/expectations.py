@@ -67,12 +67,14 @@ TALK = ("CO001",)
 VECTOR = ("NS001", "PB002", "PB003", "PB010", "PB001")
 PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
 WAITING = ("CO001", "CO002", "CO010")
+ROLLOUT = ("RL001", "HD004")
 PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
-    "slow-python": _expect({"HD002": anything}, *IDLE, "HD003"),
-    "slow-framework": _expect({"HD002": anything, "HD003": anything}, *IDLE),
-    "slow-runtime": _expect({"HD002": anything}, *IDLE, "HD003"),
+    # Where stages are marked, what the host does too slowly shows in the rollout first.
+    "slow-python": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
+    "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *ROLLOUT),
+    "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
     # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
     "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003", promise="queue_saved_ns"),
@@ -114,8 +116,9 @@ EXPECTATIONS: dict[str, Expectation] = {
     # The stage may be named by its own rules, or the rank by what the others wait for.
     "long-tail-rollout": _expect({"RL002": _longest, "CO010": _late("")}, "RL001", *WAITING, *IDLE, "HD002"),
     # A reward function calls nothing that is recorded: without marks the host is late for no reason.
-    # What the stage needs is read back from the device first, which then has nothing to do.
-    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE, "HD004"),
+    # What the stage needs is read back from the device first, which then has nothing to do; no two ranks take equally
+    # long for it.
+    "slow-reward": _expect({"RL003": subject(kind="reward"), "HD002": anything}, *IDLE, "HD004", *WAITING),
     "slow-rollout": _expect({"RL004": anything, "HD002": anything}, "RL001", *IDLE, "HD003", "HD004"),
     # Before it gives memory back the allocator waits for the device.
     "memory-near-the-limit": _expect("ME001", "HD004", "HD009"),
