@@ -38,13 +38,13 @@ jobs of its kind, not on yours.
 _PARTS = {
     "catalogue": "The scenarios of `advisor sample`, with which the rules were developed.\n",
     "other sizes": "Other sizes, seeds and rank counts. Held out once, and seen since: rules were mended after it.\n",
-    "held out": (
-        "Other sizes, seeds, models and rank counts again; a check of how far the figures carry over. Its first run, of\n"
-        "which nothing had been seen, found 38 of 38, named the largest cause first in 34 of 36, had a precision of 82 %\n"
-        "with 2 alarms on 9 healthy jobs, and kept 31 of 38 promises. After it a job that was not as healthy as labelled\n"
-        "was replaced, three expectations were completed (a slow host shows in a marked rollout; ranks wait for a slow\n"
-        "reward), the simulator now reduces all gradients before the optimizer, and SA001 is replayed.\n"
-    ),
+    "held out": """\
+Other sizes, seeds, models and rank counts again; a check of how far the figures carry over. Its first run, of
+which nothing had been seen, found 38 of 38, named the largest cause first in 34 of 36, had a precision of 82 %
+with 2 alarms on 9 healthy jobs, and kept 31 of 38 promises. After it a job that was not as healthy as labelled
+was replaced, three expectations were completed (a slow host shows in a marked rollout; ranks wait for a slow
+reward), the simulator now reduces all gradients before the optimizer, and SA001 is replayed.
+""",
 }
 """What is said of each part of the grid."""
 
