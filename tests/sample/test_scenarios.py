@@ -202,8 +202,9 @@ def test_the_host_is_ahead_only_when_healthy(sample: Samples) -> None:
 
 
 def test_gradients_are_hidden_only_when_healthy(sample: Samples) -> None:
+    """But for the last ones: those of the large table, two fifths of all bytes, are ready when nothing else is left."""
     assert all(step["Overlapped"] == 0 for step in steps(sample("transformer-training")[0]))
-    assert all(step["Overlapped"] > 0.6 * step["Communication"] for step in steps(sample("healthy-training")[0]))
+    assert all(step["Overlapped"] > 0.5 * step["Communication"] for step in steps(sample("healthy-training")[0]))
 
 
 def test_one_rank_starts_late(sample: Samples) -> None:
