@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from advisor_core.facts.operator_class import class_of, classes
 
 LATENCY = 30
+LONG_CALL = 30
+"""The launch counts from so long before the end of the call in which it lies."""
 ORDER = ("gc", "compile", "dataloader", "memory", "sync", "copy", "runtime", "framework", "python")
 NAMES = {
     "gc": ("gc", "collect"),
@@ -91,14 +93,21 @@ def _idle(story: Story, t: int, owed: dict[int, int]) -> str:
     following = min((k for k in story.kernels if k.start > t), key=lambda k: k.start)
     if following.launch is None:
         return "idle/unknown"
-    if t < following.launch:
+    launch = _launched(story, following.launch, following.start)
+    if t < launch:
         return _late(story, t, owed)
     if any(a <= t < b for a, b in story.copies):
         return "idle/copy"
     if any(a <= t < b for a, b in story.waits):
         return "idle/dependency"
-    switched = following.launch <= begin and following.start - begin > LATENCY
+    switched = launch <= begin and following.start - begin > LATENCY
     return "idle/task_switch" if switched else "idle/launch_latency"
+
+
+def _launched(story: Story, launch: int, start: int) -> int:
+    """A call that goes on for long after its arrow began has launched when it is nearly done."""
+    calls = [(a, b) for activity, a, b in story.host if activity == "compile" and a <= launch < b]
+    return max(launch, min(max(calls)[1] - LONG_CALL, start)) if calls else launch
 
 
 def _late(story: Story, t: int, owed: dict[int, int]) -> str:
