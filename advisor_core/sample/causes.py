@@ -20,7 +20,7 @@ from .setup import Dispatch, Setup
 
 @dataclass(frozen=True, slots=True)
 class Cause(ABC):
-    """One cause. ``ranks``: where it is, empty for everywhere."""
+    """One cause."""
 
     @property
     @abstractmethod
@@ -49,6 +49,17 @@ class Cause(ABC):
     def risk(self) -> bool:
         """Whether it must be found even where it costs no time: it makes the job fail sooner or later."""
         return False
+
+
+class CauseOnRanks(Cause):
+    """A cause that is on some ranks: its field ``ranks``, empty for all."""
+
+    __slots__ = ()
+    ranks: tuple[int, ...]
+
+    @property
+    def where(self) -> tuple[int, ...]:
+        return self.ranks
 
 
 def _host(setup: Setup, **changes: int) -> Setup:
@@ -185,7 +196,7 @@ class SynchronousSampling(Cause):
 
 
 @dataclass(frozen=True, slots=True)
-class SlowLoader(Cause):
+class SlowLoader(CauseOnRanks):
     """The data loader needs ``loading_ns`` for a batch (facts E9: more than 10 ms is a problem)."""
 
     name: ClassVar[str] = "slow-data-loader"
@@ -193,10 +204,6 @@ class SlowLoader(Cause):
 
     loading_ns: int
     ranks: tuple[int, ...] = ()
-
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, loading_ns=self.loading_ns)
@@ -475,7 +482,7 @@ class HotExperts(Cause):
 
 
 @dataclass(frozen=True, slots=True)
-class ThrottledClock(Cause):
+class ThrottledClock(CauseOnRanks):
     """The chip of some ranks, or of all, runs at a lower clock (facts E3: a drop of 5 % or more)."""
 
     name: ClassVar[str] = "throttled-clock"
@@ -484,16 +491,12 @@ class ThrottledClock(Cause):
     mhz: int
     ranks: tuple[int, ...] = ()
 
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
-
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, mhz=self.mhz)
 
 
 @dataclass(frozen=True, slots=True)
-class ClockDrops(Cause):
+class ClockDrops(CauseOnRanks):
     """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
     hot (facts E3)."""
 
@@ -504,16 +507,12 @@ class ClockDrops(Cause):
     after_ns: int
     ranks: tuple[int, ...] = ()
 
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
-
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, falls_to_mhz=self.mhz, falls_after_ns=self.after_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class SlowHostOfRank(Cause):
+class SlowHostOfRank(CauseOnRanks):
     """The host of some ranks is slower by a factor, as when other processes take its cores (facts E1)."""
 
     name: ClassVar[str] = "slow-host-of-a-rank"
@@ -522,16 +521,12 @@ class SlowHostOfRank(Cause):
     factor: float
     ranks: tuple[int, ...]
 
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
-
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, host_factor=self.factor)
 
 
 @dataclass(frozen=True, slots=True)
-class DataImbalance(Cause):
+class DataImbalance(CauseOnRanks):
     """Some ranks get more samples than the others (facts E6)."""
 
     name: ClassVar[str] = "data-parallel-imbalance"
@@ -539,10 +534,6 @@ class DataImbalance(Cause):
 
     load: float
     ranks: tuple[int, ...]
-
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, load=self.load)
@@ -552,7 +543,7 @@ class DataImbalance(Cause):
 
 
 @dataclass(frozen=True, slots=True)
-class LongTailRollout(Cause):
+class LongTailRollout(CauseOnRanks):
     """The longest responses of some ranks are longer by a factor; the others wait for them (facts E8: no public
     figures, the factor is assumed)."""
 
@@ -561,10 +552,6 @@ class LongTailRollout(Cause):
 
     longest: float
     ranks: tuple[int, ...]
-
-    @property
-    def where(self) -> tuple[int, ...]:
-        return self.ranks
 
     def afflict(self, setup: Setup) -> Setup:
         return setup.with_ranks(self.ranks, longest=self.longest)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..kernels import DType, Tensor
 from ..models.eager import Eager
-from ..program import Backward, Instruction, Leave, NextBatch, Op
-from .training import Bucket, TrainingLoop, python
+from ..program import Backward, Communicate, Instruction, Leave, NextBatch, Op
+from .training import TrainingLoop, python
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _MicroBatch:
 class PipelineLoop(TrainingLoop):
     """The training loop of a rank that has one stage of the model."""
 
-    def _micro_batches(self, program: list[Instruction], buckets: list[Bucket]) -> Tensor | None:
+    def _micro_batches(self, program: list[Instruction], reductions: list[Communicate]) -> Tensor | None:
         count = self._training.micro_batches
         batches = [_MicroBatch() for _ in range(count)]
         for part in schedule(self._place.stage, self._place.layout.pipeline, count):
@@ -87,11 +87,11 @@ class PipelineLoop(TrainingLoop):
                 self._backward(program, batches[part.micro])
             else:
                 last = part.micro == count - 1
-                self._forward(program, batches[part.micro], part.micro, buckets if last and self._overlaps else None)
+                self._forward(program, batches[part.micro], part.micro, reductions if last and self._overlaps else None)
         return batches[-1].result if self._part.last else None
 
     def _forward(
-        self, program: list[Instruction], batch: _MicroBatch, micro: int, buckets: list[Bucket] | None
+        self, program: list[Instruction], batch: _MicroBatch, micro: int, reductions: list[Communicate] | None
     ) -> None:
         shape = self._whole
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
@@ -99,7 +99,7 @@ class PipelineLoop(TrainingLoop):
             program.append(NextBatch(tokens, self._loading_ns, self._training.has_loader))
         entered = tokens if batch.entered is None else batch.entered
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
-        batch.eager = self._recorder(buckets)
+        batch.eager = self._recorder(reductions)
         batch.result, batch.undo = self._decoder(batch.eager, micro).stage(entered, labels)
         program += batch.eager.forward
 

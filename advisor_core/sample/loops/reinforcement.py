@@ -28,7 +28,7 @@ from ..program import (
 )
 from .communicator import Place
 from .serving import Inference
-from .training import FIRST_STEP, Training, TrainingLoop
+from .training import FIRST_STEP, Training, TrainingLoop, python
 
 CACHE_BLOCK = 128
 """Positions per block of a paged cache (facts E10)."""
@@ -104,7 +104,7 @@ class ReinforcementLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all iterations, with every tensor's last use known."""
-        program: list[Instruction] = [_python("ray_trainer.py(1012): fit")]
+        program: list[Instruction] = [python("ray_trainer.py(1012): fit")]
         for number in range(FIRST_STEP, FIRST_STEP + self._job.steps):
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program += _marked("step", self._iteration())
@@ -130,7 +130,7 @@ class ReinforcementLoop:
         job = self._job
         prompts = Tensor((job.requests, job.prompt), DType.INT64)
         program: list[Instruction] = [
-            _python("vllm_rollout_spmd.py(204): generate_sequences"),
+            python("vllm_rollout_spmd.py(204): generate_sequences"),
             NextBatch(prompts, self._loading_ns),
         ]
         forward, chosen = self._engine.forward(prompts, 0)
@@ -140,7 +140,7 @@ class ReinforcementLoop:
             tokens = Tensor((requests, 1), DType.INT64)
             forward, chosen = self._engine.forward(tokens, job.prompt + number)
             program += [
-                _python("engine.py(301): step"),
+                python("engine.py(301): step"),
                 Python(SCHEDULE_NS),
                 NextBatch(tokens, 0, loader=False),
                 *self._paced(forward),
@@ -171,7 +171,7 @@ class ReinforcementLoop:
     def _log_probs(self, weights: Parameters) -> list[Instruction]:
         """Log-probabilities of all tokens under one model: forward passes without gradients, then a read-back."""
         job = self._job
-        program: list[Instruction] = [_python("dp_actor.py(268): compute_log_prob")]
+        program: list[Instruction] = [python("dp_actor.py(268): compute_log_prob")]
         loss = Tensor((), FP32)
         for _ in range(job.micro_batches):
             tokens = Tensor((job.shape.batch, job.shape.sequence), DType.INT64)
@@ -183,7 +183,7 @@ class ReinforcementLoop:
 
     def _reward(self) -> list[Instruction]:
         """A reward function that compares texts: work of the host alone."""
-        return [_python("naive.py(46): __call__"), Python(self._job.reward_ns), Leave()]
+        return [python("naive.py(46): __call__"), Python(self._job.reward_ns), Leave()]
 
     def _advantage(self) -> list[Instruction]:
         """Rewards become advantages, less their mean over all ranks and over their deviation; one number is logged."""
@@ -194,7 +194,7 @@ class ReinforcementLoop:
         subtract = vector("aclnnSub", "Sub", (scores, statistics), (centred,))
         scale = vector("aclnnDiv", "RealDiv", (centred, statistics), (scaled,))
         return [
-            _python("core_algos.py(122): compute_grpo_outcome_advantage"),
+            python("core_algos.py(122): compute_grpo_outcome_advantage"),
             NextBatch(scores, 0, loader=False),
             *self._meet(statistics),
             call("aten::sub", "aclnnSub", subtract, scalars=1),
@@ -205,12 +205,8 @@ class ReinforcementLoop:
 
     def _update(self) -> list[Instruction]:
         norm = Tensor((), FP32, persistent=True)
-        return [_python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
+        return [python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
 
 
 def _marked(message: str, stage: list[Instruction]) -> list[Instruction]:
     return [OpenMark(message), *stage, CloseMark()]
-
-
-def _python(frame: str) -> Enter:
-    return Enter(frame, frame)

@@ -71,10 +71,6 @@ class Training:
         return Part(range(before, before + layers[stage]), first=stage == 0, last=stage == stages - 1)
 
 
-Bucket = tuple[Communicate, tuple[str, ...]]
-"""An all-reduce and the weights whose gradients it carries."""
-
-
 class TrainingLoop:
     """Writes the program of one rank: ``steps`` optimizer steps of ``micro_batches`` each."""
 
@@ -155,13 +151,13 @@ class TrainingLoop:
         training = self._training
         program: list[Instruction] = [python("train.py(131): train_step")]
         self._gradients.clear()
-        buckets: list[Bucket] = []
-        loss = self._micro_batches(program, buckets)
+        reductions: list[Communicate] = []
+        loss = self._micro_batches(program, reductions)
         if self._reduces and not self._overlaps:
             program += self._reduce_after_backward() if training.bucket_bytes else self._reduce_each_gradient()
         program += self._sum_norm_gradients()
         # As with DDP, all gradients are reduced before the first weight is updated.
-        program += [AwaitCommunication(reduction) for reduction, _ in buckets]
+        program += [AwaitCommunication(reduction) for reduction in reductions]
         if training.gradient_norms or training.item_per_parameter:
             program += self._clip(read=training.item_per_parameter)
         if training.reads_loss and loss is not None:
@@ -170,21 +166,21 @@ class TrainingLoop:
         program.append(Leave())
         return program
 
-    def _micro_batches(self, program: list[Instruction], buckets: list[Bucket]) -> Tensor | None:
-        """All micro-batches of a step; their loss, where there is one. The last one fills ``buckets`` as it goes."""
+    def _micro_batches(self, program: list[Instruction], reductions: list[Communicate]) -> Tensor | None:
+        """All micro-batches of a step; their loss, where there is one. The last one fills ``reductions`` as it goes."""
         loss = None
         for micro in range(self._training.micro_batches):
             last = micro == self._training.micro_batches - 1
-            loss = self._micro_batch(program, micro, buckets if last and self._overlaps else None)
+            loss = self._micro_batch(program, micro, reductions if last and self._overlaps else None)
         return loss
 
-    def _recorder(self, buckets: list[Bucket] | None) -> Eager:
+    def _recorder(self, reductions: list[Communicate] | None) -> Eager:
         """Records one micro-batch."""
         return Eager(
             self._parameters.weights,
             SHARED_WEIGHT if self._part.whole else "",
             self._sequence.__next__,
-            _GradientSink(self, buckets),
+            _GradientSink(self, reductions),
             private_format=self._training.implementation.private_format,
         )
 
@@ -206,12 +202,12 @@ class TrainingLoop:
 
         return MoeDecoder(shape, implementation, eager, self._part, group, routing)
 
-    def _micro_batch(self, program: list[Instruction], micro: int, buckets: list[Bucket] | None) -> Tensor:
+    def _micro_batch(self, program: list[Instruction], micro: int, reductions: list[Communicate] | None) -> Tensor:
         training, shape = self._training, self._whole
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         labels = Tensor((shape.tokens,), DType.INT64, base=tokens)
         program.append(NextBatch(tokens, self._loading_ns, training.has_loader))
-        eager = self._recorder(buckets)
+        eager = self._recorder(reductions)
         loss, backward = self._decoder(eager, micro).micro_batch(tokens, labels)
         backward()
         program += eager.forward
@@ -391,17 +387,17 @@ class Filling:
 
 
 class _GradientSink:
-    """Sees the gradients of one backward pass; with ``buckets`` it reduces them as they fill up."""
+    """Sees the gradients of one backward pass; with ``reductions``, which it fills, it reduces them."""
 
-    def __init__(self, loop: TrainingLoop, buckets: list[Bucket] | None) -> None:
+    def __init__(self, loop: TrainingLoop, reductions: list[Communicate] | None) -> None:
         self._loop = loop
-        self._buckets = buckets
+        self._reductions = reductions
         self._filling = Filling(loop.bucket_bytes)
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
         program = self._loop.gradient_ready(name, gradient)
         group = self._loop.gradient_group(name)
-        if self._buckets is None or group is None:
+        if self._reductions is None or group is None:
             return program
         full = self._filling.add(group, name, gradient.nbytes)
         # Nothing can hide the large shared table, which comes last: everything else leaves before it.
@@ -410,7 +406,7 @@ class _GradientSink:
         for names in full:
             reduction = self._loop.bucket(names)
             program.append(reduction)
-            self._buckets.append((reduction, names))
+            self._reductions.append(reduction)
         return program
 
 

@@ -23,7 +23,7 @@ from ..program import (
     free_after_last_use,
 )
 from .communicator import Place
-from .training import FIRST_STEP
+from .training import FIRST_STEP, Filling, python
 
 _CONVOLUTIONS = (
     Convolution(64, 7, 2, pooled=True),
@@ -74,7 +74,7 @@ class VisionLoop:
 
     def __init__(self, training: VisionTraining, place: Place, loading_ns: int) -> None:
         self._training = training
-        self._group = place.gradients
+        self.group = place.gradients
         self._loading_ns = loading_ns
         self._sequence = count(1350)
         self._weights = dict(self._parameters())
@@ -104,7 +104,7 @@ class VisionLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        program: list[Instruction] = [_python("main.py(281): train")]
+        program: list[Instruction] = [python("main.py(281): train")]
         for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
             program.append(Enter(f"ProfilerStep#{number}", step=number))
             program += self._step()
@@ -127,7 +127,7 @@ class VisionLoop:
         return [
             NextBatch(pixels, self._loading_ns),
             *eager.forward,
-            _python("torch/_tensor.py(492): backward"),
+            python("torch/_tensor.py(492): backward"),
             Backward(tuple(eager.backward)),
             Leave(),
             *waits,
@@ -173,12 +173,11 @@ class VisionLoop:
         """Keep a finished gradient."""
         self._gradients[name] = gradient
 
-    def bucket(self, names: list[str]) -> Communicate | None:
-        """The reduction of several gradients in one buffer; nothing with one rank."""
-        if self._group is None:
-            return None
+    def bucket(self, names: tuple[str, ...]) -> Communicate:
+        """The reduction of several gradients in one buffer."""
+        assert self.group is not None
         elements = sum(self._gradients[name].nbytes for name in names) // self.dtype.size
-        return self._group.collective("allReduce", Tensor((elements,), self.dtype, persistent=True))
+        return self.group.collective("allReduce", Tensor((elements,), self.dtype, persistent=True))
 
     @property
     def bucket_bytes(self) -> int:
@@ -190,7 +189,7 @@ class VisionLoop:
 
     def _norms(self) -> list[Instruction]:
         """The norm of every gradient, read back by itself or left on the device."""
-        program: list[Instruction] = [_python("main.py(233): log_gradients")]
+        program: list[Instruction] = [python("main.py(233): log_gradients")]
         for gradient in self._gradients.values():
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
@@ -204,7 +203,7 @@ class VisionLoop:
             [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
         )
         ops = sgd(weights, gradients, momenta, fused=self._training.fused_optimizer)
-        return [Enter("Optimizer.step#SGD.step"), _python("torch/optim/sgd.py(66): step"), *ops, Leave(), Leave()]
+        return [Enter("Optimizer.step#SGD.step"), python("torch/optim/sgd.py(66): step"), *ops, Leave(), Leave()]
 
 
 class _Buckets:
@@ -212,8 +211,7 @@ class _Buckets:
 
     def __init__(self, loop: VisionLoop) -> None:
         self._loop = loop
-        self._open: list[str] = []
-        self._filled = 0
+        self._filling = Filling(loop.bucket_bytes)
         self.reductions: list[Communicate] = []
 
     def __call__(self, name: str, gradient: Tensor) -> list[Instruction]:
@@ -221,16 +219,13 @@ class _Buckets:
         program: list[Instruction] = [
             Node("torch::autograd::AccumulateGrad", -1, (Op("aten::detach", (gradient,), None),))
         ]
-        self._open.append(name)
-        self._filled += gradient.nbytes
-        if self._filled >= self._loop.bucket_bytes or name == self._loop.last_weight:
-            reduce = self._loop.bucket(self._open)
-            if reduce is not None:
-                program.append(reduce)
-                self.reductions.append(reduce)
-            self._open, self._filled = [], 0
+        if self._loop.group is None:
+            return program
+        full = self._filling.add(self._loop.group, name, gradient.nbytes)
+        if name == self._loop.last_weight:
+            full += self._filling.close()
+        for names in full:
+            reduction = self._loop.bucket(names)
+            program.append(reduction)
+            self.reductions.append(reduction)
         return program
-
-
-def _python(frame: str) -> Enter:
-    return Enter(frame, frame)
