@@ -14,12 +14,13 @@ Other ranks are taken to save as much: they run the same code, so a collective w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import NO_TIME, Bookings, Facts, Launches, fact
+from advisor_core.api import NO_TIME, Bookings, Facts, fact
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -45,6 +46,11 @@ class Merging:
     chain: Ints
     before_ns: Floats
     after_ns: Floats
+
+    @classmethod
+    def none(cls, tasks: Ints, before_ns: Floats, after_ns: Floats) -> Merging:
+        """Every task stays, and takes ``after_ns`` in place of ``before_ns``."""
+        return cls(tasks, np.arange(len(tasks)), before_ns, after_ns)
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,6 @@ class StepReplay:
         operators were what the device waited for; never less than 0."""
         if not len(merged.tasks):
             return 0
-        nothing = np.zeros(0, dtype=np.int64)
-        before = self._lengths(self.duration, nothing)
         order = np.lexsort((merged.tasks, merged.chain))
         tasks, chain = merged.tasks[order], merged.chain[order]
         first = np.concatenate([[True], chain[1:] != chain[:-1]])
@@ -90,7 +94,12 @@ class StepReplay:
         shrunk += np.bincount(chain, weights=stays, minlength=len(shrunk))
         duration[tasks[first]] = np.rint(shrunk[chain[first]]).astype(np.int64)
         after = self._lengths(duration, tasks[~first])
-        return max(0, int((before - after).sum()))
+        return max(0, int((self._unchanged - after).sum()))
+
+    @cached_property
+    def _unchanged(self) -> Ints:
+        """How long each stretch takes when no kernel goes: the same for all that may be merged."""
+        return self._lengths(self.duration, np.zeros(0, dtype=np.int64))
 
     def _lengths(self, duration: Ints, gone: Ints) -> Ints:
         """How long each stretch takes without the tasks that are gone."""
@@ -131,6 +140,7 @@ def in_turn(ready: Ints, duration: Ints) -> Ints:
 
 @fact(
     "step_replay",
+    # Without the calls of the host it is not known where a synchronisation begins a new stretch.
     needs=("work", "launches", "bookings", "timeline", "host_events"),
     wants=("host_activity",),
 )
@@ -139,7 +149,7 @@ def step_replay(facts: Facts) -> StepReplay:
     work, launched, booked = facts["work"], facts["launches"], facts["bookings"]
     duration = _durations(work, facts)
     gap, late = _gaps(len(work), booked)
-    launch, entered = _launches(launched, facts["host_events"])
+    launch, entered = (launched.frame[name].to_numpy() for name in ("launch_ns", "entered_ns"))
     known = launch != NO_TIME
     waits = np.maximum(0, work["start_ns"].to_numpy() - launch)
     # A task that was launched early does not tell how long it would have taken to start; those that were late do.
@@ -186,16 +196,6 @@ def _gaps(tasks: int, booked: Bookings) -> tuple[Ints, npt.NDArray[np.bool_]]:
     idle = np.zeros(tasks, dtype=np.int64)
     np.add.at(idle, following, np.where(late[following], 0, length))
     return idle, late
-
-
-def _launches(launched: Launches, events: pd.DataFrame) -> tuple[Ints, Ints]:
-    """When each task was launched, and when its operator reached the task queue (the same where there is none)."""
-    launch = launched.frame["launch_ns"].to_numpy()
-    queued = launched.frame["enqueue_row"].to_numpy()
-    if not len(events):
-        return launch, launch
-    entered = events["start_ns"].to_numpy()[np.maximum(queued, 0)] - launched.skew_ns
-    return launch, np.where(queued >= 0, entered, launch)
 
 
 def _stretches(facts: Facts, first: int) -> tuple[Ints, Ints]:

@@ -162,8 +162,8 @@ def _shorter(facts: Facts, own: StepKernels, bad: pd.DataFrame, axes: pd.Series)
     for axis in axes.to_list():  # an axis or two; a replay is of the whole step
         mine = np.flatnonzero((tails == axis) & (share > 0))
         after = took[mine] * (1 - share[mine])
-        merged = Merging(frame["work"].to_numpy()[mine], np.arange(len(mine)), took[mine], after)
-        saving.append(replay.saved_ns(merged) / own.steps)
+        quicker = Merging.none(frame["work"].to_numpy()[mine], took[mine], after)
+        saving.append(replay.saved_ns(quicker) / own.steps)
     return saving
 
 
