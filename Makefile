@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := demo
+PACKAGES := build/packages
 
-.PHONY: demo test lint docs picture wheel diagnosis benchmark clean
+.PHONY: demo test lint docs names picture wheel diagnosis benchmark clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -34,6 +35,11 @@ lint: $(VENV)/installed
 # Writes docs/reference/ from the code. `make lint` fails where it is not what the code says.
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py
+
+# Compares the registry of names with the code of the packages that have them, without installing any (about 1 GB).
+names: $(VENV)/installed
+	BIN=$(BIN) .ci/fetch_packages.sh $(PACKAGES)
+	NPU_ADVISOR_PACKAGES=$(PACKAGES) $(BIN)/python -m pytest -q tests/names/test_packages.py
 
 # Takes docs/images/report.png, the first screen of the report on the embedded sample.
 picture: $(VENV)/installed

@@ -1,7 +1,7 @@
 """Claims: findings take their time out of the ledger, so that no nanosecond is promised twice.
 
-Causes claim before the symptoms they explain, larger ones before smaller ones. What is left of a symptom is what no
-cause explains.
+Causes claim before the symptoms they explain, and fine claims before broad ones (``idle/host/compile`` before
+``idle``), larger ones before smaller ones. What is left of a symptom is what no cause explains.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def claim_all(
     balances = mean_ledger(ledger)
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
     found = {finding.rule for finding in findings}
-    depth = _depths({rule: symptoms for rule, symptoms in explains.items() if rule in found})
+    links = {rule: symptoms for rule, symptoms in explains.items() if rule in found}
+    depth = _depths(_with_broader(links, findings, wants))
     order = sorted(
         range(len(findings)),
         key=lambda n: (
@@ -73,6 +74,41 @@ def claim_all(
         )
         done[number] = finding.model_copy(update={"impact": impact})
     return [done[number] for number in range(len(findings))]
+
+
+def _with_broader(
+    explains: Mapping[str, Sequence[str]], findings: Sequence[Finding], wants: Sequence[Mapping[int, Sequence[Want]]]
+) -> dict[str, list[str]]:
+    """The links, and one from each rule to those that claim what is above its paths: a broad claim never takes time
+    from a finer one, whoever wrote it. Links that the rules give themselves come first."""
+    paths: dict[str, set[str]] = {}
+    for finding, wanted in zip(findings, wants, strict=True):
+        paths.setdefault(finding.rule, set()).update(p for parts in wanted.values() for _, some in parts for p in some)
+    links = {rule: list(symptoms) for rule, symptoms in explains.items()}
+    for fine, own in paths.items():
+        for broad, others in paths.items():
+            if fine == broad or _reaches(explains, broad, fine) or not _above(others, own) or _above(own, others):
+                continue
+            links.setdefault(fine, []).append(broad)
+    return links
+
+
+def _above(some: set[str], others: set[str]) -> bool:
+    """Whether one of ``some`` paths is above one of the ``others``."""
+    return any(other.startswith(f"{path}/") for path in some for other in others)
+
+
+def _reaches(explains: Mapping[str, Sequence[str]], cause: str, symptom: str) -> bool:
+    """Whether ``cause`` explains ``symptom``, by way of others or by itself."""
+    seen, waiting = {cause}, [cause]
+    while waiting:
+        for rule in explains.get(waiting.pop(), ()):
+            if rule == symptom:
+                return True
+            if rule not in seen:
+                seen.add(rule)
+                waiting.append(rule)
+    return False
 
 
 def _depths(explains: Mapping[str, Sequence[str]]) -> dict[str, int]:

@@ -23,7 +23,7 @@ EXIT_CODES = {
     EXIT_FINDINGS: "it ran: a finding at or above --fail-on, or (rules check) a mistake in a rule file",
     EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
-    EXIT_INTERNAL: "internal error",
+    EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
 }
 """What the exit code of every command means."""
 DEFAULT_OUTPUT = Path("advisor-report")
@@ -53,8 +53,19 @@ def _epilog() -> str:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_epilog())
 @click.version_option(metadata.version("npu-advisor"), prog_name="advisor")
-def cli() -> None:
+@click.option("--no-plugins", is_flag=True, help="Start with what npu-advisor brings, and no other plugin.")
+@click.option("--debug", is_flag=True, help="Print the traceback of a rule or plugin that raises.")
+def cli(no_plugins: bool, debug: bool) -> None:
     """Works out where the time of an NPU step went and what to change, with the evidence."""
+    # In the environment, so that the processes that read ranks do the same.
+    if no_plugins:
+        from advisor_core.host import ONLY, own_plugins
+
+        os.environ[ONLY] = ",".join(own_plugins())
+    if debug:
+        from advisor_core.crash import DEBUG
+
+        os.environ[DEBUG] = "1"
 
 
 @cli.command(epilog=_epilog())
@@ -174,14 +185,21 @@ def run(
         result = redacted(result)
     written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:
-        if diagnostic.severity != "info":
+        if diagnostic.severity != "info" and diagnostic.about == "input":
             where = f"{diagnostic.stage}, {diagnostic.source}" if diagnostic.stage else diagnostic.source
             _tell(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
+    for left in _earlier(target, written):
+        _tell(f"warning: {left} is of an earlier run and was not written anew")
     click.echo(_summary(result, lang, written))
     if failed:
         _stop(EXIT_INTERNAL, "\n".join(failed))
     if problems := own_problems(options):
         _stop(EXIT_USAGE, "\n".join(map(str, problems)))
+    crashed = _crashed(result, lang)
+    for line in crashed:
+        _tell(f"error: {line}")
+    if fail_on is not None and crashed:
+        _stop(EXIT_INTERNAL, "a rule or plugin crashed, so that there is no verdict (--debug prints the traceback)")
     if fail_on is not None and _reaches(result, fail_on):
         sys.exit(EXIT_FINDINGS)
 
@@ -216,6 +234,14 @@ def _write(result: RunResult, renderers: list[Any], target: Path, lang: str) -> 
     return written, failed
 
 
+def _earlier(target: Path, written: list[Path]) -> list[Path]:
+    """Reports of other formats in the folder, which this run did not write."""
+    from advisor_core.rank_run import RunOptions, prepared
+
+    names = {renderer.filename for renderer in prepared(RunOptions())[0].renderers.values()}
+    return sorted(target / name for name in names if (target / name) not in written and (target / name).is_file())
+
+
 def _replace(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and never through a link into what it points at."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -235,6 +261,17 @@ def _summary(result: RunResult, lang: str, written: list[Path]) -> str:
         if summarise is not None:
             return str(summarise(result, lang, written))
     return "\n".join(map(str, written))
+
+
+def _crashed(result: RunResult, lang: str) -> list[str]:
+    """What did not judge because it crashed: rules, and (told as diagnostics already) plugins and rule files."""
+    rules = [
+        f"{outcome.rule}: {outcome.reason.of(lang)}"
+        for outcome in result.rules
+        if outcome.state == "error" and outcome.reason
+    ]
+    tools = [f"{found.source}: {found.message.of(lang)}" for found in result.diagnostics if found.about == "tool"]
+    return [*dict.fromkeys(rules), *tools]
 
 
 def _reaches(result: RunResult, severity: str) -> bool:
@@ -402,19 +439,36 @@ def show(rule: str, rulesets: tuple[Path, ...]) -> None:
 
 @rules.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-def check(path: Path) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: for programs.",
+)
+def check(path: Path, form: str) -> None:
     """Check rule files: every problem with its file, line and column."""
+    import dataclasses
+    import json
+
     from advisor_core.host import load_host
     from advisor_core.rules.check import check_rules
 
     host = load_host()
-    base = [ruleset.root for ruleset in host.rulesets.values()]
-    problems = check_rules([path], host.advisors, base)
-    for problem in problems:
-        click.echo(problem, err=True)
+    installed = host.rulesets.values()
+    base = [ruleset.root for ruleset in installed]
+    registered = any(ruleset.names and path.resolve().is_relative_to(ruleset.root) for ruleset in installed)
+    problems = check_rules([path], host.advisors, base, host.name_book(), all_names=registered)
+    if form == "json":
+        click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
+    else:
+        for problem in problems:
+            click.echo(problem, err=True)
     if any(problem.severity == "error" for problem in problems):
         sys.exit(EXIT_FINDINGS)
-    click.echo(f"{path}: no errors")
+    if form == "text":
+        click.echo(f"{path}: no errors")
 
 
 @rules.command()
@@ -434,6 +488,42 @@ def _book(rulesets: tuple[Path, ...]) -> Any:
     if problems := own_problems(options):
         _stop(EXIT_USAGE, "\n".join(map(str, problems)))
     return prepared(options)[1]
+
+
+@cli.group()
+def advisors() -> None:
+    """What is measured: the advisors whose rows rules judge."""
+
+
+@advisors.command("list")
+def list_advisors() -> None:
+    """Name every advisor and say what it measures."""
+    from advisor_core.host import load_host
+
+    for name, advisor in sorted(load_host().advisors.items()):
+        click.echo(f"{name:34} {advisor.scope.value:4} {advisor.meaning}")
+
+
+@advisors.command("show")
+@click.argument("name")
+def show_advisor(name: str) -> None:
+    """Print the columns that rules may use of an advisor: type, unit and meaning, and its parameters."""
+    from advisor_core.host import load_host
+    from advisor_core.rules.problems import nearest
+
+    known = load_host().advisors
+    if name not in known:
+        _stop(EXIT_USAGE, f"no advisor {name!r} {nearest(name, known)}".rstrip())
+    advisor = known[name]
+    about = {column.name for column in advisor.about}
+    click.echo(f"{name} ({advisor.scope.value}): {advisor.meaning}")
+    click.echo(f"  needs: {', '.join(advisor.needs) or 'nothing'}")
+    click.echo(f"  params: {', '.join(advisor.params) or 'none'}")
+    for column in advisor.declared().values():
+        mark = "*" if column.name in about else " "
+        click.echo(f"  {mark} {column.name:24} {column.dtype:5} {column.unit:6} {column.meaning}")
+    if about:
+        click.echo("  * tells one row from another")
 
 
 @cli.command()
@@ -535,6 +625,10 @@ def main() -> None:
     try:
         cli(standalone_mode=True)
     except Exception as error:
+        from advisor_core.host import ShadowedError
+
+        if isinstance(error, ShadowedError):
+            _stop(EXIT_USAGE, str(error))
         import traceback
 
         traceback.print_exc()

@@ -10,18 +10,21 @@ from dataclasses import replace
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Literal
 
 from advisor_core.advisor import Scope
 from advisor_core.arrivals import rebooked, settle
 from advisor_core.claims import claim_all, link, rank_findings
+from advisor_core.combining import combinable
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.host import Host
+from advisor_core.job_context import job_of
 from advisor_core.joining import joined, of_stage
 from advisor_core.judging import Draft, RuleRun, RuleState, run_rules
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.profile import InputError, Loader, RankInput
 from advisor_core.loaders.roles import role_of
-from advisor_core.loading import loaders, said
+from advisor_core.loading import LoaderError, loaders, said
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar
 from advisor_core.models.finding import SEVERITIES, Finding
@@ -66,6 +69,7 @@ def run(
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
     result = _of_stages(host, book, outcomes, failures, role)
+    result = result.model_copy(update={"findings": combinable(result.findings)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
@@ -180,7 +184,8 @@ def combine(
     outcomes = _compared(outcomes)
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
-    job = run_rules(host, book, Scope.JOB, JobFacts(outcomes), None, context, env)
+    known = job_of(context, outcomes[0].source.versions, env)
+    job = run_rules(host, book, Scope.JOB, JobFacts(outcomes), None, context, known)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     runs = [outcome.rules for outcome in outcomes] + [job]
     drafts = _merge([draft for run in runs for draft in run.drafts])
@@ -303,6 +308,17 @@ def _rule_outcomes(
                 set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
             )
         )
+    outcomes += [
+        RuleOutcome(
+            rule=compiled.id,
+            name=compiled.rule.name,
+            title=compiled.good_text(context),
+            state="left_out",
+            reason=book.left_out.get(compiled.id),
+            condition=compiled.when.source,
+        )
+        for compiled in book.disabled
+    ]
     return sorted(outcomes, key=lambda outcome: outcome.rule)
 
 
@@ -335,6 +351,7 @@ def _diagnostics(
         Diagnostic(
             severity="error",
             source=plugin.name,
+            about="tool",
             message=message("engine.plugin", plugin=f"{plugin.distribution} {plugin.version}", problem=plugin.problem),
         )
         for plugin in host.plugins
@@ -343,7 +360,12 @@ def _diagnostics(
     for problem in book.problems:
         name = Path(problem.file).name
         text = message("engine.rule_left_out", line=problem.line, problem=problem.message)
-        found.append(Diagnostic(severity="error", source=name, message=text))
+        found.append(Diagnostic(severity="error", source=name, message=text, about="tool"))
+    for compiled in book:
+        if compiled.replaces:
+            file, other = Path(compiled.file).name, Path(compiled.replaces).name
+            text = message("rule.replaced", rule=compiled.id, file=file, other=other)
+            found.append(Diagnostic(severity="info", source=file, message=text))
     found += [_unreadable(failure) for failure in failures]
     for outcome in outcomes:
         for diagnostic in outcome.diagnostics:
@@ -358,7 +380,8 @@ def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
     # a report leaves the machine: without the directories of this one
     said = str(error).replace(str(source.directory), source.directory.name)
     text = message("engine.rank_unreadable", rank=source.rank, error=said)
-    return Diagnostic(severity="error", source=source.directory.name, message=text)
+    about: Literal["input", "tool"] = "tool" if isinstance(error, LoaderError) else "input"
+    return Diagnostic(severity="error", source=source.directory.name, message=text, about=about)
 
 
 def _timings(outcomes: Sequence[RankOutcome]) -> dict[str, float]:

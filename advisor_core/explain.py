@@ -78,6 +78,7 @@ def _finding(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: st
 def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: str) -> Iterator[str]:
     """Each part of the condition with its value, if the rule is installed as the report knew it."""
     from advisor_core.rank_run import RunOptions, prepared
+    from advisor_core.rules.applicability import Job
     from advisor_core.rules.judge import Context, explain_row
     from advisor_core.rules.problems import RuleFileError
 
@@ -92,7 +93,7 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     known = dataclasses.replace(compiled, params=outcome.params)
     environment = result.stage_environments.get(finding.stage or "", result.environment)
     kind = result.profile.stages.get(finding.stage or "", result.profile.kind)
-    context = Context(env=environment.variables, profile={"kind": kind})
+    context = Context(profile={"kind": kind}, job=Job(variables=environment.variables))
     for name, part in explain_row(known, finding.observation, context).items():
         if not name.startswith("advice"):
             yield f"{name}:"

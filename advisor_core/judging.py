@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ import pandas as pd
 
 from advisor_core.advisor import Advisor, Observations, Scope
 from advisor_core.claims import Want
+from advisor_core.crash import crash
 from advisor_core.facts.spec import Facts, Failed, NotApplicable, Unavailable
 from advisor_core.host import Host
 from advisor_core.loaders.profile import Profile
@@ -20,6 +22,7 @@ from advisor_core.models.base import Scalar, Text
 from advisor_core.models.finding import Finding, Impact
 from advisor_core.models.run import State
 from advisor_core.resolving import resolve, scalar
+from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.judge import Context, Judged, Verdict, judge
 from advisor_core.rules.ruleset import RuleBook
@@ -71,13 +74,12 @@ def run_rules(
     facts: FactSource,
     profile: Profile | None,
     context: Mapping[str, Scalar],
-    env: Mapping[str, str] | None = None,
+    job: Job,
 ) -> RuleRun:
-    """Judge every rule of the book whose advisor has this scope. One advisor or rule that raises becomes the state
-    ``error`` of that rule; the others run."""
+    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds. One advisor
+    or rule that raises becomes the state ``error`` of that rule; the others run."""
     result = RuleRun()
     measured: dict[tuple[str, str], Observations | RuleState] = {}
-    variables = profile.variables if profile is not None else (env or {})
     for compiled in book:
         advisor = host.advisors[compiled.rule.advisor]
         if advisor.scope is not scope:
@@ -90,9 +92,12 @@ def run_rules(
         if isinstance(observed, RuleState):
             result.states[compiled.rule.id] = observed
             continue
-        judgement = Context(env=variables, profile=context, fired=result.fired())
+        judgement = Context(profile=context, fired=result.fired(), job=job)
         try:
             verdict = judge(compiled, observed.frame, judgement)
+            if reason := _one_subject(advisor, verdict):
+                result.states[compiled.rule.id] = RuleState("error", reason)
+                continue
             drafts = [_draft(compiled, judged, observed, profile) for judged in verdict.rows]
         except Exception as error:
             result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
@@ -114,6 +119,16 @@ def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[st
         return RuleState("cannot_answer", state.reason, state.collect, state.options)
     except Exception as error:
         return _raised(host, advisor, advisor.name, error)
+
+
+def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
+    """What is wrong where several rows at fault have the same subject: they would become one finding."""
+    subjects = Counter(tuple(row.observation[column.name] for column in advisor.about) for row in verdict.rows)
+    subject, rows = max(subjects.items(), key=lambda item: item[1], default=((), 0))
+    if rows < 2:
+        return None
+    shown = ", ".join(f"{column.name} {value}" for column, value in zip(advisor.about, subject, strict=True)) or "-"
+    return message("rule.same_subject", rows=rows, advisor=advisor.name, subject=shown)
 
 
 def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState:
@@ -139,8 +154,7 @@ def _absence(facts: FactSource, name: str) -> Unavailable | None:
 
 def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
     plugin = host.advisors.owner(advisor.name)
-    detail = f"{type(error).__name__}: {error}"
-    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=detail))
+    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
 
 
 def _checked(frame: pd.DataFrame, advisor: Advisor) -> pd.DataFrame:
@@ -207,6 +221,7 @@ def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, pro
         condition=compiled.when.source,
         evidence=resolve(observed.evidence(judged.row), tables, rank),
         advice=list(judged.advice),
+        withheld=list(judged.withheld),
         references=list(rule.references),
     )
 

@@ -9,11 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor_core.crash import crash
 from advisor_core.host import OWN, Host
 from advisor_core.loaders.profile import InputError, Loader, Profile, RankInput, RoleError
 from advisor_core.locale import message
 from advisor_core.models.base import Text
 from advisor_core.models.run import Diagnostic
+
+
+class LoaderError(InputError):
+    """A plugin's loader raised: it is the loader that cannot be used, and not the input."""
 
 
 @dataclass
@@ -37,9 +42,8 @@ class GuardedLoader:
         except (InputError, RoleError, OSError):
             raise
         except Exception as error:
-            diagnostic = Diagnostic(
-                severity="error", source=self.plugin, message=_raised(self.name, self.plugin, error)
-            )
+            text = _raised(self.name, self.plugin, error)
+            diagnostic = Diagnostic(severity="error", source=self.plugin, message=text, about="tool")
             if diagnostic not in self.said:  # a path for each rank of a job, and the same mistake
                 self.said.append(diagnostic)
             return []
@@ -53,7 +57,7 @@ class GuardedLoader:
         except (InputError, RoleError):
             raise
         except Exception as error:
-            raise InputError(_raised(self.name, self.plugin, error).en) from None
+            raise LoaderError(_raised(self.name, self.plugin, error).en) from None
         return profile
 
 
@@ -74,6 +78,4 @@ def said(asked: Sequence[Loader]) -> list[Diagnostic]:
 
 
 def _raised(loader: str, plugin: str, error: Exception) -> Text:
-    return message(
-        "engine.plugin_raised", what=f"loader {loader}", plugin=plugin, error=f"{type(error).__name__}: {error}"
-    )
+    return message("engine.plugin_raised", what=f"loader {loader}", plugin=plugin, error=crash(error))

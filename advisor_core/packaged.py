@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 # Ten times as fast, where PyYAML was built with it.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def packaged_yaml(package: str, name: str) -> Any:
     """The contents of the file ``name`` beside the modules of ``package``."""
-    return yaml.load(resources.files(package).joinpath(name).read_text(encoding="utf-8"), Loader=_LOADER)
+    return yaml.load(resources.files(package).joinpath(name).read_text(encoding="utf-8"), Loader=YAML_LOADER)

@@ -22,6 +22,7 @@ from advisor_core.derivation import Derivations
 from advisor_core.facts.spec import Failed, NotApplicable, Unavailable
 from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
+from advisor_core.job_context import job_of
 from advisor_core.judging import RuleRun, run_rules
 from advisor_core.loaders.profile import Profile, RankInput
 from advisor_core.loading import guarded
@@ -83,7 +84,14 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
     and told in the book's ``problems``. Raises `RuleFileError` for options about rules that do not fit."""
     sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
-    book = load_rules(sources, host.advisors, dict(options.overrides), strict=False)
+    book = load_rules(
+        sources,
+        host.advisors,
+        dict(options.overrides),
+        names=host.name_book(),
+        installed=len(host.rulesets),
+        strict=False,
+    )
     if any(problem.file.startswith(SET_OPTION) for problem in book.problems):
         raise RuleFileError(book.problems)
     if options.select:
@@ -96,7 +104,8 @@ def own_problems(options: RunOptions) -> list[Problem]:
     host, book = prepared(options)
     if not book.problems or not options.rulesets:
         return []
-    installed = load_rules([ruleset.root for ruleset in host.rulesets.values()], host.advisors, strict=False)
+    roots = [ruleset.root for ruleset in host.rulesets.values()]
+    installed = load_rules(roots, host.advisors, installed=len(roots), strict=False)
     return sorted(set(book.problems) - set(installed.problems))
 
 
@@ -113,7 +122,8 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     loaded = time.perf_counter()
     store = fact_store(host, profile)
     context = _context(store)
-    rules = run_rules(host, book, Scope.RANK, store, profile, context)
+    job = job_of(context, profile.versions, profile.variables, profile.stage)
+    rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = {name: _shared(store, name) for name in _shared_names(host)}
     steps, ledger = _ledger(store, profile)
     views = _views(store, profile.rank)

@@ -70,8 +70,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 class Ruleset:
-    """A folder of rule files that a plugin brings; ``root`` is read when rules are loaded."""
+    """A folder of rule files that a plugin brings; ``root`` is read when rules are loaded. ``names``: a folder of the
+    registry of names that its texts use."""
 
-    def __init__(self, name: str, root: Path) -> None:
+    def __init__(self, name: str, root: Path, names: Path | None = None) -> None:
         self.name = name
         self.root = root
+        self.names = names

@@ -22,7 +22,7 @@ _BY_PART: Final = (
     ("advantage", ("compute_advantage",)),
     ("weight_sync", ("update_weights",)),
     ("checkpoint", ("save_checkpoint",)),
-    ("rollout", ("generate_sequences", "async_rollout", "rollout_generate")),
+    ("rollout", ("generate_sequences", "async_rollout", "rollout_generate", "agent_loop_rollout")),
 )
 """Stage and parts of names that stand for it; the first that occurs decides. ``ActorRolloutHybrid.update_actor`` shows
 why ``rollout`` alone is no such part."""

@@ -17,6 +17,7 @@ from advisor_core.api import (
     ANNOTATION,
     CALLS,
     LOADER,
+    NO_TIME,
     PAUSE_NS,
     SYNC_OPERATORS,
     TIMES_USUAL,
@@ -105,7 +106,7 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
         _STEP_NS,
         Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step"),
         Column("idle_share", "float", "ratio", "idle over wall time"),
-        Column("host_late_ns", "float", "ns", "of it: the next task had not been launched yet"),
+        Column("host_late_ns", "float", "ns", "of it: the next task was not launched yet; unknown without launches"),
         Column("host_late_share", "float", "ratio", "host_late_ns over idle_ns"),
         Column("gaps", "float", "count", "idle gaps per step"),
         Column("largest_gap_ns", "float", "ns", "longest gap"),
@@ -123,7 +124,8 @@ def idle(facts: Facts, params: Params) -> Observations:
     total = under(per_leaf, "idle")
     gaps = booked.gaps
     lengths = gaps["end_ns"] - gaps["start_ns"]
-    late = float(gaps["host_late_ns"].sum()) / steps
+    launched = (gaps["launch_ns"] != NO_TIME).any()
+    late = float(gaps["host_late_ns"].sum()) / steps if launched or not total else np.nan
     frame = row(
         step_ns=wall,
         idle_ns=total,

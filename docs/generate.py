@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from reference_markdown import ROOT, TARGET, Pages, code, fence, join, listing, source_link, table, to
+from reference_names import name_pages, names_of_rule
 
 from advisor_core import cli, hookspecs, tables, units
 from advisor_core.advisor import Advisor
@@ -36,58 +38,13 @@ from advisor_core.rules import expression, template, yaml_file
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.names import PROFILE_NAMES
 from advisor_core.rules.schema import rule_schema
+from advisor_core.rules.show import describe_holds
 from advisor_core.rules.template import TextTemplate
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "docs" / "reference"
 LEDGER = "../the-ledger.md"
 
-Pages = dict[str, str]
-"""Path below docs/reference to the text of the page."""
 
-
-# --- Markdown
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; empty without rows."""
-    body = ["| " + " | ".join(cell(str(value)) for value in row) + " |" for row in rows]
-    return "\n".join(["| " + " | ".join(header) + " |", "|" + " --- |" * len(header), *body]) if body else ""
-
-
-def cell(text: str) -> str:
-    return re.sub(r"\s*\n\s*", " ", text).replace("|", r"\|")
-
-
-def code(text: object) -> str:
-    return f"`{text}`"
-
-
-def fence(text: str) -> str:
-    return f"```text\n{text.strip()}\n```"
-
-
-def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
-def to(page: str, heading: str, start: str, shown: str | None = None) -> str:
-    """A link to a heading of another page; ``start``: the page that it stands on."""
-    path = "" if page == start else os.path.relpath(page, Path(start).parent)
-    return f"[{shown or heading}]({path}#{slug(heading)})"
-
-
-def source_link(path: str, start: str) -> str:
-    return f"[{path}]({os.path.relpath(ROOT / path, (TARGET / start).parent)})"
-
-
-def join(*parts: str) -> str:
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
-
-
-def listing(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items)
+# --- texts of rules
 
 
 def told(text: TextTemplate | None) -> str:
@@ -265,6 +222,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         "**Advice**",
         "\n".join(f"{number}. {text}" for number, text in enumerate(advice(compiled), 1)),
         f"**How to verify**: {told(compiled.verify)}",
+        f"**Names**: {mentioned}" if (mentioned := names_of_rule(compiled, page)) else "",
         f"**Not a problem if** {told(compiled.not_a_problem_if)}" if compiled.not_a_problem_if else "",
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
@@ -294,9 +252,12 @@ def advice(compiled: CompiledRule) -> Iterator[str]:
     for item in compiled.advice:
         settings = " ".join(code(f"{name}={value}") for name, value in item.spec.set.items())
         lines = [f"**{item.spec.kind}** {settings} {told(item.text)}".replace("  ", " ")]
+        lines += [f"Holds for {holds}."] if (holds := describe_holds(item.holds_for)) else []
         lines += [f"Given if {code(item.when.source)}."] if item.when else []
         lines += [f"Not if {code(item.unless.source)}: {told(item.unless_text)}."] if item.unless else []
-        lines += [f"Risk: {told(item.risk)}"] if item.risk else []
+        lines += [f"Not together with {', '.join(code(name) for name, _ in item.excludes)}."] if item.excludes else []
+        hazards = f" (hazard: {', '.join(item.spec.hazards)})" if item.spec.hazards else ""
+        lines += [f"Risk{hazards}: {told(item.risk)}"] if item.risk else []
         yield "\n   - ".join(line.replace("\n", "\n     ") for line in lines)
 
 
@@ -560,6 +521,7 @@ def index_page(catalogue: Catalogue) -> str:
                 "[report.json](report-json.md): every field",
                 "[Rule files](rule-file.md): fields, conditions, units, placeholders",
                 "[Facts](facts.md): what is derived from a profile",
+                "[Names](names/index.md): every API, variable, option, flag and command that a text names",
                 "[Tables](tables.md): what is read, from which file, and which option of the profiler writes it",
             ]
         ),
@@ -596,6 +558,7 @@ def pages() -> Pages:
         "report-json.md": report_page(),
         "rule-file.md": rule_file_page(),
         **rule_pages(catalogue),
+        **name_pages(host.name_book()),
         **advisor_pages(catalogue),
     }
 

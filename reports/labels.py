@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from advisor_core.models.base import Scalar, Text
+from advisor_core.models.finding import Advice
 from advisor_core.packaged import packaged_yaml
 from advisor_core.units import format_quantity
 
@@ -86,6 +87,10 @@ class Labels:
 
     def __contains__(self, key: str) -> bool:
         return key in catalogue()
+
+    def hazards(self, advice: Advice) -> str:
+        """What following the advice can do to the job; empty for safe advice."""
+        return self("word.comma").join(self(f"hazard.{hazard}") for hazard in advice.hazards)
 
     def of(self, text: Text) -> str:
         """The text of the result in this language."""

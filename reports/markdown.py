@@ -22,7 +22,7 @@ from reports.outline import (
     verdict,
     what_ran,
 )
-from reports.prose import code_span, escape_markdown, is_https, markdown, markdown_inline, plain
+from reports.prose import code_span, escape_markdown, first_sentence, is_https, markdown, markdown_inline, plain
 from reports.stages import stage_rows
 from reports.terminal import summary, text_bars
 
@@ -172,7 +172,9 @@ class _Writer:
             title += f" — {t('first.because')}{t('word.colon')}{self._link(item.actor.number)} {cause}"
         if more:
             title += f" ({t('first.same', count=more)})"
-        text = markdown_inline(t.of(item.advice.text), in_table=True)
+        text = markdown_inline(first_sentence(t.of(item.advice.text)), in_table=True)
+        if item.advice.only_if or item.advice.unless:
+            text = f"{t('first.conditions', number=item.actor.number)} {text}"
         return [
             self._link(item.number),
             title,
@@ -313,6 +315,11 @@ class _Writer:
         yield ""
         for number, advice in enumerate(f.advice, 1):
             yield from self._advice(number, advice)
+        if f.withheld:
+            yield f"**{t('finding.withheld')}**"
+            yield ""
+            yield from (f"- {markdown_inline(t.of(text))}" for text in f.withheld)
+            yield ""
         yield from self._section("finding.verify", markdown(t.of(f.verify)))
         if f.not_a_problem_if:
             yield from self._section("finding.not_a_problem", markdown(t.of(f.not_a_problem_if)))
@@ -349,9 +356,14 @@ class _Writer:
         indent = " " * (len(str(number)) + 2)
         yield ""
         yield from (f"{indent}{line}".rstrip() for line in markdown(t.of(advice.text)).split("\n"))
-        for key, text in (("finding.unless", advice.unless), ("finding.risk", advice.risk)):
+        notes = {"finding.unless": t("finding.unless_text"), "finding.risk": t.hazards(advice)}
+        for key, text in (
+            ("finding.only_if", advice.only_if),
+            ("finding.unless", advice.unless),
+            ("finding.risk", advice.risk),
+        ):
             if text:
-                note = f" ({t('finding.unless_text')})" if key == "finding.unless" else ""
+                note = f" ({notes[key]})" if notes.get(key) else ""
                 yield ""
                 yield f"{indent}*{t(key)}*{note}{t('word.colon')}{markdown_inline(t.of(text))}"
         yield ""

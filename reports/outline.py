@@ -27,7 +27,7 @@ TOP = 3
 ALL_RANKS = 6
 """Up to so many ranks a table has a column for each."""
 
-STATE_ORDER: tuple[State, ...] = ("fail", "error", "cannot_answer", "not_applicable", "pass")
+STATE_ORDER: tuple[State, ...] = ("fail", "error", "cannot_answer", "not_applicable", "pass", "left_out")
 assert set(STATE_ORDER) == set(get_args(State))
 
 
@@ -527,7 +527,8 @@ class Outline:
 
     @property
     def outcomes(self) -> int:
-        return sum(map(len, self.rules.values()))
+        """Rules that were asked: without those that were left out."""
+        return sum(len(found) for state, found in self.rules.items() if state != "left_out")
 
     @property
     def unanswered(self) -> int:

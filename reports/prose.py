@@ -19,6 +19,8 @@ from reports.labels import one_line, visible
 _MD_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$#])")
 _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)](?=\s|$))", re.MULTILINE)
 """What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
+_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
 def trusted(markup: str) -> Markup:
@@ -59,6 +61,13 @@ def plain(text: str) -> str:
     return one_line(
         " ".join(_plain(token.children or []) for token in _markdown().parse(visible(text)) if token.children)
     )
+
+
+def first_sentence(text: str) -> str:
+    """How a text begins, as Markdown: for a first screen, which has no room for the whole of it."""
+    outside = _CODE.sub(lambda code: "x" * len(code.group()), text)
+    found = _SENTENCE_END.search(outside)
+    return text[: found.end()].strip() if found else text
 
 
 def _plain(tokens: Sequence[Token]) -> str:

@@ -80,6 +80,8 @@ def _finding(item: Item, labels: Labels) -> list[str]:
     else:
         change = textwrap.shorten(plain(labels.of(advice.text)), 110, placeholder=" …")
         change = change if len(change) > 2 else shorten(plain(labels.of(advice.text)), 110)
+    if advice.only_if or advice.unless:
+        change += f" {labels('first.conditions', number=item.actor.number)}"
     share = labels(item.of_step, share=labels.share(stake.share))
     cost = labels(item.no_time) if item.no_time else f"{labels.time(stake.ns)}, {share}"
     cost += "" if item.no_time else f", {labels(f'basis.{stake.basis}')}"

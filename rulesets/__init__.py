@@ -1,4 +1,5 @@
-"""Rule sets, one folder each; a file per advisor module, mirroring ``advisors/``."""
+"""Rule sets, one folder each, with a file per advisor module, mirroring ``advisors/``. ``names/`` is the registry of
+every API, variable, option, flag and command that their texts name, with a file per software."""
 
 from __future__ import annotations
 
@@ -10,4 +11,5 @@ from advisor_core.registry import Registry, Ruleset
 
 @hookimpl
 def advisor_register_rulesets(registry: Registry[Ruleset]) -> None:
-    registry.add(Ruleset("ascend", Path(__file__).parent / "ascend"))
+    here = Path(__file__).parent
+    registry.add(Ruleset("ascend", here / "ascend", names=here / "names"))

@@ -16,12 +16,14 @@ TOOLS: tuple[Tool, ...] = get_args(Tool)
 
 
 class Option(Model):
-    """``settings``: how each profiler spells it; one that is not named cannot record it."""
+    """``settings``: how each profiler spells it; one that is not named cannot record it. ``notes``: what is different
+    with a profiler."""
 
     default: bool
     provides: Text
     cost: Text
     settings: Mapping[Tool, str]
+    notes: Mapping[Tool, Text] = Field(default_factory=dict)
 
 
 class Window(Model):
@@ -32,19 +34,39 @@ class Window(Model):
     warmup: int = Field(ge=0)
     active: int = Field(ge=1)
 
+    @property
+    def first(self) -> int:
+        """The first step that is recorded, counted from 0."""
+        return self.skip_first + self.wait + self.warmup
+
+    @property
+    def end(self) -> int:
+        """The step after the last one that is recorded."""
+        return self.first + self.active
+
+
+class Seconds(Model):
+    """A window by the clock, for a profiler that knows no steps."""
+
+    delay: int = Field(ge=1)
+    duration: int = Field(ge=1)
+
 
 class Windows(Model):
     training: Window
     decode: Window
     rl: Sequence[int]
+    seconds: Seconds
 
 
 class Options(Model):
-    """``growth``: level of a profile to the factor by which its files grow at the level that is recommended."""
+    """``growth``: level of a profile to the factor by which its files grow at the level that is recommended. ``space``:
+    free disk space for parsing, as a multiple of the raw data."""
 
     options: Mapping[str, Option]
     windows: Windows
     growth: Mapping[str, float]
+    space: int
 
 
 @cache

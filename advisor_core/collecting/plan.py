@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from advisor_core.collecting.options import Option, Tool, Window, known_options
+from advisor_core.collecting.options import Option, Seconds, Tool, Window, known_options
 from advisor_core.models.base import Text
 from advisor_core.models.run import RuleOutcome, RunResult
 
@@ -40,10 +40,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all stages.
-    ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``: options that the
-    tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with what else to do
-    or that reason. ``stretched``: options of the profile at hand that make host times longer."""
+    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all stages that
+    the training workers run. ``tokens``: the window of a rollout, as decode steps. ``seconds``: the window of a tool
+    that knows no steps. ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``:
+    options that the tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with
+    what else to do or that reason. ``stretched``: options of the profile at hand that make host times longer."""
 
     tool: Tool
     roles: tuple[str, ...]
@@ -51,6 +52,8 @@ class Plan:
     choices: tuple[Choice, ...]
     beyond: tuple[Choice, ...]
     window: Window
+    tokens: Window
+    seconds: Seconds
     decode: bool
     rl_steps: tuple[int, ...]
     ranks: tuple[int, ...] | None
@@ -83,7 +86,10 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
     window = known.windows.decode if decode else known.windows.training
     rl_steps = tuple(known.windows.rl)
     steps = len(rl_steps) if tool == "verl" else window.active
-    ranks = _ranks(result, all_ranks="all_ranks" in noticed or "all_ranks" in rules)
+    if tool == "msprof":
+        steps = _steps_within(result, known.windows.seconds)
+    all_ranks = tool in _EVERY_RANK or "all_ranks" in noticed or "all_ranks" in rules
+    ranks = _ranks(result, all_ranks=all_ranks)
     return Plan(
         tool=tool,
         roles=_roles(result, decode=decode),
@@ -91,6 +97,8 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
         choices=tuple(choice for choice in chosen if tool in choice.option.settings),
         beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
         window=window,
+        tokens=known.windows.decode,
+        seconds=known.windows.seconds,
         decode=decode,
         rl_steps=rl_steps,
         ranks=ranks,
@@ -105,8 +113,12 @@ ROLES = {
     "actor": ("log_prob", "update_actor"),
     "rollout": ("rollout",),
     "ref": ("ref_log_prob",),
+    "critic": ("values", "update_critic"),
 }
 """The roles of verl that have a profiler of their own, and the stages that each runs."""
+
+_EVERY_RANK: tuple[Tool, ...] = ("vllm", "mindie")
+"""Services: every process of theirs is recorded."""
 
 
 def _roles(result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
@@ -150,6 +162,13 @@ def _noticed(result: RunResult) -> set[str]:
     if any(source.level in ("level_none", "level0") for source in result.inputs):
         noticed.add("level1")
     return noticed
+
+
+def _steps_within(result: RunResult | None, seconds: Seconds) -> int:
+    """The steps of the profile at hand that fit into the window, at least one."""
+    steps = result.profile.steps if result else []
+    mean = sum(step.end_ns - step.start_ns for step in steps) / len(steps) if steps else 0
+    return max(1, round(seconds.duration * 1e9 / mean)) if mean > 0 else 1
 
 
 def _ranks(result: RunResult | None, *, all_ranks: bool) -> tuple[int, ...] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
-from functools import cache
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from advisor_core.collecting.options import Tool
+from advisor_core.collecting.options import Tool, known_options
 from advisor_core.collecting.plan import Choice, Plan
 from advisor_core.locale import message
 from advisor_core.units import format_quantity
@@ -16,17 +19,30 @@ from advisor_core.units import format_quantity
 _TEMPLATES: dict[Tool, str] = {
     "torch_npu": "torch_npu.py.j2",
     "verl": "verl.sh.j2",
-    "vllm": "vllm.py.j2",
+    "vllm": "vllm.sh.j2",
     "mindie": "mindie.sh.j2",
     "msprof": "msprof.sh.j2",
 }
+_NOTES: Mapping[Tool, tuple[str, ...]] = {
+    "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
+    "verl": ("verl.stages", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
+    "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
+    "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
+    "msprof": ("msprof.command", "msprof.attach"),
+}
+"""What to know before using a configuration: messages ``collect.note...``."""
 _WIDTH = 110
 _SHOWN = 8
+_PIECE = re.compile(r"[（《“]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。；：、！？）》”]*|\s+")
+"""A word, or a character of a script without spaces, with the punctuation that must not be parted from it."""
 
 
 def render(plan: Plan, lang: str) -> str:
     """Comments and code, both as ``#`` lines and statements of the tool's language (Python or shell)."""
-    code = _environment().get_template(_TEMPLATES[plan.tool]).render(plan=plan, lang=lang)
+    template = _environment().get_template(_TEMPLATES[plan.tool])
+    code = template.render(
+        plan=plan, said=partial(_said, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
+    )
     return "\n".join([*(f"# {line}".rstrip() for line in _explained(plan, lang)), "", code.strip()])
 
 
@@ -36,10 +52,16 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
     if rules:
         yield from _filled("collect.answers", lang, count=len(rules), rules=", ".join(rules))
     yield ""
+    before = ""
     for choice in plan.choices:
-        yield f"{choice.option.settings[plan.tool]}"
+        setting = choice.option.settings[plan.tool]
+        if setting != before:
+            yield setting
+        before = setting
         yield from _indented(_why(choice, lang))
         yield from _indented(message("collect.cost", cost=choice.option.cost.of(lang)).of(lang))
+        if plan.tool in choice.option.notes:
+            yield from _indented(message("collect.but", note=choice.option.notes[plan.tool].of(lang)).of(lang))
     yield ""
     yield from _cost(plan, lang)
     for choice in plan.beyond:
@@ -49,7 +71,11 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
             yield from _indented(message("collect.beyond.rules", rules=_listed(choice.rules)).of(lang))
     for rule, reason in plan.open:
         yield from _filled("collect.open", lang, rule=rule, reason=reason.of(lang) if reason else "")
-    yield from _filled(f"collect.note.{plan.tool}", lang)
+    yield ""
+    for note in _NOTES[plan.tool]:
+        if note not in ({"verl.left_out"} if "rollout" in plan.roles else {"verl.window", "verl.ranks"}):
+            text = message(f"collect.note.{note}", space=known_options().space, window=plan.tokens)
+            yield from _wrapped(text.of(lang), "- ", "  ")
 
 
 def _why(choice: Choice, lang: str) -> str:
@@ -68,7 +94,9 @@ def _listed(rules: tuple[str, ...]) -> str:
 def _cost(plan: Plan, lang: str) -> Iterator[str]:
     estimate = plan.estimate
     ranks = message("collect.all_ranks").of(lang) if plan.ranks is None else str(len(plan.ranks))
-    if estimate is None:
+    if estimate is None and plan.tool == "msprof":
+        yield from _filled("collect.cost.seconds", lang, seconds=plan.seconds.duration)
+    elif estimate is None:
         yield from _filled("collect.cost.unknown", lang, steps=plan.steps, ranks=ranks)
     else:
         yield from _filled(
@@ -90,16 +118,72 @@ def _cost(plan: Plan, lang: str) -> Iterator[str]:
             yield from _filled("collect.cost.grown", lang, factor=f"{estimate.growth:g}")
     if plan.stretched:
         yield from _filled("collect.stretched", lang, options=", ".join(plan.stretched))
-    if plan.decode or plan.tool == "verl":
+    if plan.decode or (plan.tool == "verl" and "rollout" in plan.roles):
         yield from _filled("collect.window", lang)
 
 
 def _filled(name: str, lang: str, /, **values: object) -> list[str]:
-    return textwrap.wrap(message(name, **values).of(lang), _WIDTH, break_on_hyphens=False)
+    return _wrapped(message(name, **values).of(lang))
 
 
 def _indented(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return _wrapped(text, "    ", "    ")
+
+
+def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
+    """Lines of at most ``_WIDTH`` columns, the first after ``first`` and the others after ``rest``. Chinese is broken
+    between any two characters, and they are two columns wide."""
+    lines, line, used, gap = [], first, len(first), False
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if piece.isspace():
+            gap = True
+            continue
+        wide = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in piece)
+        if used + gap + wide > _WIDTH and line.strip() and line != rest:
+            lines.append(line)
+            line, used, gap = rest, len(rest), False
+        gap = gap and line not in (first, rest)
+        line, used, gap = line + " " * gap + piece, used + gap + wide, False
+    return [*lines, line]
+
+
+def _said(lang: str, name: str, /, **values: object) -> str:
+    """A message as comment lines, for a template."""
+    return "\n".join(f"# {line}" for line in _filled(f"collect.{name}", lang, **values))
+
+
+def _json(value: object) -> str:
+    """Indented, but for lists, which are short."""
+    return re.sub(r"\[\s+([^]]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", json.dumps(value, indent=4))
+
+
+def _commented(text: str) -> str:
+    return "\n".join(f"#     {line}" for line in text.splitlines())
+
+
+def _dynamic(plan: Plan) -> dict[str, Any]:
+    """``profiler_config.json`` of ``torch_npu.profiler.dynamic_profile``: recording begins when it has been read."""
+    return {
+        "activities": ["CPU", "NPU"],
+        "prof_dir": "./profile",
+        "analyse": False,
+        "record_shapes": False,
+        "profile_memory": plan.has("memory"),
+        "with_stack": False,
+        "with_modules": False,
+        "active": plan.window.active,
+        "warmup": plan.window.warmup,
+        "start_step": -1,
+        "is_rank": plan.ranks is not None,
+        "rank_list": list(plan.ranks or ()),
+        "experimental_config": {
+            "profiler_level": "Level1",
+            "aic_metrics": "PipeUtilization",
+            "gc_detect_threshold": 1,
+            "export_type": ["text"],
+        },
+    }
 
 
 @cache

@@ -9,6 +9,7 @@ import pandas as pd
 
 from advisor_core.facts.spec import Facts, Unavailable, fact
 from advisor_core.locale import message
+from advisor_core.models.name import Generation
 
 MACS_PER_CYCLE = 16 * 16 * 16
 """Multiply-accumulates of a cube core per cycle at FP16 and BF16 (platform_config/*.ini of hicann/runtime)."""
@@ -28,6 +29,18 @@ class Chip:
     vector_cores: int
     mhz: float
     basis: str
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        """The generations that have such a number of cores (platform_config/*.ini of CANN); empty where none does.
+
+        Atlas A2 and A3 have 20 to 25 cube cores and twice as many vector cores per die, so that a profile does not tell
+        them apart; Ascend 950 has 28 to 36. On 910A (30 or 32 cores) and 310P (8 or 10) a core computes both."""
+        if self.vector_cores == 2 * self.cube_cores:
+            known: dict[range, tuple[Generation, ...]] = {range(20, 26): ("A2", "A3"), range(28, 37): ("950",)}
+        else:
+            known = {range(30, 33): ("910A",), range(8, 11): ("310P",)}
+        return next((names for cores, names in known.items() if self.cube_cores in cores), ())
 
     def peak_flops(self, bytes_per_element: int) -> float:
         """Peak FLOP/s of the cube cores at the measured clock: 2 x 4096 per core and cycle for 2-byte types, twice

@@ -26,11 +26,11 @@ GRAPH_SHARE = 0.5
 """A graph runs when more than half of the kernels belong to one."""
 
 
-@fact("context", needs=("profile", "work", "steps"), wants=("kernels", "host_events", "launches"), shared=True)
+@fact("context", needs=("profile", "work", "steps"), wants=("kernels", "host_events", "launches", "chip"), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
 
-    ``kind``, ``phase``, ``level``, ``framework``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
+    ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
     ``world_size``.
     """
     profile, device = facts["profile"], facts["work"]
@@ -40,6 +40,7 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
         "phase": kind if kind != "inference" else _phase(facts.get("kernels")),
         "level": profile.level,
         "framework": profile.framework,
+        "chip": " ".join(facts["chip"].generations) or None if "chip" in facts else None,
         "steps": len(facts["steps"]),
         "graph_mode": _graph_mode(facts),
         "with_stack": profile.profiler.get("with_stack"),

@@ -1,7 +1,7 @@
 """Texts that the host itself says about an input, in both languages.
 
-The sentences live in ``messages.yaml``; code names them. A message that names an unknown id or leaves a field
-unfilled is an error of the programmer and raises KeyError.
+The sentences live in ``messages.yaml`` and, about advice, in ``advice.yaml``; code names them. A message that names an
+unknown id or leaves a field unfilled is an error of the programmer and raises KeyError.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from advisor_core.packaged import packaged_yaml
 
 @cache
 def _messages() -> dict[str, Text]:
-    return {name: Text(**texts) for name, texts in packaged_yaml(__name__, "messages.yaml").items()}
+    files = [packaged_yaml(__name__, name) for name in ("messages.yaml", "advice.yaml")]
+    return {name: Text(**texts) for file in files for name, texts in file.items()}
 
 
 def message(name: str, /, **values: object) -> Text:

@@ -18,8 +18,12 @@ class Text(Model):
     zh: str
 
     def format(self, **values: object) -> Text:
-        """The text with ``{name}`` fields filled, in both languages alike."""
-        return Text(en=self.en.format(**values), zh=self.zh.format(**values))
+        """The text with ``{name}`` fields filled: a value that is a text in its language, others alike in both."""
+        english, chinese = (
+            {name: value.of(lang) if isinstance(value, Text) else value for name, value in values.items()}
+            for lang in ("en", "zh")
+        )
+        return Text(en=self.en.format(**english), zh=self.zh.format(**chinese))
 
     def of(self, lang: str) -> str:
         """The text in ``lang`` (``en`` or ``zh``)."""

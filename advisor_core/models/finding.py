@@ -12,6 +12,7 @@ from advisor_core.models.evidence import Evidence
 Severity = Literal["high", "medium", "low"]
 Confidence = Literal["high", "medium", "low"]
 Basis = Literal["exact", "estimate", "upper_bound"]
+Hazard = Literal["hang", "crash", "accuracy"]
 AdviceKind = Literal["env", "code", "config", "collect", "investigate"]
 
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
@@ -42,14 +43,21 @@ class Impact(Model):
 
 
 class Advice(Model):
-    """One thing to do. ``set`` maps names of settings to values. ``unless`` is a condition that could not be
-    decided from the profile and that the reader must check first; ``None`` means that the advice applies."""
+    """One thing to do. ``set`` maps names of settings to values. ``only_if`` and ``unless`` are conditions that could
+    not be decided from the profile and that the reader must check first: the advice holds if the one is true and the
+    other is not.
+    ``hazards``: what can happen to the job, told in ``risk``. ``uses`` and ``excludes``: settings (``NAME=VALUE``),
+    APIs and features that following the advice puts to use, and those that it must not be combined with."""
 
     kind: AdviceKind
     text: Text
     set: dict[str, str] = Field(default_factory=dict)
     risk: Text | None = None
+    only_if: Text | None = None
     unless: Text | None = None
+    hazards: list[Hazard] = Field(default_factory=list)
+    uses: list[str] = Field(default_factory=list)
+    excludes: list[str] = Field(default_factory=list)
 
 
 class Reference(Model):
@@ -84,6 +92,7 @@ class Finding(Model):
     condition: str
     evidence: list[Evidence] = Field(min_length=1)
     advice: list[Advice] = Field(min_length=1)
+    withheld: list[Text] = Field(default_factory=list, description="advice that is left out, with the reason")
     explains: list[str] = Field(default_factory=list, description="fingerprints of the symptoms this is a cause of")
     explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
     caveats: list[Text] = Field(default_factory=list)

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from advisor_core.models.base import Model, Text
-from advisor_core.models.finding import AdviceKind, Basis, Confidence, Reference
+from advisor_core.models.finding import AdviceKind, Basis, Confidence, Hazard, Reference
+from advisor_core.models.name import Framework, Generation
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,5}\d{3}$")]
 RuleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -18,6 +19,22 @@ _STEP = r"([^/\s{}]+|\{\{ [A-Za-z_][A-Za-z0-9_]* \}\})"
 LedgerPath = Annotated[str, StringConstraints(pattern=rf"^{_STEP}(/{_STEP})*$", max_length=200)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 Condition = bool | Expression
+SoftwareName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
+Phase = Literal["training", "prefill", "decode"]
+Role = Literal[
+    "rollout",
+    "log_prob",
+    "ref_log_prob",
+    "values",
+    "reward",
+    "advantage",
+    "update_actor",
+    "update_critic",
+    "weight_sync",
+    "checkpoint",
+    "validation",
+]
+"""`advisor_core.stages.STAGES`; a test holds them together."""
 ParamValue = bool | int | float | str
 
 
@@ -51,14 +68,36 @@ class ImpactSpec(Model):
     basis: Basis
 
 
+class HoldsFor(Model):
+    """Where an advice holds: one of the values of every key that is given. Advice that cannot hold for a profile is
+    left out of the report; where the profile does not tell, the report says what it holds for."""
+
+    phase: list[Phase] = Field(default_factory=list)
+    role: list[Role] = Field(default_factory=list, description="stages of an iteration of reinforcement learning")
+    framework: list[Framework] = Field(default_factory=list)
+    software: list[SoftwareName] = Field(default_factory=list, description="what the job must run with")
+    chip: list[Generation] = Field(default_factory=list)
+    versions: dict[SoftwareName, str] = Field(
+        default_factory=dict, description="software to a range of versions, as in PEP 440: >=8.0.RC2,<9"
+    )
+
+
 class AdviceSpec(Model):
     """``when``: given only if the condition holds. ``unless``: withheld if it holds; if it cannot be decided, the
-    advice is given with the condition spelled out (``unless_text``)."""
+    advice is given with the condition spelled out (``unless_text``). ``holds_for``: applicability as data.
+
+    ``uses`` and ``excludes`` are names of the registry, features of it, or ``NAME=VALUE``; an advice also uses what it
+    sets, and excludes what the registry says of the names that it uses. ``hazards``: what can happen to the job; such
+    an advice says so in ``risk`` and never comes first."""
 
     kind: AdviceKind
     text: Text
     set: dict[str, str] = Field(default_factory=dict, description="names of settings to values")
     risk: Text | None = None
+    holds_for: HoldsFor = Field(default_factory=HoldsFor)
+    uses: list[str] = Field(default_factory=list)
+    excludes: list[str] = Field(default_factory=list)
+    hazards: list[Hazard] = Field(default_factory=list)
     when: Expression | None = None
     unless: Expression | None = None
     unless_text: Text | None = Field(None, description="the condition of `unless` in words; needed with `unless`")
@@ -98,6 +137,7 @@ class Rule(Model):
     limit: int = Field(5, ge=1, le=50, description="rows that become findings, largest impact first")
     after: list[RuleId] = Field(default_factory=list, description="rules judged before; readable as fired.ID")
     explains: list[RuleId] = Field(default_factory=list, description="symptoms this is a cause of")
+    explained_by: list[RuleId] = Field(default_factory=list, description="causes of this: the same link, from its side")
     caveat: Text | None = Field(None, description="for capture-quality rules: put on findings of `caveats` rules")
     caveats: list[str] = Field(default_factory=list, description="advisor prefixes that get the caveat")
     advice: list[AdviceSpec] = Field(min_length=1)
@@ -119,4 +159,5 @@ class RuleOverride(Model):
     params: dict[ParamName, ParamOverride] = Field(default_factory=dict)
     severity: SeveritySpec | None = Field(None, description="replaces the rule's severity whole")
     limit: int | None = Field(None, ge=1, le=50)
-    enabled: bool = Field(True, description="false: the rule is not judged")
+    enabled: bool = Field(True, description="false: the rule is not judged, and reports say so")
+    why: str | None = Field(None, min_length=10, description="why the rule is changed or not judged; told in reports")

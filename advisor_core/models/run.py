@@ -11,7 +11,7 @@ from advisor_core.models.finding import Finding, Severity
 
 SCHEMA_VERSION = "1.0"
 
-State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error"]
+State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
 
 class Tool(Model):
@@ -156,11 +156,13 @@ class View(Model):
 
 
 class Diagnostic(Model):
-    """Something about the input or the tool that the reader must know."""
+    """Something about the input or the tool that the reader must know. ``about``: whether it is the input that is
+    wrong, or a rule or plugin, which then said nothing of the profile."""
 
     severity: Literal["error", "warning", "info"]
     source: str
     message: Text
+    about: Literal["input", "tool"] = "input"
     stage: str | None = None
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from advisor_core.models.base import Model, Text
 from advisor_core.models.rule import Rule
+from advisor_core.names.book import NameBook
+from advisor_core.names.lint import name_problems, parameters_of, setting_problems
 from advisor_core.rules.documents import read_document
 from advisor_core.rules.problems import Problem, RuleFileError
 from advisor_core.rules.ruleset import display, load_rules, rule_files
@@ -33,16 +35,26 @@ _PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)")
 _TOO_COMMON = {"0", "1", "2"}
 
 
-def check_rules(paths: Sequence[Path], advisors: Mapping[str, Advisor], base: Sequence[Path] = ()) -> list[Problem]:
+def check_rules(
+    paths: Sequence[Path],
+    advisors: Mapping[str, Advisor],
+    base: Sequence[Path] = (),
+    names: NameBook | None = None,
+    *,
+    all_names: bool = False,
+) -> list[Problem]:
     """All that is wrong with the rule files under ``paths``, sorted by place; no errors among it: they can be used.
 
-    ``base``: rule sets that the files may refer to or override; their own problems are not reported.
+    ``base``: rule sets that the files may refer to or override; their own problems are not reported. ``names``: the
+    registry that texts are checked against: a name that is not in it is mentioned where it is like one that is, or,
+    with ``all_names``, always.
     """
-    book = load_rules([*base, *paths], advisors, strict=False)
+    book = load_rules([*base, *paths], advisors, names=names, installed=len(base), strict=False)
     files = {display(file) for path in paths for file in _files(path)}
-    names = files | {display(path) for path in paths}
-    errors = [problem for problem in book.problems if problem.file in names]
-    return sorted({*errors, *(replace(problem, severity="warning") for problem in _lint(paths))})
+    files |= {display(path) for path in paths}
+    errors = [problem for problem in book.problems if problem.file in files]
+    lint = (*_lint(paths), *(_lint_names(paths, names, all_names=all_names) if names else ()))
+    return sorted({*errors, *(replace(problem, severity="warning") for problem in lint)})
 
 
 def _files(path: Path) -> list[Path]:
@@ -54,19 +66,50 @@ def _files(path: Path) -> list[Path]:
 
 def _lint(paths: Sequence[Path]) -> Iterator[Problem]:
     seen: dict[str, tuple[str, str]] = {}
+    for document, rule in _rules(paths):
+        yield from _lint_rule(document, rule)
+        yield from _copies(document, rule, seen)
+
+
+def _rules(paths: Sequence[Path]) -> Iterator[tuple[Document, Rule]]:
+    """The rules that can be read; the rest is reported by load_rules."""
     for file in (file for path in paths for file in _files(path)):
         try:
             documents = read_yaml(file, display(file))
         except RuleFileError:
-            continue  # reported by load_rules
+            continue
         for document in documents:
             try:
                 rule = read_document(document)
             except RuleFileError:
                 continue
             if isinstance(rule, Rule):
-                yield from _lint_rule(document, rule)
-                yield from _copies(document, rule, seen)
+                yield document, rule
+
+
+def _lint_names(paths: Sequence[Path], names: NameBook, *, all_names: bool) -> Iterator[Problem]:
+    for document, rule in _rules(paths):
+        every = list(texts(rule, ()))
+        parameters = parameters_of([text.en for _, text in every], names)
+        for path, text in every:
+            for lang, words in (("en", text.en), ("zh", text.zh)):
+                for offset, message, hint in name_problems(words, names, parameters):
+                    if all_names or hint:
+                        yield document.problem((*path, lang), message, hint, offset=offset)
+        for index, advice in enumerate(rule.advice):
+            place: KeyPath = ("advice", index)
+            listed: list[tuple[KeyPath, str, str | None]] = [
+                (("set", name), name, value) for name, value in advice.set.items()
+            ]
+            for key, items in (("uses", advice.uses), ("excludes", advice.excludes)):
+                listed += [
+                    ((key, number), item.partition("=")[0], item.partition("=")[2] or None)
+                    for number, item in enumerate(items)
+                ]
+            for where, name, value in listed:
+                for message, hint in setting_problems(name, value, names):
+                    if all_names or hint:
+                        yield document.problem((*place, *where), message, hint)
 
 
 def _lint_rule(document: Document, rule: Rule) -> Iterator[Problem]:

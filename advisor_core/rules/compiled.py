@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from advisor_core.facts.ledger_paths import is_ledger_path, ledger_paths
 from advisor_core.models.base import Scalar, Text
 from advisor_core.models.finding import SEVERITIES, Severity
-from advisor_core.models.rule import AdviceSpec, Param, Rule
+from advisor_core.models.rule import AdviceSpec, HoldsFor, Param, Rule
+from advisor_core.names.book import NameBook
+from advisor_core.names.settings import Setting
+from advisor_core.rules.applicability import range_problem
 from advisor_core.rules.expression import Expression, parse
-from advisor_core.rules.problems import Problem, SourceError
+from advisor_core.rules.problems import Problem, SourceError, nearest
 from advisor_core.rules.scope import Kind, Scope, Symbol, kind_of, param_values
-from advisor_core.rules.template import TextTemplate, parse_template
+from advisor_core.rules.template import TextTemplate, code_span, parse_template
 from advisor_core.rules.yaml_file import Document, KeyPath
 
 if TYPE_CHECKING:
@@ -25,19 +29,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CompiledAdvice:
+    """``holds_for``: as the rule says, and for the framework whose APIs the text names. ``uses``: settings, APIs and
+    features that following it puts to use. ``excludes``: those that it must not be combined with, by the rule or the
+    registry of names, each with how a report calls it."""
+
     spec: AdviceSpec
     text: TextTemplate
     risk: TextTemplate | None
     when: Expression | None
     unless: Expression | None
     unless_text: TextTemplate | None
+    holds_for: HoldsFor
+    settings: tuple[Setting, ...] = ()
+    uses: tuple[str, ...] = ()
+    excludes: tuple[tuple[str, Text], ...] = ()
 
 
 @dataclass(frozen=True)
 class CompiledRule:
     """``file`` and ``line``: where the rule was read. ``params``: values in base units, as conditions and the advisor
     see them. ``set_by``: who gave a parameter another value than the rule's. ``severity``: from high down.
-    ``after`` and ``explains``: today's ids, where the rule may name former ones."""
+    ``after`` and ``explains``: today's ids, where the rule may name former ones. ``replaces``: the file whose rule of
+    the same id this one stands for."""
 
     rule: Rule
     advisor: Advisor
@@ -59,6 +72,8 @@ class CompiledRule:
     caveat: TextTemplate | None
     after: tuple[str, ...]
     explains: tuple[str, ...]
+    names: NameBook = field(default_factory=NameBook, repr=False)
+    replaces: str = ""
 
     @property
     def id(self) -> str:
@@ -83,6 +98,8 @@ class Draft:
     source: int
     enabled: bool = True
     set_by: dict[str, str] = field(default_factory=dict)
+    replaces: str = ""
+    left_out: Text = field(default_factory=lambda: Text(en="", zh=""))
     severity_from: Document | None = None
 
     def problem(self, path: KeyPath, message: str, hint: str = "", **place: Any) -> Problem:
@@ -92,8 +109,18 @@ class Draft:
 class Compiler:
     """Compiles one draft; ``problems`` collects everything that is wrong with it."""
 
-    def __init__(self, draft: Draft, advisor: Advisor, profile: Mapping[str, Any], ids: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        advisor: Advisor,
+        profile: Mapping[str, Any],
+        ids: Mapping[str, str],
+        names: NameBook,
+        explains: Iterable[str] = (),
+    ) -> None:
         self.draft = draft
+        self.explains = tuple(explains)
+        self.names = names
         self.rule = draft.rule
         self.advisor = advisor
         self.ids = ids
@@ -137,7 +164,9 @@ class Compiler:
             params=param_values(rule.params),
             set_by=dict(self.draft.set_by),
             after=tuple(self.ids.get(name, name) for name in rule.after),
-            explains=tuple(self.ids.get(name, name) for name in rule.explains),
+            explains=self.explains,
+            names=self.names,
+            replaces=self.draft.replaces,
             **made,  # type: ignore[arg-type]  # where a part is None that must not be, there is a problem
         )
 
@@ -190,12 +219,37 @@ class Compiler:
             message = "`unless` and `unless_text` go together"
             hint = "say in words what the reader must check when it cannot be decided"
             self.problems.append(self.draft.problem(path, message, hint))
+        for name, wanted in spec.holds_for.versions.items():
+            if problem := range_problem(wanted):
+                self.problems.append(self.draft.problem((*path, "holds_for", "versions", name), problem))
+        if spec.hazards and spec.risk is None:
+            hint = "say what can happen, how to notice it and how to undo it"
+            self.problems.append(self.draft.problem((*path, "hazards"), "`hazards` without `risk`", hint, key=True))
         text = self.text((*path, "text"), spec.text)
         risk = self.text((*path, "risk"), spec.risk)
         when = self.expression((*path, "when"), spec.when)
         unless = self.expression((*path, "unless"), spec.unless)
         unless_text = self.text((*path, "unless_text"), spec.unless_text)
-        return CompiledAdvice(spec, text, risk, when, unless, unless_text) if text else None
+        if text is None:
+            return None
+        settings = tuple(self.names.setting(name, value) for name, value in spec.set.items())
+        uses = (*(item for setting in settings for item in setting.in_use()), *spec.uses)
+        excludes = dict.fromkeys((*spec.excludes, *self.names.excluded_by(uses)))
+        shown = tuple((name, self.shown(name)) for name in excludes)
+        holds = spec.holds_for
+        frameworks = [] if holds.framework else sorted(self.names.frameworks_of(spec.text.en))
+        if frameworks:
+            holds = holds.model_copy(update={"framework": frameworks})
+        return CompiledAdvice(spec, text, risk, when, unless, unless_text, holds, settings, uses, shown)
+
+    def shown(self, name: str) -> Text:
+        """How a report calls a name or feature of the registry."""
+        entry = self.names.get(name)
+        return (
+            entry.title
+            if entry is not None and entry.title is not None
+            else Text(en=code_span(name), zh=code_span(name))
+        )
 
     def check_params(self) -> None:
         for name, param in self.rule.params.items():
@@ -218,6 +272,9 @@ class Compiler:
             path = ("caveat",) if self.rule.caveat else ("caveats",)
             self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
         for index, claim in enumerate(self.rule.claims):
+            if not is_ledger_path(claim):
+                message = f"the ledger has no {claim!r}"
+                self.problems.append(self.draft.problem(("claims", index), message, nearest(claim, ledger_paths())))
             for found in re.finditer(r"\{\{ (\w+) \}\}", claim):
                 symbol = self.attempt(("claims", index), partial(self.scope.column, found[1], found.start() + 3))
                 if symbol is not None and symbol.kind != "text":
@@ -229,13 +286,18 @@ class Compiler:
 
     def check_advice(self) -> Iterator[Problem]:
         """A finding needs at least one advice, whatever the conditions say: one without any, or a pair of which one
-        has under ``unless`` what the other has under ``when``."""
-        conditions = {(spec.when, spec.unless) for spec in self.rule.advice}
+        has under ``unless`` what the other has under ``when``. The first must be safe."""
+        if self.rule.advice[0].hazards:
+            hint = "begin with the most effective advice that has none"
+            yield self.draft.problem(("advice", 0, "hazards"), "the first advice has hazards", hint, key=True)
+        conditions = {
+            (spec.when, spec.unless) for spec in self.rule.advice if spec.holds_for == HoldsFor() and not spec.hazards
+        }
         if (None, None) in conditions or any(
             when and not unless and (None, when) in conditions for when, unless in conditions
         ):
             return
-        hint = "give one without `when` and `unless`"
+        hint = "give one without `when`, `unless`, `holds_for` and `hazards`"
         yield self.draft.problem(
             ("advice",), "all advice is conditional: a finding could be left with none", hint, key=True
         )

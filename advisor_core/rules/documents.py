@@ -28,6 +28,7 @@ _LOOKS: Mapping[str, str] = {
     "id": "an id such as HD001",
     "after": "an id such as HD001",
     "explains": "an id such as HD001",
+    "explained_by": "an id such as HD001",
     "override": "an id such as HD001, or a name such as device-idle",
     "aliases": "an id such as HD001, or a name such as device-idle",
     "name": "a name such as device-idle",

@@ -14,10 +14,11 @@ import pandas as pd
 from advisor_core.locale import message
 from advisor_core.models.base import Scalar, Text
 from advisor_core.models.finding import Advice, Confidence, Severity
+from advisor_core.rules.advising import Candidate, advise
+from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
 from advisor_core.rules.evaluate import Explanation, Values, evaluate, explain, known
 from advisor_core.rules.expression import Expression
-from advisor_core.rules.template import code_span
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer"]
 
@@ -26,19 +27,20 @@ _MAX_NS = 2.0**53
 
 @dataclass(frozen=True)
 class Context:
-    """What conditions may ask beyond the rows. ``env``: recorded variables ('' = recorded as unset). ``profile``: the
-    names of `names.PROFILE_NAMES`. ``fired``: rules judged before, ``None`` for those that could not answer."""
+    """What conditions may ask beyond the rows. ``profile``: the names of `names.PROFILE_NAMES`. ``fired``: rules judged
+    before, ``None`` for those that could not answer. ``job``: recorded variables, and what decides which advice holds.
+    """
 
-    env: Mapping[str, str] = field(default_factory=dict)
     profile: Mapping[str, Scalar] = field(default_factory=dict)
     fired: Mapping[str, bool | None] = field(default_factory=dict)
+    job: Job = field(default_factory=Job)
 
 
 @dataclass(frozen=True)
 class Judged:
     """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``idle_ns``: part of
     ``impact_ns`` that is idle time, ``None`` where the rule does not tell. ``observation``: the declared columns,
-    ``None`` where not known."""
+    ``None`` where not known. ``withheld``: advice that is left out, with the reason."""
 
     row: int
     severity: Severity
@@ -52,6 +54,7 @@ class Judged:
     not_a_problem_if: Text | None
     caveat: Text | None
     advice: tuple[Advice, ...]
+    withheld: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ def judge(compiled: CompiledRule, frame: pd.DataFrame, context: Context | None =
     """Judge every row of what the rule's advisor measured (``Observations.frame``)."""
     if len(frame) == 0:
         return Verdict("not_applicable", reason=message("rule.no_rows"))
-    judging = _Judging(compiled, frame, constants(compiled, context or Context()))
+    context = context or Context()
+    judging = _Judging(compiled, frame, constants(compiled, context), context.job)
     applies = judging.values(compiled.applies)
     when = judging.values(compiled.when)
     if applies is not None and applies.false.all():
@@ -98,7 +102,7 @@ def constants(compiled: CompiledRule, context: Context) -> dict[str, Scalar]:
     """What is the same for every row, by the name that conditions use for it."""
     return {
         **{f"params.{name}": value for name, value in compiled.params.items()},
-        **{f"env.{name}": value for name, value in context.env.items()},
+        **{f"env.{name}": value for name, value in context.job.variables.items()},
         **{f"profile.{name}": value for name, value in context.profile.items()},
         **{f"fired.{name}": value for name, value in context.fired.items()},
     }
@@ -126,10 +130,11 @@ def _nanoseconds(amounts: Values) -> npt.NDArray[np.int64]:
 
 
 class _Judging:
-    def __init__(self, compiled: CompiledRule, frame: pd.DataFrame, values: Mapping[str, Scalar]) -> None:
+    def __init__(self, compiled: CompiledRule, frame: pd.DataFrame, values: Mapping[str, Scalar], job: Job) -> None:
         self.compiled = compiled
         self.frame = frame
         self.constants = values
+        self.job = job
 
     def values(self, expression: Any, frame: pd.DataFrame | None = None) -> Any:
         """The expression for all rows; ``None`` for no expression."""
@@ -183,6 +188,8 @@ class _Judging:
         compiled = self.compiled
         observation = self.observation(row)
         values = {**self.constants, **observation}
+        candidates = [Candidate(*item) for item in advice if item[1] is not False and item[2] is not True]
+        given, withheld = advise(candidates, values, self.job, compiled.names)
         return Judged(
             row=row,
             severity=severity,
@@ -195,11 +202,8 @@ class _Judging:
             verify=compiled.verify.render(values),
             not_a_problem_if=compiled.not_a_problem_if.render(values) if compiled.not_a_problem_if else None,
             caveat=compiled.caveat.render(values) if compiled.caveat else None,
-            advice=tuple(
-                _advice(item, when, unless, values)
-                for item, when, unless in advice
-                if when is not False and unless is not True
-            ),
+            advice=given,
+            withheld=withheld,
         )
 
     def observation(self, row: int) -> dict[str, Scalar]:
@@ -210,31 +214,9 @@ class _Judging:
         }
 
 
-_ALWAYS = object()
-
-
-def _at(values: Values | None, number: int) -> Any:
-    """True, False, or ``None`` for not known; `_ALWAYS` if there is no condition."""
-    if values is None:
-        return _ALWAYS
-    return bool(values.values[number]) if values.known[number] else None
-
-
-def _advice(item: CompiledAdvice, when: bool | None, unless: bool | None, values: Mapping[str, Scalar]) -> Advice:
-    """The advice for one row. What could not be decided is handed to the reader, in the author's words if he gave
-    some."""
-    undecided: list[Text] = []
-    if when is None and item.when:
-        undecided.append(message("rule.only_if", condition=code_span(item.when.source)))
-    if unless is None and item.unless_text:
-        undecided.append(item.unless_text.render(values))
-    return Advice(
-        kind=item.spec.kind,
-        text=item.text.render(values),
-        set=dict(item.spec.set),
-        risk=item.risk.render(values) if item.risk else None,
-        unless=Text(en=" ".join(t.en for t in undecided), zh="".join(t.zh for t in undecided)) if undecided else None,
-    )
+def _at(values: Values | None, number: int) -> bool | None:
+    """Whether a condition holds for a row; ``None`` where that is not known, or there is no condition."""
+    return bool(values.values[number]) if values is not None and values.known[number] else None
 
 
 def _scalar(value: Any, dtype: str) -> Scalar:

@@ -11,6 +11,7 @@ PROFILE_NAMES: dict[str, Column] = {
         Column("phase", "text", "", "training, prefill, decode or unknown"),
         Column("level", "text", "", "profiler level: level_none, level0, level1 or level2"),
         Column("framework", "text", "", "framework of the job, such as PyTorch"),
+        Column("chip", "text", "", "generations that the chip can be of, such as A2 A3"),
         Column("ranks", "int", "count", "ranks in the input"),
         Column("world_size", "int", "count", "ranks in the job"),
         Column("steps", "int", "count", "steps recorded"),

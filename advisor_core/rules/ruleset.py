@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor_core.models.base import Scalar
+from advisor_core.locale import message
+from advisor_core.models.base import Scalar, Text
 from advisor_core.models.rule import Param, ParamValue, Rule, RuleOverride
+from advisor_core.names.book import NameBook
 from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
 from advisor_core.rules.documents import read_document
 from advisor_core.rules.names import PROFILE_NAMES
 from advisor_core.rules.problems import Problem, RuleFileError, nearest
 from advisor_core.rules.scope import kind_of
+from advisor_core.rules.template import escape_markdown
 from advisor_core.rules.yaml_file import Document, read_yaml
 
 if TYPE_CHECKING:
@@ -28,12 +31,13 @@ SET_OPTION = "--set"
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Rules in the order in which they are judged. ``disabled``: switched off by an override document.
-    ``problems``: why documents were left out, if loading was not strict."""
+    """Rules in the order in which they are judged. ``disabled``: those that are left out, by a document or an option;
+    ``left_out`` says by which, by rule id. ``problems``: why documents were left out, if loading was not strict."""
 
     rules: tuple[CompiledRule, ...]
     disabled: tuple[CompiledRule, ...] = ()
     problems: tuple[Problem, ...] = ()
+    left_out: Mapping[str, Text] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[CompiledRule]:
         return iter(self.rules)
@@ -51,12 +55,18 @@ class RuleBook:
     def select(self, names: Iterable[str]) -> RuleBook:
         """Only the rules with these ids, names, aliases or id prefixes (``HD``). Raises `RuleFileError`."""
         chosen = self._matching(names, "--select")
-        return RuleBook(tuple(rule for rule in self.rules if rule.id in chosen), self.disabled, self.problems)
+        return self._without({rule.id for rule in self.rules} - chosen, "--select")
 
     def ignore(self, names: Iterable[str]) -> RuleBook:
         """All rules but these, named as in `select`. Raises `RuleFileError`."""
-        left_out = self._matching(names, "--ignore")
-        return RuleBook(tuple(rule for rule in self.rules if rule.id not in left_out), self.disabled, self.problems)
+        return self._without(self._matching(names, "--ignore"), "--ignore")
+
+    def _without(self, ids: set[str], option: str) -> RuleBook:
+        kept = tuple(rule for rule in self.rules if rule.id not in ids)
+        dropped = tuple(rule for rule in self.rules if rule.id in ids)
+        reason = message("rule.left_out_by_option", option=option)
+        left_out = {**self.left_out, **{rule.id: reason for rule in dropped}}
+        return RuleBook(kept, (*self.disabled, *dropped), self.problems, left_out)
 
     def _matching(self, names: Iterable[str], option: str) -> set[str]:
         every = (*self.rules, *self.disabled)
@@ -79,16 +89,21 @@ def load_rules(
     advisors: Mapping[str, Advisor],
     overrides: Mapping[str, Scalar] | None = None,
     *,
+    names: NameBook | None = None,
+    installed: int = 1,
     strict: bool = True,
 ) -> RuleBook:
-    """The rules of files and folders (searched for ``*.yaml`` and ``*.yml``). Later sources win: they may give a rule
-    again by its id, or change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
-    ``{"HD001.idle_share": 0.2}``, in the unit of the rule.
+    """The rules of files and folders (searched for ``*.yaml`` and ``*.yml``). The first ``installed`` sources are those
+    of plugins: none may give a rule of another again. Later sources win: they may give a rule again by its id, or
+    change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
+    ``{"HD001.idle_share": 0.2}``, in the unit of the rule. ``names``: the registry of names, which says what
+    settings exclude each other.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = _Loader(advisors)
+    loader = _Loader(advisors, names or NameBook(), installed)
+    loader.problems += loader.names.problems
     for number, source in enumerate(sources):
         loader.read(source, number)
     for key, value in (overrides or {}).items():
@@ -126,6 +141,8 @@ def _names(rule: Rule) -> tuple[str, ...]:
 @dataclass
 class _Loader:
     advisors: Mapping[str, Advisor]
+    names: NameBook
+    installed: int
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
@@ -174,7 +191,11 @@ class _Loader:
         if earlier is not None and earlier.source == draft.source:
             place = f"first in {earlier.document.file}:{earlier.document.line}"
             self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is given twice", place))
+        elif earlier is not None and draft.source < self.installed:
+            place = f"it is the id of {earlier.document.file}:{earlier.document.line}; only --ruleset replaces a rule"
+            self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is taken", place))
         else:
+            draft.replaces = earlier.document.file if earlier is not None else ""
             self.drafts[draft.rule.id] = draft
 
     def find(self, name: str) -> Draft | None:
@@ -197,9 +218,9 @@ class _Loader:
         for name, param in change.params.items():
             mistake = self.set_param(draft, name, param.value, f"{document.file}:{document.line}", param.why)
             if mistake:
-                message, hint, at_name = mistake
+                problem, hint, at_name = mistake
                 path = ("params", name) if at_name else ("params", name, "value")
-                self.problems.append(document.problem(path, message, hint, key=at_name))
+                self.problems.append(document.problem(path, problem, hint, key=at_name))
         if change.severity is not None:
             draft.rule = draft.rule.model_copy(update={"severity": change.severity})
             draft.severity_from = document
@@ -207,6 +228,9 @@ class _Loader:
             draft.rule = draft.rule.model_copy(update={"limit": change.limit})
         if "enabled" in change.model_fields_set:
             draft.enabled = change.enabled
+            why = f": {escape_markdown(change.why)}" if change.why else ""
+            place = f"{Path(document.file).name}:{document.line}"
+            draft.left_out = message("rule.left_out_by_file", place=place, why=why)
 
     def set_option(self, key: str, value: Scalar) -> None:
         """Apply one ``--set ID.param=VALUE``."""
@@ -250,18 +274,23 @@ class _Loader:
         for relation in ("after", "explains"):
             for id_ in self.in_cycles(relation, good, ids):
                 del good[id_]
+        explains = self.explained(good, ids)
         compiled = {}
         for id_, draft in good.items():
-            compiler = Compiler(draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids)
+            compiler = Compiler(
+                draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids, self.names, explains.get(id_, ())
+            )
             rule = compiler.compile()
             self.problems += compiler.problems
             if rule is not None:
                 compiled[id_] = rule
-        order = [compiled[id_] for id_ in _ordered(compiled)]
+        order_ids = _ordered(compiled)
+        order = [compiled[id_] for id_ in order_ids]
         return RuleBook(
             tuple(rule for rule in order if self.drafts[rule.id].enabled),
             tuple(rule for rule in order if not self.drafts[rule.id].enabled),
             tuple(sorted(set(self.problems))),
+            {id_: self.drafts[id_].left_out for id_ in order_ids if not self.drafts[id_].enabled},
         )
 
     def canonical_names(self) -> dict[str, str]:
@@ -284,7 +313,7 @@ class _Loader:
         if rule.advisor not in self.advisors:
             hint = nearest(rule.advisor, self.advisors)
             self.problems.append(draft.problem(("advisor",), f"no advisor {rule.advisor!r}", hint))
-        for key in ("after", "explains"):
+        for key in ("after", "explains", "explained_by"):
             for index, name in enumerate(getattr(rule, key)):
                 if name not in ids and name not in self.known:
                     self.problems.append(draft.problem((key, index), *self.unknown(name)))
@@ -296,9 +325,23 @@ class _Loader:
                 self.problems.append(draft.problem(("caveats", index), f"no advisor begins with {prefix!r}", hint))
         return len(self.problems) == count
 
+    def explained(self, drafts: Mapping[str, Draft], ids: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """Rule to its symptoms, by whichever of the two the link is given."""
+        links = {id_: [ids.get(name, name) for name in draft.rule.explains] for id_, draft in drafts.items()}
+        for id_, draft in drafts.items():
+            for cause in draft.rule.explained_by:
+                if ids.get(cause, cause) in links:
+                    links[ids.get(cause, cause)].append(id_)
+        return {id_: tuple(dict.fromkeys(symptoms)) for id_, symptoms in links.items()}
+
     def in_cycles(self, relation: str, drafts: Mapping[str, Draft], ids: Mapping[str, str]) -> set[str]:
         """Rules whose ``after`` (or ``explains``) leads back to themselves."""
-        graph = {id_: {ids.get(name, name) for name in getattr(draft.rule, relation)} for id_, draft in drafts.items()}
+        links: Mapping[str, Iterable[str]] = (
+            self.explained(drafts, ids)
+            if relation == "explains"
+            else {id_: [ids.get(name, name) for name in draft.rule.after] for id_, draft in drafts.items()}
+        )
+        graph = {id_: set(names) for id_, names in links.items()}
         found: set[str] = set()
         while True:
             try:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from advisor_core.models.rule import HoldsFor
 from advisor_core.rules.compiled import CompiledRule
 
 
 def describe(compiled: CompiledRule) -> str:
     """What the rule judges, by which thresholds, and what it advises."""
     return "\n".join(_lines(compiled))
+
+
+def describe_holds(holds: HoldsFor) -> str:
+    """For whom an advice holds, in words: every key with its values."""
+    keys = ("phase", "role", "framework", "software", "chip")
+    parts = [f"{key} {' or '.join(values)}" for key in keys if (values := getattr(holds, key))]
+    return "; ".join([*parts, *(f"{name} {wanted}" for name, wanted in holds.versions.items())])
 
 
 def _lines(compiled: CompiledRule) -> Iterator[str]:
@@ -30,12 +38,19 @@ def _lines(compiled: CompiledRule) -> Iterator[str]:
         yield f"  params.{name} = {param.value} {param.unit}: {param.why}{origin}"
     for column in compiled.advisor.declared().values():
         yield f"  column {column.name} [{column.unit or column.dtype}]: {column.meaning}"
-    for item in rule.advice:
+    for made in compiled.advice:
+        item = made.spec
         settings = " ".join(f"{name}={value}" for name, value in item.set.items())
         yield f"  advice ({item.kind}) {settings}: {item.text.en}"
-        for word in ("when", "unless"):
-            condition = getattr(item, word)
-            if condition:
-                yield f"    {word}: {condition}"
+        excludes = [name for name, _ in made.excludes]
+        details = {
+            "holds for": describe_holds(made.holds_for),
+            "when": item.when,
+            "unless": item.unless,
+            "not together with": ", ".join(excludes),
+            "hazards": ", ".join(item.hazards),
+            "risk": item.risk.en if item.risk else "",
+        }
+        yield from (f"    {word}: {value}" for word, value in details.items() if value)
     for reference in rule.references:
         yield f"  source: {reference.title} {reference.url or ''}".rstrip()

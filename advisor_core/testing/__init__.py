@@ -72,5 +72,7 @@ def measure(advisor: Advisor, store: FactStore, **params: Scalar) -> Observation
 def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], context: Context | None = None) -> Verdict:
     """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
     host = load_host()
-    book = load_rules([*(ruleset.root for ruleset in host.rulesets.values()), rules], host.advisors)
+    book = load_rules(
+        [*(ruleset.root for ruleset in host.rulesets.values()), rules], host.advisors, names=host.name_book()
+    )
     return judge(book[rule], pd.DataFrame(list(rows)), context)

@@ -15,6 +15,7 @@ from advisor_core.arrivals import settle
 from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
 from advisor_core.facts.store import FactStore
 from advisor_core.host import Host, load_host
+from advisor_core.job_context import job_of
 from advisor_core.loaders.profile import Profile
 from advisor_core.models.base import Scalar
 from advisor_core.rules.judge import Context, Verdict, judge
@@ -35,7 +36,8 @@ def host() -> Host:
 def book(file: str) -> RuleBook:
     """The rules of one file; those of the other files are loaded with them, as rules may name rules of other files."""
     prefix = next(prefix for prefix, name in FILES.items() if name == file)
-    return load_rules([ROOT / "rulesets" / "ascend"], host().advisors).select([prefix])
+    rules = load_rules([ROOT / "rulesets" / "ascend"], host().advisors, names=host().name_book())
+    return rules.select([prefix])
 
 
 class Scene:
@@ -237,7 +239,8 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
         names = dict(one.get("context"))
     except (Unavailable, NotApplicable):
         names = {}
-    context = Context(env=profile.variables, profile=names)
+    job = job_of(names, profile.versions, profile.variables, profile.stage)
+    context = Context(profile=names, job=job)
     verdict = judge(compiled, observed.frame[list(advisor.declared())].reset_index(drop=True), context)
     for row in verdict.rows:
         assert observed.evidence(row.row), f"{rule} gives no evidence"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from advisor_core.engine import run
 from advisor_core.facts.store import FactStore
@@ -15,6 +19,7 @@ from advisor_core.rank_run import RunOptions
 from advisor_core.sample import write_sample
 from tests.advisors.build import Scene, outcome
 from tests.advisors.real import real_job, real_rank
+from tests.conftest import ROOT
 
 
 def scene(*, type_: str = "MatMulV2") -> Scene:
@@ -375,3 +380,85 @@ def test_work_outside_where_there_are_no_steps() -> None:
     assert outcome("DQ015", Scene().kernel(0, 100, step=-1).store()).state == "not_applicable"
     assert outcome("DQ015", Scene().kernel(0, 100, step=1).store()).state == "pass"
     assert outcome("DQ015", scene().store("kernels", "device_tasks")).state == "cannot_answer"
+
+
+RULES: dict[str, dict[str, Any]] = {
+    rule["id"]: rule
+    for rule in yaml.safe_load_all((ROOT / "rulesets" / "ascend" / "capture.yaml").read_text(encoding="utf-8"))
+}
+
+
+def texts(part: object) -> Iterator[str]:
+    """All texts in a part of a rule, in both languages."""
+    if isinstance(part, dict):
+        for value in part.values():
+            yield from texts(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from texts(value)
+    elif isinstance(part, str):
+        yield part
+
+
+def advised(rule: str) -> str:
+    """The first advice, which holds everywhere."""
+    first: str = RULES[rule]["advice"][0]["text"]["en"]
+    return first
+
+
+def python_calls(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The calls in code font: name to keyword to source."""
+    for code in re.findall(r"`([^`]+)`", text):
+        try:
+            tree = ast.parse(code)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                yield ast.unparse(node.func), {word.arg or "": ast.unparse(word.value) for word in node.keywords}
+
+
+def test_calls_fit_the_profiler() -> None:
+    """`wait` and `active` have no default; one recording is wanted; nothing is parsed in the job."""
+    found = [call for rule in RULES.values() for text in texts(rule) for call in python_calls(text)]
+    schedules = [words for name, words in found if name.endswith("schedule")]
+    assert len(schedules) >= 8
+    for words in schedules:
+        assert {"wait", "warmup", "active", "repeat"} <= words.keys()
+        assert words["repeat"] == "1"
+    handlers = [words for name, words in found if name.endswith("tensorboard_trace_handler")]
+    assert handlers and all(words == {"analyse_flag": "False"} for words in handlers)
+
+
+def test_the_first_advice_holds_everywhere_and_is_safe() -> None:
+    for rule in RULES.values():
+        assert not {"when", "unless", "holds_for", "hazards"} & rule["advice"][0].keys(), rule["id"]
+
+
+def test_advice_without_effect_is_not_given() -> None:
+    """torch_npu waits for the device when it stops, and network time does not steer the clock that is compared."""
+    assert "does not help" in advised("DQ009") and "disk" in advised("DQ009")
+    assert "has no effect" in advised("DQ010") and "update driver and CANN" in advised("DQ010")
+
+
+def test_a_running_job_can_be_recorded() -> None:
+    later = RULES["DQ004"]["advice"][1:]
+    said = [advice["text"]["en"] for advice in later]
+    assert "PROF_CONFIG_PATH" in said[0] and "dynamic_profile.init" in said[0]
+    assert "MSMONITOR_USE_DAEMON=1" in said[1] and "msmonitor_use_daemon" in said[1]
+    assert all("risk" in advice and "holds_for" in advice for advice in later)
+
+
+def test_verl_is_told_what_it_does_not_do_by_default() -> None:
+    for rule, key in (("DQ001", "level=level1"), ("DQ005", "contents=")):
+        advice = RULES[rule]["advice"]
+        (said,) = (one["text"]["en"] for one in advice if one.get("holds_for") == {"software": ["verl"]})
+        assert key in said and "ref and critic, which do not follow the actor" in said
+    (window,) = (one["text"]["en"] for one in RULES["DQ012"]["advice"] if "role" in one.get("holds_for", {}))
+    assert "profile_token_start=30" in window and "discrete=True" in window
+
+
+def test_nothing_internal_is_named() -> None:
+    for rule in RULES.values():
+        for text in texts(rule):
+            assert not re.search(r"\bseed \d|\bfacts? [A-Z]\d", text), text

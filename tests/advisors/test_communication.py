@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.models.finding import Advice
+from advisor_core.models.rule import AdviceSpec
+from advisor_core.names.settings import clash
 from advisors.communication import _median_of_others
-from tests.advisors.build import Scene, outcome
+from tests.advisors.build import FILES, Scene, book, outcome
 from tests.advisors.real import real_rank
 
 MB = 1_000_000
+CHIPS = {
+    "A2 A3": {"ai_core_num": "24", "aiv_num": "48"},
+    "910A": {"ai_core_num": "32", "aiv_num": "32"},
+    "950": {"ai_core_num": "32", "aiv_num": "64"},
+}
+
+
+def specs(rule: str) -> list[AdviceSpec]:
+    return list(book(FILES[rule[:2]])[rule].rule.advice)
+
+
+def training(scene: Scene) -> Scene:
+    return scene.event("user_annotation", "Optimizer.step#AdamW.step", -8, 2)
+
+
+def decoding(scene: Scene) -> Scene:
+    """The same in decode: its first kernel computes attention over pages."""
+    scene.rows["kernels"][0]["type"] = "PagedAttention"
+    return scene
+
+
+def advised(rule: str, scene: Scene, **about: Any) -> list[Advice]:
+    return list(outcome(rule, scene.store(**about)).first.advice)
+
+
+def naming(advice: Sequence[Advice | AdviceSpec], name: str) -> list[Any]:
+    return [one for one in advice if name in one.text.en]
+
+
+@pytest.mark.parametrize("rule", [f"CO{number:03}" for number in range(1, 15)])
+def test_advice_begins_with_what_is_safe(rule: str) -> None:
+    given = specs(rule)
+    assert not given[0].hazards and all(advice.risk is not None for advice in given if advice.hazards or advice.set)
+
+
+@pytest.mark.parametrize("rule", [f"CO{number:03}" for number in range(1, 15)])
+def test_nothing_is_set_for_a_process_that_is_meant_for_one_group(rule: str) -> None:
+    """AIV for every group hangs jobs with several groups; a larger buffer for every group takes memory for each."""
+    for advice in specs(rule):
+        assert not {"HCCL_OP_EXPANSION_MODE", "HCCL_BUFFSIZE"} & set(advice.set)
 
 
 def waiting(*, covered: bool = False) -> Scene:
@@ -187,8 +232,51 @@ def test_buffer_is_advised_by_the_message_and_not_by_the_bytes_on_links(size: in
     """Of 8 ranks each moves 2 x 7/8 of the message: 300 MB on the links are a message of 171 MB."""
     scene = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], size=size)
     found = outcome("CO003", scene.store(groups={"7100": list(range(8))}))
-    assert any("HCCL_BUFFSIZE" in advice.set for advice in found.first.advice) is advised
+    buffers = naming(found.first.advice, "hccl_buffer_size")
+    assert bool(buffers) is advised
     assert found.first.observation["largest_bytes"] == pytest.approx(size / (2 * 7 / 8))
+    for advice in buffers:
+        # 343 MB; the value that is given is measured, never a constant
+        assert "327 MiB" in advice.text.en and "327 MiB" in advice.text.zh
+        assert not advice.set and "twice this size" in advice.risk.en and "--hccl-group-buffer" in advice.text.en
+
+
+def test_buckets_are_for_training() -> None:
+    first = advised("CO003", training(buckets(100, 200, 50)))[0]
+    assert "--overlap-grad-reduce" in first.text.en and "--reset-bucket-group-order" in first.text.en
+    assert first.risk is not None
+    assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in first.risk.en and "FSDP2" in first.risk.en
+    assert not naming(advised("CO003", buckets(100, 200, 50)), "--overlap-grad-reduce")
+
+
+def test_products_are_fused_with_collectives_by_what_the_phase_has() -> None:
+    """`npu_mm_all_reduce_base` is for inference on A2 and has no derivative; training has operators of its own."""
+    names = {"--use-ascend-mc2", "--use-ascend-coc", "torch_npu.npu_mm_all_reduce_base", "enable_fused_mc2"}
+
+    def found(scene: Scene, chip: str) -> set[str]:
+        given = advised("CO003", scene, chip=CHIPS[chip])
+        assert all(
+            set(one.hazards) & {"crash", "accuracy"} and one.risk for name in names for one in naming(given, name)
+        )
+        return {name for name in names if naming(given, name)}
+
+    assert found(training(buckets(100, 200, 50)), "A2 A3") == {"--use-ascend-mc2", "--use-ascend-coc"}
+    assert found(training(buckets(100, 200, 50)), "950") == {"--use-ascend-coc"}
+    assert found(decoding(buckets(100, 200, 50)), "A2 A3") == {"enable_fused_mc2"}
+    assert found(buckets(100, 200, 50), "A2 A3") == {"torch_npu.npu_mm_all_reduce_base", "enable_fused_mc2"}
+    assert found(buckets(100, 200, 50), "910A") == set()
+    (fused,) = naming(specs("CO003"), "torch_npu.npu_mm_all_reduce_base")
+    assert (fused.holds_for.phase, fused.holds_for.chip) == (["prefill"], ["A2"])
+
+
+def test_the_two_ways_to_fuse_exclude_each_other_and_aiv() -> None:
+    (mc2,) = naming(specs("CO003"), "--use-ascend-mc2")
+    (coc,) = naming(specs("CO003"), "--use-ascend-coc")
+    assert clash(mc2.uses, mc2.excludes, coc.uses, coc.excludes)
+    for fused in (mc2, *naming(specs("CO003"), "enable_fused_mc2")):
+        for rule in ("CO005", "CO009"):
+            (aiv,) = naming(specs(rule), "hccl_op_expansion_mode")
+            assert clash(fused.uses, fused.excludes, aiv.uses, aiv.excludes)
 
 
 # --- CO004
@@ -212,6 +300,22 @@ def test_outlier_fires_for_the_one_operation() -> None:
     assert seen["name"].endswith("_5_1") and seen["samples"] == 6
     assert seen["active_ns"] == 500_000 and seen["median_ns"] == 100_000 and seen["spread_ns"] == 0
     assert found.first.impact_ns == 400_000
+
+
+def test_zero_copy_is_for_training_on_a3_and_says_what_it_overwrites() -> None:
+    (advice,) = [one for one in specs("CO004") if one.set]
+    assert (advice.holds_for.phase, advice.holds_for.chip) == (["training"], ["A3"])
+    assert "expandable_segments:True" in advice.set["PYTORCH_NPU_ALLOC_CONF"] and "sleep-mode" in advice.excludes
+    assert advice.risk is not None
+    assert "overwrite their input" in advice.risk.en and "修改输入" in advice.risk.zh
+    assert [one for one in advised("CO004", training(repeated(last=400))) if one.set]
+    assert not [one for one in advised("CO004", repeated(last=400)) if one.set]
+
+
+def test_the_settings_of_rdma_have_their_documented_defaults() -> None:
+    first, aligned, *_ = specs("CO004")
+    assert "`HCCL_RDMA_TC` (132 by default)" in first.text.en and "`HCCL_RDMA_SL` (4 by default)" in first.text.en
+    assert "128" in aligned.text.en and "contiguous" not in aligned.text.en
 
 
 def test_outlier_ignores_waiting() -> None:
@@ -273,6 +377,13 @@ def test_small_packets_are_judged_by_time_and_not_by_number() -> None:
     assert outcome("CO005", scene.store()).state == "pass"
 
 
+def test_small_packets_of_training_go_into_buckets_and_those_of_inference_serve_more_tokens() -> None:
+    trained, served = advised("CO005", training(packets(small=10))), advised("CO005", decoding(packets(small=10)))
+    assert "bucket_cap_mb" in trained[0].text.en and not naming(served, "bucket_cap_mb")
+    assert not naming(served, "flat buffer") and "--max-num-seqs" in served[0].text.en
+    assert naming(served, "hccl_op_expansion_mode") == [served[-1]] and not naming(trained, "hccl_op_expansion_mode")
+
+
 def test_small_over_rdma_has_its_own_limit() -> None:
     scene = Scene().kernel(0, 100).collective(100, 3200, [(100, 3300, None)], size=64 * MB, transport="RDMA")
     for number in range(10):
@@ -294,6 +405,12 @@ def test_all_reduce_fires_for_half_of_its_time() -> None:
     found = outcome("CO006", moving().store(parallel={"tp": 2}))
     assert found.first.impact_ns == 200_000 and found.first.confidence == "low"
     assert found.first.observation["tensor_parallel"] == 2
+
+
+def test_all_reduce_is_split_by_what_the_framework_has() -> None:
+    trained, served = advised("CO006", training(moving())), advised("CO006", moving())
+    assert naming(trained, "--use-distributed-optimizer") and not naming(trained, "enable_sp")
+    assert naming(served, "enable_sp") and not naming(served, "--use-distributed-optimizer")
 
 
 def test_all_reduce_leaves_out_what_waiting_made_late() -> None:
@@ -380,6 +497,20 @@ def test_slow_links_save_what_the_usual_bandwidth_would() -> None:
     assert outcome("CO003", between_servers(bandwidth=1.87e9).store()).state == "pass"
 
 
+def test_rdma_between_servers_has_settings_of_its_own() -> None:
+    def settings(**about: Any) -> list[dict[str, str]]:
+        return [one.set for one in advised("CO014", training(between_servers(bandwidth=1e9, **about))) if one.set]
+
+    assert settings() == []
+    assert settings(transport="RDMA") == [{"HCCL_INTER_HCCS_DISABLE": "FALSE"}, {"HCCL_RDMA_QPS_PER_CONNECTION": "4"}]
+
+
+def test_fewer_digits_of_gradients_are_for_training_only_and_come_last() -> None:
+    trained = advised("CO014", training(between_servers(bandwidth=1e9)))
+    assert naming(trained, "bfloat16") == [trained[-1]] and trained[-1].hazards == ["accuracy"]
+    assert not naming(advised("CO014", between_servers(bandwidth=1e9)), "bfloat16")
+
+
 def test_slow_links_states() -> None:
     assert outcome("CO014", between_servers(bandwidth=18e9).store()).state == "pass"
     assert outcome("CO014", between_servers(bandwidth=12e9).store()).state == "pass"
@@ -434,13 +565,39 @@ def test_launch_gaps_states() -> None:
     assert outcome("CO009", Scene().kernel(0, 10).store()).state == "not_applicable"
 
 
-def test_expansion_mode_is_advised_for_inference_only() -> None:
-    scene = Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
-    kinds = [advice.kind for advice in outcome("CO009", scene.store()).first.advice]
-    assert kinds == ["env", "code"]
-    scene.kernel(1000, 10, "MatMulGrad")
-    kinds = [advice.kind for advice in outcome("CO009", scene.store()).first.advice]
-    assert kinds == ["investigate", "code"]
+def halting() -> Scene:
+    """A collective of which no plane does anything for 200 us."""
+    return Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
+
+
+@pytest.mark.parametrize("rule", ["CO005", "CO009"])
+def test_aiv_is_for_one_group_and_never_for_the_process(rule: str) -> None:
+    (advice,) = naming(specs(rule), "hccl_op_expansion_mode")
+    assert "3}" in advice.text.en and "pg_options" in advice.text.en and not advice.set
+    assert advice.hazards == ["hang"] and "Can hang" in advice.risk.en and "挂死" in advice.risk.zh
+    assert "Do not set `HCCL_OP_EXPANSION_MODE` for the process" in advice.text.en
+    assert advice.holds_for.phase == ["prefill", "decode"] and advice.holds_for.chip == ["A2", "A3"]
+    assert advice.holds_for.versions == {"extension": ">=7.0.RC1"}
+    assert {"mc2", "moe-dispatch"} <= set(advice.excludes)
+
+
+def test_aiv_is_for_inference_on_chips_that_have_it_and_comes_last() -> None:
+    def places(scene: Scene, chip: str) -> list[int]:
+        given = advised("CO009", scene, chip=CHIPS[chip])
+        return [number - len(given) for number in range(len(given)) if given[number] in naming(given, "(AIV)")]
+
+    assert places(decoding(halting()), "A2 A3") == [-1]
+    assert places(decoding(halting()), "950") == [] and places(decoding(halting()), "910A") == []
+    assert places(training(halting()), "A2 A3") == []
+
+
+def test_who_issues_the_tasks_depends_on_the_chip() -> None:
+    """A2 and A3 have the same cores per die: without more the report gives both, each with its condition."""
+    given = [one for one in advised("CO009", halting(), chip=CHIPS["A2 A3"]) if one.kind == "investigate"]
+    assert ["`HOST` is the default" in one.text.en for one in given] == [True, False]
+    assert ["`AI_CPU` is the default" in one.text.en for one in given] == [False, True]
+    assert all(one.only_if is not None for one in given)
+    assert [one.kind for one in advised("CO009", halting(), chip=CHIPS["910A"])] == ["code"]
 
 
 # --- the real profile

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from advisor_core import testing
 from advisor_core.facts.spec import Unavailable
+from advisor_core.models.rule import AdviceSpec, HoldsFor
+from advisor_core.names.settings import clash
 from advisors.memory import _unfit
-from tests.advisors.build import Outcome, Scene, outcome
+from tests.advisors.build import Outcome, Scene, book, outcome
 from tests.advisors.real import real_rank
 
 MIB, GIB = 1024**2, 1024**3
@@ -123,6 +125,33 @@ def test_the_chip_tells_the_capacity_only_where_it_is_certain(
         assert store.get("memory_capacity").bytes == gib * GIB
 
 
+def advised(rule: str, made: Scene, *without: str, **about: Any) -> list[Any]:
+    return list(judged(rule, made, *without, **about).first.advice)
+
+
+def specs(rule: str) -> list[AdviceSpec]:
+    return list(book("memory")[rule].rule.advice)
+
+
+def training(made: Scene) -> Scene:
+    return made.event("user_annotation", "Optimizer.step#AdamW.step", 950, 2)
+
+
+def test_what_frees_memory_follows_the_kind_of_run() -> None:
+    serving = [advice.text.en for advice in advised("ME001", scene(app_gib=60))]
+    assert any("--gpu-memory-utilization" in text for text in serving)
+    assert not any("--swap-" in text or "torch.utils.checkpoint" in text for text in serving)
+    learning = [advice.text.en for advice in advised("ME001", training(scene(app_gib=60)))]
+    for flag in ("torch.utils.checkpoint", "--swap-attention", "--swap-optimizer", "--reuse-fp32-param"):
+        assert any(flag in text for text in learning), flag
+    assert not any("--gpu-memory-utilization" in text for text in learning)
+
+
+def test_two_ways_to_keep_the_optimizer_off_the_device_exclude_each_other() -> None:
+    swap, reuse = (one for one in specs("ME001") if {"--swap-optimizer", "--reuse-fp32-param"} & set(one.uses))
+    assert clash(reuse.uses, reuse.excludes, swap.uses, swap.excludes)
+
+
 # --- ME002
 
 
@@ -144,6 +173,14 @@ def test_a_reserve_that_no_tensor_needs_is_fragmented_without_any_trend() -> Non
     assert values(found)["unused_share"] == 0.5
     assert np.isnan(values(found)["reserved_rise"] or np.nan)
     assert found.first.severity == "low"
+
+
+def test_fragments_of_the_graph_engine_and_of_the_framework_have_a_remedy_each() -> None:
+    advice = advised("ME002", totals(scene(), (0, 5_000, 10_000), (10, 4_000, 10_000)), "host_events")
+    settings = [one.set for one in advice if one.set]
+    assert settings == [{"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"}, {"GE_USE_STATIC_MEMORY": "3"}]
+    (split,) = [one for one in advice if "max_split_size_mb" in one.text.en]
+    assert split.text.en.startswith("Instead of expandable segments") and split.risk is not None
 
 
 def test_reserved_memory_that_follows_the_allocated_is_not_fragmented() -> None:
@@ -250,6 +287,23 @@ def test_buffers_of_communication() -> None:
     assert judged("ME005", scene(hccl_mib=3000)).state == "pass"
     assert judged("ME005", scene(hccl_mib=0)).state == "not_applicable"
     assert judged("ME005", made, "module_memory").state == "cannot_answer"
+
+
+def test_smaller_buffers_come_last_and_name_what_needs_a_minimum() -> None:
+    made = scene(app_gib=62, hccl_mib=4096)
+    advice = advised("ME005", made)
+    assert [one.kind for one in advice] == ["investigate", "env", "code"]
+    assert advice[1].set == {"P2P_HCCL_BUFFSIZE": "0"}
+    assert advice[-1].hazards == ["crash"] and "moe-dispatch" in advice[-1].excludes
+    assert "npu_moe_distribute_dispatch_v2" in advice[-1].risk.en and not advice[-1].set
+    assert "--hccl-group-buffer-adaptive" in advised("ME005", training(made))[2].text.en
+
+
+@pytest.mark.parametrize("rule", ["ME001", "ME002", "ME003", "ME004", "ME005"])
+def test_advice_begins_with_what_is_safe(rule: str) -> None:
+    given = specs(rule)
+    assert not given[0].hazards and all(advice.risk is not None for advice in given if advice.hazards or advice.set)
+    assert any(advice.holds_for == HoldsFor() and not advice.hazards for advice in given)
 
 
 # --- facts

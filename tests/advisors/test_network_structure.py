@@ -196,8 +196,19 @@ def test_format_conversions_fire_with_what_is_undone() -> None:
     assert seen["largest_input"] == "8,3,32,32 FLOAT NCHW" and seen["largest_output"] == "8,1,32,32,8 FLOAT NC1HWC0"
     assert (seen["before"], seen["after"]) == (None, "Conv2D") and seen["inside_ns"] == 0
     assert found.first.impact_ns == 30_000 and found.first.severity == "medium"
-    assert seen["share_of_step"] == pytest.approx(0.03) and kinds(found) == ["config", "investigate"]
+    assert seen["share_of_step"] == pytest.approx(0.03)
+    assert kinds(found) == ["config", "investigate", "investigate", "config"]
     assert found.evidence()[1].rows.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_private_formats_are_advised_last_and_with_their_hazard(training: bool) -> None:
+    """Operators compute differently on NZ: what turns it on never comes first, and says so."""
+    advice = outcome("NS003", converted(10, training=training).store()).first.advice
+    turned_on = [one for one in advice if "allow_internal_format = True" in one.text.en]
+    assert turned_on == [advice[-1]] and advice[-1].hazards == ["accuracy"]
+    assert ("npu_format_cast" in advice[-1].text.en) == (not training)
+    assert not any(one.hazards for one in advice[:-1])
 
 
 def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
@@ -209,7 +220,7 @@ def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
     [
         ("aclnnMm_TransData_TransData", True, ["investigate"]),
         ("aclnnMm_TransData_TransData", False, ["investigate"]),
-        ("trans_TransData_3", False, ["code", "investigate"]),
+        ("trans_TransData_3", False, ["investigate", "investigate", "code"]),
     ],
 )
 def test_no_setting_reaches_what_an_operator_converts_for_itself(name: str, training: bool, advice: list[str]) -> None:
@@ -447,11 +458,12 @@ def test_fp32_on_the_cube_halves_where_its_arithmetic_is_not_known() -> None:
     assert seen["hf32_share"] == 0.25 and seen["share_of_step"] == pytest.approx(0.04)
     assert (seen["cube_saving_ns"], seen["vector_saving_ns"]) == (40_000, 0), "the filler moves next to nothing"
     assert found.first.impact_ns == 40_000 and found.first.severity == "medium"
-    assert kinds(found) == ["code", "config"] and found.evidence()[0].rows.tolist() == [1, 0]
+    assert kinds(found) == ["investigate", "code", "config"] and found.evidence()[0].rows.tolist() == [1, 0]
+    assert [advice.hazards for advice in found.first.advice] == [[], ["accuracy"], ["accuracy"]]
 
 
 def test_fp32_gives_no_hf32_advice_where_it_is_on() -> None:
-    assert kinds(outcome("NS022", mixed(80, fast=80).store())) == ["code"]
+    assert kinds(outcome("NS022", mixed(80, fast=80).store())) == ["investigate", "code"]
 
 
 @pytest.mark.parametrize(

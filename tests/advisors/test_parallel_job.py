@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
+from tests.advisors.build import Scene, book, outcome
 
 STAGES = {0: (0, 2), 1: (1, 3), 2: (0, 2), 3: (1, 3)}
 
@@ -104,6 +104,16 @@ def test_stage_states() -> None:
     assert outcome("CO011", ring).state == "not_applicable"
 
 
+def test_layers_are_moved_by_the_option_of_each_framework() -> None:
+    """`--num-layer-list` is MindSpeed-LLM's; MindSpeed calls it `--pipeline-num-transformer-layers`."""
+    first = outcome("CO011", job()).first.advice[0]
+    for text in (first.text.en, first.text.zh):
+        mindspeed, llm = (text.index(name) for name in ("--pipeline-num-transformer-layers", "--num-layer-list"))
+        assert text.rindex("MindSpeed", 0, mindspeed) != text.index("MindSpeed-LLM")
+        assert text.rindex("MindSpeed-LLM", 0, llm) > mindspeed
+    assert not first.hazards and "--noop-layers" in first.risk.en
+
+
 # --- CO013
 
 
@@ -115,6 +125,16 @@ def test_few_micro_batches_leave_slots_empty() -> None:
     assert seen["bubble_share"] == pytest.approx(1 / 3) and seen["micro_batches"] == 2
     assert found.first.impact_ns == 150_000_000 and found.first.severity == "high"
     assert outcome("CO011", even).state == "pass"
+
+
+def test_recomputation_and_schedules_are_not_mistaken_for_each_other() -> None:
+    """`--recompute-in-advance` shortens the critical path; `--recompute-in-bubble` saves memory."""
+    advice = outcome("CO013", {rank: stage(rank, 300_000, slots=2, wait=150_000) for rank in range(4)}).first.advice
+    (ahead,) = [one for one in advice if "--recompute-in-advance" in one.text.en]
+    assert "--recompute-in-bubble" not in ahead.text.en and "saves memory instead" in ahead.risk.en
+    (other,) = [one for one in advice if "dualpipev" in one.text.en]
+    assert "--overlap-grad-reduce" in other.risk.en and "--untie-embeddings-and-output-weights" in other.risk.en
+    assert len(advice) <= 6 and not advice[0].hazards
 
 
 def test_bubble_states() -> None:
@@ -157,6 +177,20 @@ def test_the_rank_with_most_tokens_is_named() -> None:
     assert found.observed is not None and found.observed.ranks is not None
     assert found.observed.ranks(0) == [0, 1]
     assert len(found.evidence()) == 2
+
+
+def test_experts_are_evened_out_by_what_the_phase_has() -> None:
+    """Serving has EPLB, whose settings differ by model runner; what changes training can cost quality and says so."""
+    ranks = {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)}
+    served = outcome("CO012", ranks).first.advice
+    assert "--enable-eplb" in served[0].text.en and "DYNAMIC_EPLB" in served[0].text.en
+    assert "model runner" in served[0].risk.en and "dispatch_ffn_combine" in served[0].risk.en
+    assert not any("--moe-" in advice.text.en for advice in served)
+    trained = [
+        advice for advice in book("communication")["CO012"].rule.advice if advice.holds_for.phase == ["training"]
+    ]
+    assert [advice.hazards for advice in trained] == [["accuracy"], ["accuracy"]]
+    assert all(advice.risk is not None and "ompare the loss" in advice.risk.en for advice in trained)
 
 
 def test_ranks_that_are_longest_in_turn_cost_as_much() -> None:

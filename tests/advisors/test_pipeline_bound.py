@@ -150,13 +150,19 @@ def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
     assert [("Cube:" in a.text.en, "Vector:" in a.text.en) for a in cube.first.advice] == [
         (True, False),
         (False, False),
+        (True, False),
     ]
     assert [("Cube:" in a.text.en, "Vector:" in a.text.en) for a in vector.first.advice] == [
         (False, True),
         (False, False),
+        (False, True),
     ]
     loading = one("MatMulV3", "AI_CORE", 2000, aic_mte2=1000)
-    assert kinds(judged("PB002", loading)) == ["code", "code", "investigate"]
+    assert kinds(judged("PB002", loading)) == ["code", "code", "investigate", "code"]
+    assert "npu_format_cast" in judged("PB002", loading).first.advice[3].text.en
+    few_rows = Scene().tensors(0, 2000, "MatMulV3", ["16,1024 BF16", "1024,512 BF16"], ["16,512 BF16"])
+    decode = judged("PB002", until_the_end(few_rows.busy(aic_mte2=1000))).first.advice
+    assert len(decode) == 5 and "quantise" in decode[4].text.en
     loading.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     assert kinds(judged("PB002", loading)) == ["code", "investigate"]
 
@@ -185,6 +191,16 @@ def test_memory_limit_fires() -> None:
     assert seen["bandwidth"] == pytest.approx(1.2e12) and seen["bandwidth_share"] == pytest.approx(1)
     assert seen["memory_ratio"] == pytest.approx(0.9) and seen["streaming"] is True
     assert found.first.impact_ns == 1_000_000  # all of it would go if it were fused away
+
+
+def test_memory_limit_advice_is_fused_by_setting_only_where_nothing_bars_it() -> None:
+    found = judged("PB010", adding(1000, 0.95)).first
+    lazy = next(one for one in found.advice if one.set)
+    assert lazy.set == {"TORCH_NPU_LAZY_FUSION": "True"} and lazy.hazards == ["accuracy"]
+    assert {"graph-capture", "TASK_QUEUE_ENABLE=0", "ASCEND_LAUNCH_BLOCKING=1"} <= set(lazy.excludes)
+    assert not any("Matmul_Add" in one.text.en for one in found.advice), "it accumulates gradients"
+    training = judged("PB010", adding(1000, 0.95).tensors(5000, 1, "RmsNormGrad", core=VECTOR)).first.advice
+    assert any("Matmul_Add" in one.text.en for one in training)
 
 
 def test_memory_limit_counts_storing_too() -> None:

@@ -7,7 +7,31 @@ from typing import Any
 import pytest
 
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
+from advisor_core.models.rule import AdviceSpec
+from tests.advisors.build import Scene, book, outcome
+
+GRAPHS = "+actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode"
+RULES = ("RL001", "RL002", "RL003", "RL004")
+
+
+def specs(rule: str) -> list[AdviceSpec]:
+    return list(book("rl")[rule].rule.advice)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_advice_begins_with_what_is_safe(rule: str) -> None:
+    given = specs(rule)
+    assert not given[0].hazards and all(advice.risk is not None for advice in given if advice.hazards or advice.set)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_switches_that_are_on_by_default_are_only_checked(rule: str) -> None:
+    """verl: balance_batch, chunked prefill, prefix caching, the asynchronous rollout are on; eager mode is off."""
+    on = ("balance_batch", "enable_chunked_prefill", "enable_prefix_caching", "rollout.mode", "enforce_eager")
+    for advice in specs(rule):
+        assert not any(name in key for key in advice.set for name in on)
+        if any(name in advice.text.en for name in on):
+            assert "heck that" in advice.text.en and "default" in advice.text.en and "默认" in advice.text.zh
 
 
 def decode(scene: Scene, start: float, passes: int, *, kernel: float, gap: float) -> float:
@@ -80,7 +104,8 @@ def test_a_stage_without_device_work_is_the_host_s() -> None:
     assert seen["stage"] == "reward" and seen["idle_ns"] == 400_000 and seen["kernels"] == 0
     assert found.first.severity == "high" and found.first.impact_ns == 400_000
     assert [advice.kind for advice in found.first.advice] == ["config", "investigate"]
-    assert "launch_reward_fn_async" in found.first.advice[0].text.en
+    first = found.first.advice[0]
+    assert "`reward.num_workers`" in first.text.en and "launch_reward_fn_async" not in first.text.en
     assert outcome("RL001", iteration(reward=400)).state == "pass"  # told once
 
 
@@ -90,8 +115,23 @@ def test_a_rollout_that_is_launched_too_slowly() -> None:
     seen = found.first.observation
     assert seen["late_share"] > 0.4 and seen["launch_ns"] >= seen["late_ns"]
     first = found.first.advice[0]
-    assert first.set == {"actor_rollout_ref.rollout.enforce_eager": "False", "TASK_QUEUE_ENABLE": "1"}
-    assert "TASK_QUEUE_ENABLE=2" in first.risk.en
+    assert first.set == {GRAPHS: "FULL_DECODE_ONLY", "TASK_QUEUE_ENABLE": "1"}
+    assert "TASK_QUEUE_ENABLE=2" in first.risk.en and "TASK_QUEUE_ENABLE=2" in first.excludes
+    # enforce_eager is off unless somebody switched it on; the sizes that are captured depend on the batches
+    assert "enforce_eager` is `False` (the default)" in first.text.en
+    assert "cudagraph_capture_sizes" in first.text.en
+
+
+def test_a_rollout_that_replays_graphs_is_not_told_to_use_them() -> None:
+    (advice,) = [one for one in specs("RL004") if one.set]
+    assert advice.unless == "profile.graph_mode" and "graph-capture" in advice.uses
+
+
+def test_more_memory_for_training_says_what_the_rollout_engine_pays() -> None:
+    found = outcome("RL001", iteration(gap=30, stage="actor_compute_log_prob")).first
+    (sleeping,) = [one for one in found.advice if "sleep_mode_extra_cleanup" in one.text.en]
+    assert "expandable_segments" in sleeping.risk.en and "weight_nz_mode" in sleeping.risk.en
+    assert not sleeping.set and "sleep-mode" in sleeping.uses
 
 
 def test_only_a_rollout_is_told_to_use_graphs() -> None:
@@ -145,7 +185,12 @@ def test_the_rank_with_the_longest_rollout_is_named_with_what_the_others_wait() 
     assert list(found.observed.ranks(found.first.row)) == [0, 1]
     (by_rank,) = found.evidence()
     assert [row["rank"] for row in by_rank.rows] == [2, 1, 0]
-    assert any("partial rollout" in advice.text.en for advice in found.first.advice)
+    advice = found.first.advice
+    assert "replicas" in advice[0].text.en and not advice[0].hazards
+    # What changes what is learnt comes last and says how to notice.
+    assert [one.hazards for one in advice[-2:]] == [["accuracy"], ["accuracy"]]
+    assert "data.max_response_length" in advice[-2].text.en and "reward" in advice[-2].risk.en
+    assert "`async_training.partial_rollout=True`" in advice[-1].text.en and "KL" in advice[-1].risk.en
 
 
 def test_even_ranks_pass() -> None:

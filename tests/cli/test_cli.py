@@ -126,3 +126,20 @@ def test_rules_and_plugins(tmp_path: Path) -> None:
     wrong.write_text("id: HD900\nname: x\nadvisor: host_dispatch.idle\nwhen: idel_share > 1\n", encoding="utf-8")
     checked = advisor("rules", "check", wrong)
     assert checked.returncode == 1 and "wrong.yaml:" in checked.stderr
+
+
+def test_advisors_are_listed_with_their_columns() -> None:
+    listed = advisor("advisors", "list")
+    assert listed.returncode == 0 and "host_dispatch.idle" in listed.stdout
+    shown = advisor("advisors", "show", "host_dispatch.sync_calls")
+    assert "* operator" in shown.stdout and "saved_ns" in shown.stdout and "needs: steps" in shown.stdout
+    unknown = advisor("advisors", "show", "host_dispatch.idel")
+    assert unknown.returncode == 2 and "did you mean 'host_dispatch.idle'?" in unknown.stderr
+
+
+def test_problems_of_rule_files_for_programs(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("override: HD999\n", encoding="utf-8")
+    done = advisor("rules", "check", tmp_path, "--format", "json")
+    assert done.returncode == 1
+    (problem,) = json.loads(done.stdout)
+    assert problem["line"] == 1 and "HD999" in problem["message"] and problem["severity"] == "error"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -41,29 +43,45 @@ from advisor_core.sample import write_sample
 ROOT = Path(__file__).parent.parent.parent
 OPTIONS = known_options().options
 
-# as the guides of the profilers spell them
+ROLES = {
+    "actor": "actor_rollout_ref.actor",
+    "rollout": "actor_rollout_ref.rollout",
+    "ref": "actor_rollout_ref.ref",
+    "critic": "critic",
+}
+
+# as the guides of the profilers spell them; of verl, as the configuration files of verl 0.9.1 do
 NAMES: dict[Tool, set[str]] = {
     "verl": {
         "global_profiler.tool",
         "global_profiler.steps",
         "global_profiler.save_path",
-        *(f"actor_rollout_ref.{role}.profiler.{name}" for role in ("actor", "rollout", "ref") for name in ("enable",)),
-        *(f"actor_rollout_ref.{role}.profiler.{name}" for role in ("actor", "rollout", "ref") for name in ("ranks",)),
-        *(f"actor_rollout_ref.{role}.profiler.all_ranks" for role in ("actor", "rollout", "ref")),
+        *(f"{key}.profiler.{name}" for key in ROLES.values() for name in ("enable", "ranks", "all_ranks")),
         *(
-            f"actor_rollout_ref.actor.profiler.tool_config.npu.{n}"
-            for n in ("level", "contents", "discrete", "analysis")
+            f"{key}.profiler.tool_config.npu.{name}"
+            for key in ROLES.values()
+            for name in ("level", "contents", "discrete", "analysis")
         ),
+        *(f"{ROLES['rollout']}.profiler.tool_config.npu.profile_token_{end}" for end in ("start", "end")),
     },
-    "mindie": {"ATB_PROFILING_ENABLE", "PROFILING_LEVEL", "WITH_STACK_ENABLE", "PROFILING_FILEPATH"},
+    "mindie": {
+        "SERVICE_PROF_CONFIG_PATH",
+        "ATB_PROFILING_ENABLE",
+        "PROFILING_LEVEL",
+        "PROFILING_FILEPATH",
+        "--export",
+        "--output",
+    },
     "msprof": {
         "--output",
+        "--delay",
+        "--duration",
         "--task-time",
         "--ascendcl",
         "--ai-core",
         "--aic-mode",
         "--aic-metrics",
-        "--sys-hardware-mem",
+        "--task-memory",
     },
 }
 CALLS = {
@@ -79,8 +97,38 @@ CALLS = {
         "experimental_config",
     },
     "schedule": {"wait", "warmup", "active", "repeat", "skip_first"},
-    "tensorboard_trace_handler": set(),
+    "tensorboard_trace_handler": {"analyse_flag"},
 }
+PROFILER_CONFIG = {
+    "activities",
+    "prof_dir",
+    "analyse",
+    "record_shapes",
+    "profile_memory",
+    "with_stack",
+    "with_flops",
+    "with_modules",
+    "active",
+    "warmup",
+    "start_step",
+    "is_rank",
+    "rank_list",
+    "experimental_config",
+}
+"""The keys of ``profiler_config.json``, from the profiler guide."""
+SERVICE_CONFIG = {"enable", "prof_dir", "acl_task_time", "acl_prof_task_time_level"}
+"""Keys of ``ms_service_profiler_config.json``, from the guide of msServiceProfiler."""
+VLLM_CONFIG = {
+    "profiler",
+    "torch_profiler_dir",
+    "torch_profiler_with_stack",
+    "torch_profiler_with_memory",
+    "ignore_frontend",
+    "delay_iterations",
+    "max_iterations",
+}
+"""Fields of ``vllm.config.ProfilerConfig``."""
+SHELL: tuple[Tool, ...] = ("verl", "vllm", "mindie", "msprof")
 
 
 def outcome(rule: str, *options: str, state: State = "cannot_answer") -> RuleOutcome:
@@ -137,10 +185,35 @@ def code(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
+def python_of(tool: Tool, text: str) -> str:
+    """The Python of a configuration: all of it, or what a shell script writes into a file."""
+    return text if tool == "torch_npu" else heredoc(text, "PYTHON")
+
+
+def heredoc(text: str, name: str) -> str:
+    (found,) = re.findall(rf"<<'{name}'\n(.*?)\n{name}$", text, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def profiler_config(text: str) -> dict[str, Any]:
+    """What `--profiler-config` of vLLM is given."""
+    (found,) = re.findall(r"--profiler-config '(.*?)'", text, re.DOTALL)
+    loaded: dict[str, Any] = json.loads(found)
+    return loaded
+
+
+def dynamic(text: str) -> dict[str, Any]:
+    """The contents of profiler_config.json, which stand in comments."""
+    lines = text.splitlines()
+    found = [line.removeprefix("#     ") for line in lines[lines.index("#     {") :]]
+    loaded: dict[str, Any] = json.loads("\n".join(found))
+    return loaded
+
+
 def calls(tool: Tool, given: RunResult | None = None) -> dict[str, dict[str, str]]:
     """The calls of torch_npu.profiler in the configuration: name to keyword to source."""
     found = {}
-    for node in ast.walk(ast.parse(render(plan(tool, given), "en"))):
+    for node in ast.walk(ast.parse(python_of(tool, render(plan(tool, given), "en")))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             where = ast.unparse(node.func)
             if where.startswith("torch_npu.profiler."):
@@ -148,25 +221,110 @@ def calls(tool: Tool, given: RunResult | None = None) -> dict[str, dict[str, str
     return found
 
 
-@pytest.mark.parametrize("tool", ["torch_npu", "vllm"])
+GIVEN = (
+    None,
+    result(outcome("AB001", "level1")),
+    result(outcome("AB001", *OPTIONS), world_size=8),
+    result(ranks=(0, 3), kind="decode", profiler={"with_stack": True}),
+)
+"""Without a report; with few and with all options and ranks; of a decode."""
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("world", [None, 8])
-def test_python_compiles(tool: Tool, lang: str, world: int | None) -> None:
-    ast.parse(render(plan(tool, result(outcome("AB001", "level1"), world_size=world)), lang))
-    found = calls(tool)
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("tool", ["torch_npu", "vllm"])
+def test_python_compiles(tool: Tool, lang: str, given: RunResult | None) -> None:
+    text = render(plan(tool, given), lang)
+    compile(python_of(tool, text), tool, "exec")
+    found = calls(tool, given)
     assert found.keys() == CALLS.keys()
     for name, words in found.items():
         assert words.keys() <= CALLS[name], name
+    assert {"wait", "active"} <= found["schedule"].keys()  # without a default in torch_npu
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("tool", SHELL)
+def test_shell_is_valid(tool: Tool, lang: str, given: RunResult | None) -> None:
+    text = render(plan(tool, given), lang)
+    checked = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("tool", ["verl", "mindie", "msprof"])
 @pytest.mark.parametrize("world", [None, 8])
 def test_shell_uses_known_names(tool: Tool, world: int | None) -> None:
-    text = render(plan(tool, result(world_size=world)), "en")
-    assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
-    used = set(re.findall(r"([\w.-]+)=", code(text)))
-    assert used <= NAMES[tool]
-    assert len(used) > 3
+    stages = with_stages("rollout", "update_actor", "values", roles=True)
+    for given in (result(outcome("AB001", "memory"), world_size=world), stages):
+        used = set(re.findall(r"^[^-\n{]*?([\w.-]+)=|(--[\w-]+)=", code(render(plan(tool, given), "en")), re.MULTILINE))
+        names = {name for pair in used for name in pair if name}
+        assert names <= NAMES[tool]
+        assert len(names) > 3
+
+
+@pytest.mark.parametrize("tool", ["torch_npu", "vllm"])
+@pytest.mark.parametrize("given", GIVEN)
+def test_nothing_is_parsed_while_the_job_runs(tool: Tool, given: RunResult | None) -> None:
+    """Parsing in the process of the job stops it, and with it every rank that waits for it."""
+    assert calls(tool, given)["tensorboard_trace_handler"]["analyse_flag"] == "False"
+    text = render(plan(tool, given), "en")
+    assert "from torch_npu.profiler.profiler import analyse" in text
+    assert "20 times" in text
+    if tool == "torch_npu":
+        assert dynamic(text)["analyse"] is False
+
+
+def test_verl_parses_nothing_while_the_job_runs() -> None:
+    text = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    assert "analysis=True" not in text
+    assert text.count("analysis=False") == 4
+    assert "_ascend_pt' -prune" in text  # roles have directories of their own, and analyse() looks into one
+
+
+def test_a_running_job_is_recorded_without_a_restart() -> None:
+    config = dynamic(render(plan("torch_npu", result(outcome("AB001", "memory"), ranks=(0, 3))), "en"))
+    assert config.keys() <= PROFILER_CONFIG
+    assert (config["start_step"], config["warmup"], config["active"]) == (-1, 1, 3)
+    assert (config["is_rank"], config["rank_list"], config["profile_memory"]) == (True, [0, 3], True)
+    assert config["experimental_config"]["profiler_level"] == "Level1"
+    everyone = dynamic(render(plan("torch_npu", result(world_size=8)), "zh"))
+    assert (everyone["is_rank"], everyone["rank_list"]) == (False, [])
+
+
+def test_vllm_is_recorded_by_its_own_profiler_first() -> None:
+    text = render(plan("vllm"), "en")
+    config = profiler_config(text)
+    assert config.keys() <= VLLM_CONFIG
+    assert (config["delay_iterations"], config["max_iterations"]) == (30, 30)
+    assert config["torch_profiler_with_stack"] is False
+    assert text.index("/start_profile\n") < text.index("/stop_profile\n") < text.index("npu_worker_window.py")
+    assert profiler_config(render(plan("vllm", result(outcome("AB001", "memory"))), "en"))["torch_profiler_with_memory"]
+
+
+def test_mindie_tells_the_service_from_the_model_alone() -> None:
+    text = render(plan("mindie"), "en")
+    config = json.loads(heredoc(text, "JSON"))
+    assert config.keys() <= SERVICE_CONFIG
+    assert (config["enable"], config["acl_task_time"]) == (0, 1)
+    assert text.index("SERVICE_PROF_CONFIG_PATH=") < text.index("ATB_PROFILING_ENABLE=1\nexport")
+    assert '"enable": 0/"enable": 1' in text and '"enable": 0,' in heredoc(text, "JSON")
+    assert "WITH_STACK_ENABLE" not in text  # in no source of MindIE
+
+
+def test_memory_of_msprof_is_that_of_the_graph_engine() -> None:
+    text = render(plan("msprof", result(outcome("AB001", "memory"))), "en")
+    assert "--task-memory=on" in code(text)
+    assert "sys-hardware-mem" not in text
+    assert "graph engine (GE) only" in " ".join(text.replace("#", "").split())
+
+
+def test_msprof_records_seconds() -> None:
+    chosen = plan("msprof", result(size=3_000_000))  # steps of 0.1 s
+    assert (chosen.seconds.duration, chosen.steps) == (10, 100)
+    assert chosen.estimate is not None and chosen.estimate.seconds == pytest.approx(10)
+    assert "--delay=60 --duration=10" in render(chosen, "en")
+    assert plan("msprof").steps == 1
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -177,8 +335,18 @@ def test_every_option_is_set_as_its_comment_says(tool: Tool) -> None:
     text = code(render(chosen, "en"))
     for choice in chosen.choices:
         setting = choice.option.settings[tool].replace("=...", "=")
-        for word in re.findall(r"[\w.-]+", setting):
+        for word in re.findall(r"[\w.-]+", re.sub(r"\b[AB]: ", "", setting)):
             assert word in text, f"{choice.id}: {setting}"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_comments_fit_the_terminal(tool: Tool, lang: str) -> None:
+    """In columns: a Chinese character takes two. Only what cannot be broken is longer."""
+    for line in render(plan(tool, result(outcome("AB001", *OPTIONS))), lang).splitlines():
+        if line.startswith("# ") and "python3 -c" not in line:
+            assert sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) <= 114, line
+            assert not re.match(r"#\s+[，。；：、）]", line)
 
 
 def test_a_rule_brings_its_option_and_is_named() -> None:
@@ -359,13 +527,32 @@ def test_verl_records_the_roles_whose_stages_were_there() -> None:
     assert "npu.discrete=True" in seen
     seen = render(plan("verl", with_stages("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
     assert enabled(seen) == {"actor": True, "rollout": True, "ref": True}
-    assert "npu.discrete=False" in seen  # as it was: in one profile
+    assert seen.count("npu.discrete=False") == 2  # as it was: in one profile
+    assert "rollout.profiler.tool_config.npu.discrete=True" in seen  # the engine records in no other way
     assert enabled(render(plan("verl"), "en")) == {"actor": True, "rollout": False, "ref": True}
     assert enabled(render(plan("verl", result(kind="decode")), "en")) == {
         "actor": False,
         "rollout": True,
         "ref": False,
     }
+
+
+def test_every_role_of_verl_is_told_what_to_record() -> None:
+    """Only the rollout follows the actor; of the others the defaults are level 0 and no device."""
+    seen = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    for key in ROLES.values():
+        assert f"{key}.profiler.tool_config.npu.level=level1" in seen
+        assert f"{key}.profiler.tool_config.npu.contents=\"['npu','cpu']\"" in seen
+    assert "critic." not in code(render(plan("verl"), "en"))
+
+
+def test_verl_records_a_window_of_a_rollout() -> None:
+    seen = render(plan("verl", with_stages("rollout", roles=True)), "en")
+    window = "actor_rollout_ref.rollout.profiler.tool_config.npu.profile_token"
+    assert f"{window}_start=30 " in seen and f"{window}_end=60 " in seen
+    assert "leave them out" in " ".join(seen.replace("#", "").split())  # verl that does not know them does not start
+    left_out = " ".join(render(plan("verl"), "en").replace("#", "").split())
+    assert "profile_token_start=30 and profile_token_end=60" in left_out
 
 
 def test_a_rule_that_several_stages_lack_is_told_once() -> None:

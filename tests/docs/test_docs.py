@@ -16,11 +16,23 @@ from tests.conftest import ROOT
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("number", range(2))
-def test_rule_documents_of_the_guide_load(number: int, tmp_path: Path) -> None:
-    block = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))[number]
-    (tmp_path / "rule.yaml").write_text(block, encoding="utf-8")
+def blocks() -> tuple[str, str, str]:
+    """The YAML of the guide: a rule, the advice of one, and a change of a built-in rule."""
+    whole, advice, change = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))
+    return whole, advice, change
+
+
+def with_advice() -> str:
+    whole, advice, _ = blocks()
+    start, end = whole.index("advice:\n"), whole.index("text:\n  title:")
+    return whole[:start] + advice + whole[end:]
+
+
+@pytest.mark.parametrize("document", [blocks()[0], with_advice(), blocks()[2]], ids=["rule", "advice", "change"])
+def test_rule_documents_of_the_guide_load(document: str, tmp_path: Path) -> None:
+    (tmp_path / "rule.yaml").write_text(document, encoding="utf-8")
     book = rule_book(load_host(), RunOptions(rulesets=(tmp_path,)))
+    assert not book.problems
     assert "HD001" in [rule.id for rule in book]
 
 

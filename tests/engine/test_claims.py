@@ -163,3 +163,33 @@ def test_what_explains_a_cause_is_linked_with_the_cause_only() -> None:
 def test_findings_on_different_ranks_do_not_explain_each_other() -> None:
     found = [finding("CAUSE", 3, rank=1), finding("SYMPTOM", 1, rank=0)]
     assert linked(found, {"CAUSE": ["SYMPTOM"]}) == {"CAUSE": [], "SYMPTOM": []}
+
+
+def test_a_broad_claim_never_takes_time_from_a_finer_one_that_it_does_not_know() -> None:
+    found = [finding("BROAD", 900), finding("FINE", 100), finding("FINER", 60)]
+    wants: list[dict[int, list[Want]]] = [
+        {0: [(900, ["communication"])]},
+        {0: [(100, ["communication/wait"])]},
+        {0: [(60, ["communication/wait/rank 5"])]},
+    ]
+    done = claimed(claim_all(found, wants, {}, [ledger()]))
+    assert done["FINER"] == {"0 communication/wait/rank 5": 60}
+    assert done["FINE"] == {"0 communication/wait/rank 5": 100}
+    assert sum(done["BROAD"].values()) == 400 - 160, "what is left"
+
+
+def test_a_link_of_the_rules_comes_before_how_broad_their_claims_are() -> None:
+    found = [finding("CAUSE", 300), finding("SYMPTOM", 300)]
+    wants: list[dict[int, list[Want]]] = [{0: [(300, ["communication"])]}, {0: [(300, ["communication/wait"])]}]
+    done = claimed(claim_all(found, wants, {"CAUSE": ["SYMPTOM"]}, [ledger()]))
+    assert sum(done["CAUSE"].values()) == 300
+
+
+def test_claims_that_are_above_each_other_have_no_order_of_their_own() -> None:
+    found = [finding("ONE", 300), finding("TWO", 200)]
+    wants: list[dict[int, list[Want]]] = [
+        {0: [(300, ["communication", "idle/sync"])]},
+        {0: [(200, ["communication/wait", "idle"])]},
+    ]
+    done = claimed(claim_all(found, wants, {}, [ledger()]))
+    assert sum(done["ONE"].values()) == 300, "the larger first"

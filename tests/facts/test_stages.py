@@ -39,6 +39,7 @@ def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about:
         ("generate_sequences", "rollout"),
         ("ActorHybridWorkerBase.generate_sequences", "rollout"),
         ("rollout_generate", "rollout"),
+        ("agent_loop_rollout_replica_3", "rollout"),
         ("async_rollout", "rollout"),
         ("gen", "rollout"),
         ("Generate_Sequences", "rollout"),

@@ -556,6 +556,13 @@ def rules() -> list[RuleOutcome]:
         *fired,
         *passed,
         RuleOutcome(
+            rule="HD011",
+            name="verbose-cann-log",
+            title=text("CANN does not log every call", "CANN 未开启详细日志"),
+            state="left_out",
+            reason=text("left out by --ignore", "由 --ignore 排除"),
+        ),
+        RuleOutcome(
             rule="NS010",
             name="attention-share-decode",
             title=text("Attention and matmul share in decode", "解码阶段注意力与矩阵乘占比"),

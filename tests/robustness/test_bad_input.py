@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -499,6 +502,101 @@ def test_advisors_and_facts_that_raise(plugged: Any, rank: Path, tmp_path: Path)
     others = {rule.rule: rule.state for rule in clean.rules}
     assert {id_: rule.state for id_, rule in states.items() if id_ not in names.values()} == others
     assert result.findings == clean.findings and result.ledger == clean.ledger
+
+
+def test_a_gate_has_no_verdict_where_a_rule_crashed(
+    plugged: Any, rank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADVISOR_DEBUG", "")  # which --debug sets
+    (tmp_path / "set").mkdir()
+    text = TEMPLATE.format(id="ZZ901", name="broken-raises", advisor="broken.raises", column="amount")
+    (tmp_path / "set" / "broken.yaml").write_text(text, encoding="utf-8")
+    plugged(
+        advisor_register_advisors=lambda registry: registry.add(_raises),
+        advisor_register_rulesets=lambda registry: registry.add(Ruleset("broken", tmp_path / "set")),
+    )
+    done = advise("run", rank, "--jobs", 1, "--fail-on", "high", folder=tmp_path / "report")
+    assert done.code == 4 and "there is no verdict" in done.err
+    assert re.search(r"ZZ901: .* raised ZeroDivisionError: in a measurement \(test_bad_input.py:\d+\)", done.err)
+    assert "Traceback" not in done.err
+    assert advise("--debug", "run", rank, "--jobs", 1, folder=tmp_path / "again").err.count("Traceback") == 1
+
+
+def test_a_gate_has_no_verdict_where_a_plugin_was_not_loaded(plugged: Any, rank: Path, tmp_path: Path) -> None:
+    plugged(advisor_register_fatcs=lambda registry: None)
+    done = advise("run", rank, "--jobs", 1, "--fail-on", "high", folder=tmp_path / "report")
+    assert done.code == 4 and "advisor_register_fatcs" in done.err
+
+
+@advisor("broken.twins", needs=("steps",), columns=_AMOUNT)
+def _twins(facts: Facts, params: Any) -> Observations:
+    """Measures two things and does not say what tells them apart."""
+    return Observations(pd.DataFrame({"amount": [1.0, 2.0]}), lambda row: [])
+
+
+def test_rows_with_one_subject_are_an_error_that_names_about(plugged: Any, rank: Path, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    text = TEMPLATE.format(id="ZZ901", name="broken-twins", advisor="broken.twins", column="amount")
+    (tmp_path / "set" / "broken.yaml").write_text(text, encoding="utf-8")
+    plugged(
+        advisor_register_advisors=lambda registry: registry.add(_twins),
+        advisor_register_rulesets=lambda registry: registry.add(Ruleset("broken", tmp_path / "set")),
+    )
+    result = advise("run", rank, "--jobs", 1, folder=tmp_path / "report").result
+    (state,) = [rule for rule in result.rules if rule.rule == "ZZ901"]
+    assert state.state == "error" and state.reason is not None and "`about`" in state.reason.en
+    assert not [finding for finding in result.findings if finding.rule == "ZZ901"]
+
+
+def test_a_rule_of_a_plugin_cannot_take_the_place_of_ours(plugged: Any, rank: Path, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    text = TEMPLATE.format(id="HD001", name="mine", advisor="host_dispatch.idle", column="idle_ns")
+    (tmp_path / "set" / "mine.yaml").write_text(text, encoding="utf-8")
+    plugged(advisor_register_rulesets=lambda registry: registry.add(Ruleset("mine", tmp_path / "set")))
+    result = run(rank, tmp_path / "report").result
+    assert "rule HD001 is taken" in told(result)
+    assert {rule.rule: rule.name for rule in result.rules}["HD001"] == "device-idle"
+    asked_for = advise("run", rank, "--ruleset", tmp_path / "set", folder=tmp_path / "again").result
+    assert {rule.rule: rule.name for rule in asked_for.rules}["HD001"] == "mine"
+    assert "mine.yaml takes the place of the rule of host_dispatch.yaml" in told(asked_for)
+
+
+def test_rules_that_are_left_out_are_in_the_report(rank: Path, tmp_path: Path) -> None:
+    done = advise("run", rank, "--ignore", "HD001", folder=tmp_path / "report")
+    (state,) = [rule for rule in done.result.rules if rule.rule == "HD001"]
+    assert state.state == "left_out" and state.reason is not None and state.reason.en == "left out by --ignore"
+    assert "Left out" in done.text("report.md") and "Left out" in done.text("report.html")
+
+
+def test_reports_of_an_earlier_run_are_named(rank: Path, tmp_path: Path) -> None:
+    run(rank, tmp_path / "report")
+    done = advise("run", rank, "--format", "json", folder=tmp_path / "report")
+    assert done.err.count("is of an earlier run") == 2 and "report.html" in done.err and "report.md" in done.err
+
+
+def test_another_package_in_the_way_is_an_error_that_names_it(rank: Path, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "__init__.py").touch()
+    command = [sys.executable, "-m", "advisor_core.cli", "run", str(rank), "-o", str(tmp_path / "out")]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and str(tmp_path / "reports") in done.stderr and "'reports'" in done.stderr
+
+
+def test_a_plugin_that_ends_the_process_is_named(tmp_path: Path) -> None:
+    (tmp_path / "quits.py").write_text("raise SystemExit(7)", encoding="utf-8")
+    metadata = tmp_path / "quits-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: quits\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("[npu_advisor.v1]\nquits = quits\n", encoding="utf-8")
+    command = [sys.executable, "-m", "advisor_core.cli"]
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    listed = subprocess.run([*command, "plugins"], env=env, capture_output=True, text=True, check=False)
+    assert listed.returncode == 0 and "SystemExit: 7" in listed.stdout
+    without = subprocess.run(
+        [*command, "--no-plugins", "plugins"], env=env, capture_output=True, text=True, check=False
+    )
+    assert without.returncode == 0 and "quits" not in without.stdout and "rulesets" in without.stdout
 
 
 def test_nothing_of_a_broken_registration_is_needed(plugged: Any, rank: Path, tmp_path: Path) -> None:

@@ -67,6 +67,15 @@ def test_rule_is_complete(rule: CompiledRule) -> None:
     assert rule.rule.impact.basis in ("estimate", "upper_bound"), "nobody has measured the network that was changed"
 
 
+def test_no_advice_leans_on_what_is_removed_or_cannot_be_read() -> None:
+    """An operator that is planned to be removed, and a setting that has no getter."""
+    for rule in rules():
+        for advice in rule.rule.advice:
+            for text in (advice.text, advice.risk or advice.text):
+                assert "npu_confusion_transpose" not in text.en + text.zh
+                assert not re.search(r"print|打印", text.en + text.zh)
+
+
 def test_the_symptom_is_explained_by_what_lies_in_the_layers() -> None:
     causes = {rule.id for rule in rules() if "NS001" in rule.explains}
     # The optimizer is outside of what NS001 measures, and FP32 makes products longer, not shorter.

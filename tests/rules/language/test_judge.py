@@ -9,6 +9,7 @@ import pytest
 
 from advisor_core.advisor import Advisor
 from advisor_core.models.base import Text
+from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.judge import Context, Verdict, explain_row, judge
 from advisor_core.rules.ruleset import load_rules
@@ -85,8 +86,8 @@ def test_cannot_answer_names_what_is_missing(load: Load, frame: pd.DataFrame) ->
     )
     env = load(("idle_share > params.idle_share\n", "idle_share > params.idle_share and env.CPU_AFFINITY_CONF == ''\n"))
     assert judge(env, frame.iloc[:1]).unknown_columns == ("env.CPU_AFFINITY_CONF",)
-    assert judge(env, frame.iloc[:1], Context(env={"CPU_AFFINITY_CONF": ""})).state == "fail"
-    assert judge(env, frame.iloc[:1], Context(env={"CPU_AFFINITY_CONF": "1"})).state == "pass"
+    assert judge(env, frame.iloc[:1], Context(job=Job(variables={"CPU_AFFINITY_CONF": ""}))).state == "fail"
+    assert judge(env, frame.iloc[:1], Context(job=Job(variables={"CPU_AFFINITY_CONF": "1"}))).state == "pass"
     division = judge(load(("launches > 0", "1 / (launches - 5) > 0")), frame.iloc[:1])
     assert (division.state, division.unknown_columns) == ("cannot_answer", ())
     assert division.reason is not None and "division by zero" in division.reason.en
@@ -141,11 +142,11 @@ def test_when_of_advice(steps: int | None, kinds: list[str], load: Load, frame: 
     (row,) = judge(rule, frame.iloc[:1], Context(profile={"steps": steps})).rows
     assert [advice.kind for advice in row.advice] == kinds
     if steps is None:
-        assert row.advice[0].unless is not None
-        assert row.advice[0].unless.en == (
-            "Applies only if `profile.steps > 1`, which could not be decided from the profile. "
-            "Not together with graph capture."
+        assert row.advice[0].only_if is not None and row.advice[0].unless is not None
+        assert row.advice[0].only_if.en == (
+            "Applies only if `profile.steps > 1`, which could not be decided from the profile."
         )
+        assert row.advice[0].unless.en == "Not together with graph capture."
 
 
 def test_impact_that_is_not_known_lowers_confidence(load: Load, frame: pd.DataFrame) -> None:

@@ -108,7 +108,7 @@ def test_names_in_claims(rule: Rule, write: Write, advisors: Advisors) -> None:
         (("    unless_text: {en: \"Not together with graph capture.\", zh: \"不能与图捕获同时使用。\"}\n", ""),
          "r.yaml:16:5: `unless` and `unless_text` go together (say in words what the reader must check when it cannot be decided)"),
         (("  - kind: investigate", "  - kind: investigate\n    when: late"),
-         "r.yaml:15:1: all advice is conditional: a finding could be left with none (give one without `when` and `unless`)"),
+         "r.yaml:15:1: all advice is conditional: a finding could be left with none (give one without `when`, `unless`, `holds_for` and `hazards`)"),
         (("claims:", "caveats: [comm]\nclaims:"), "r.yaml:14:1: `caveat` and `caveats` go together"),
         (("claims:", "caveats: [commm]\ncaveat: {en: a, zh: b}\nclaims:"),
          "r.yaml:14:11: no advisor begins with 'commm' (did you mean 'comm'?)"),
@@ -317,3 +317,36 @@ def test_select_and_ignore(rule: Rule, write: Write, advisors: Advisors) -> None
         book.select(["HD001", "HD003", "xx"])
     with pytest.raises(RuleFileError, match="--ignore: no rule ''"):
         book.ignore([""])
+
+
+def test_a_symptom_names_its_causes(rule: Rule, write: Write, advisors: Advisors) -> None:
+    cause = second(rule)
+    symptom = rule(("claims:", "explained_by: [HD002]\nclaims:"))
+    book = load_rules([write("---\n".join([symptom, cause]))], advisors)
+    assert book["HD002"].explains == ("HD001",) and book["HD001"].explains == ()
+    circle = rule(("claims:", "explained_by: [HD002]\nexplains: [HD002]\nclaims:"))
+    assert "form a circle of `explains`" in "".join(told([write("---\n".join([circle, cause]))], advisors))
+
+
+def test_only_files_of_the_user_replace_rules(rule: Rule, write: Write, advisors: Advisors) -> None:
+    ours, theirs = write(rule(), "ours.yaml"), write(rule(("device-idle", "device-idle-too")), "theirs.yaml")
+    installed = load_rules([ours, theirs], advisors, installed=2, strict=False)
+    assert [problem.message for problem in installed.problems] == ["rule HD001 is taken"]
+    assert installed["HD001"].rule.name == "device-idle"
+    asked_for = load_rules([ours, theirs], advisors, installed=1)
+    assert asked_for["HD001"].rule.name == "device-idle-too" and asked_for["HD001"].replaces.endswith("ours.yaml")
+
+
+def test_what_is_left_out_says_by_what(rule: Rule, write: Write, advisors: Advisors) -> None:
+    change = "override: HD001\nenabled: false\nwhy: our cluster has no such host\n"
+    book = load_rules([write(rule(), "a.yaml"), write(change, "b.yaml")], advisors)
+    assert book.left_out["HD001"].en == "switched off in b.yaml:1: our cluster has no such host"
+    both = load_rules([write("---\n".join([rule(), second(rule)]))], advisors)
+    assert both.ignore(["HD001"]).left_out["HD001"].en == "left out by --ignore"
+    assert both.select(["HD001"]).left_out["HD002"].en == "left out by --select"
+    assert {compiled.id for compiled in both.select(["HD001"]).disabled} == {"HD002"}
+
+
+def test_claims_are_paths_of_the_ledger(rule: Rule, write: Write, advisors: Advisors) -> None:
+    (problem,) = told([write(rule(("[idle/host]", "[idel/host]")))], advisors)
+    assert "the ledger has no 'idel/host' (did you mean 'idle/host'?)" in problem

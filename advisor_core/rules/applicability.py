@@ -1,0 +1,114 @@
+"""Whether an advice can hold for a job, from what its profile tells: yes, no, or not known.
+
+An advice that cannot hold is left out. Where the profile does not tell, it is given with its condition in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from advisor_core.locale import message
+from advisor_core.models.base import Text
+from advisor_core.models.rule import HoldsFor
+from advisor_core.names.settings import concerns
+from advisor_core.rules.template import code_span
+
+Possible = frozenset[str] | None
+"""The values that a property of the job can have; ``None`` where nothing is known of it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is known of a job that decides which advice holds for it.
+
+    ``versions``: recorded ones by software. ``variables``: recorded environment, '' for what is recorded as not set.
+    ``features``: features of the registry to whether the job uses them."""
+
+    phases: Possible = None
+    roles: Possible = None
+    frameworks: Possible = None
+    chips: Possible = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, bool] = field(default_factory=dict)
+
+    def uses(self, excluded: str) -> bool | None:
+        """Whether the job has the setting or feature in use; ``None`` where that is not recorded."""
+        name, has_value, _ = excluded.partition("=")
+        if name in self.features:
+            return self.features[name]
+        if name not in self.variables:
+            return None
+        value = self.variables[name]
+        if not has_value:
+            return bool(value)
+        return any(concerns(excluded, f"{name}={option.strip()}") for option in (value, *value.split(",")))
+
+
+def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
+    """Whether a property that can have the ``possible`` values has one of the ``wanted``."""
+    if possible is None:
+        return None
+    if possible <= set(wanted):
+        return True
+    return None if possible & set(wanted) else False
+
+
+def in_range(version: str | None, wanted: str) -> bool | None:
+    """Whether a recorded version lies in a range; ``None`` where it is not recorded, or not as PEP 440 writes it."""
+    if version is None:
+        return None
+    try:
+        return SpecifierSet(wanted, prereleases=True).contains(Version(version))
+    except InvalidVersion:
+        return None
+
+
+def range_problem(wanted: str) -> str:
+    """What is wrong with a range of versions; '' if nothing is."""
+    try:
+        SpecifierSet(wanted)
+    except InvalidSpecifier:
+        return f"{wanted!r} is not a range of versions such as >=8.0.RC2,<9"
+    return ""
+
+
+def conditions(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> list[Text] | None:
+    """What the reader must check himself, in words; ``None`` if the advice cannot hold. ``title_of``: how a software is
+    called."""
+    open_: list[Text] = []
+    for decided, text in _checks(holds, job, title_of):
+        if decided is False:
+            return None
+        if decided is None:
+            open_.append(text)
+    return open_
+
+
+def _checks(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> Iterator[tuple[bool | None, Text]]:
+    properties: tuple[tuple[str, Possible, Sequence[str]], ...] = (
+        ("phase", job.phases, holds.phase),
+        ("role", job.roles, holds.role),
+        ("framework", job.frameworks, holds.framework),
+        ("chip", job.chips, holds.chip),
+    )
+    for key, possible, values in properties:
+        if values:
+            yield (
+                decide(possible, values),
+                message(f"advice.only.{key}", **_either([message(f"advice.{key}.{name}") for name in values])),
+            )
+    if holds.software:
+        yield None, message("advice.only.software", **_either([title_of(name) for name in holds.software]))
+    for name, wanted in holds.versions.items():
+        text = message("advice.only.version", software=title_of(name), range=code_span(wanted))
+        yield in_range(job.versions.get(name), wanted), text
+
+
+def _either(values: Sequence[Text]) -> dict[str, str]:
+    """The values as a list, in both languages."""
+    return {"en": " or ".join(text.en for text in values), "zh": "、".join(text.zh for text in values)}
