@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from advisor_core.advisor import Advisor
-from advisor_core.facts.spec import Fact
-from advisor_core.hookspecs import hookimpl
-from advisor_core.registry import Registry
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.registry import Registry
+from advisor_core.plugins.hookspecs import hookimpl
 
 
 @hookimpl

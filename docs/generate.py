@@ -26,20 +26,24 @@ import click
 from reference_markdown import ROOT, TARGET, Pages, code, fence, join, listing, source_link, table, to
 from reference_names import name_pages, names_of_rule
 
-from advisor_core import cli, hookspecs, tables, units
-from advisor_core.advisor import Advisor
-from advisor_core.facts.spec import Fact
-from advisor_core.host import ONLY, Host, load_host
-from advisor_core.loaders.ascend_files import DELIVERABLES
-from advisor_core.locale import message
-from advisor_core.models.run import RunResult
-from advisor_core.rank_run import RunOptions, rule_book
-from advisor_core.rules import expression, template, yaml_file
+from advisor_core.cli import main as cli
+from advisor_core.contracts import tables
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.contracts.facts import Fact
+from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
+from advisor_core.plugins import hookspecs
+from advisor_core.plugins.host import ONLY, Host, load_host
+from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.rules.names import PROFILE_NAMES
-from advisor_core.rules.schema import rule_schema
+from advisor_core.rules.files import yaml_file
+from advisor_core.rules.files.schema import rule_schema
+from advisor_core.rules.language import expression, template
+from advisor_core.rules.language.profile_names import PROFILE_NAMES
+from advisor_core.rules.language.template import TextTemplate
 from advisor_core.rules.show import describe_holds
-from advisor_core.rules.template import TextTemplate
+from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.text import units
+from advisor_core.text.messages import message
 
 LEDGER = "../the-ledger.md"
 
@@ -337,7 +341,7 @@ def facts_page(catalogue: Catalogue) -> str:
         "which it uses where they are there; a *shared* fact is small enough to leave the process of its rank and is "
         "what job advisors see. Times are int64 ns.",
         "## profile",
-        details(importlib.import_module("advisor_core.loaders.profile").Profile),
+        details(importlib.import_module("advisor_core.contracts.profile").Profile),
         *(one_fact(catalogue.host.facts[name], catalogue, page) for name in sorted(catalogue.host.facts)),
     )
 

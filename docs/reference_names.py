@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from reference_markdown import Pages, code, join, listing, table, to
 
-from advisor_core.models.name import Name, NameKind, Software, Source
 from advisor_core.names.book import NameBook
 from advisor_core.names.mentions import mentions
-from advisor_core.rules.check import texts
+from advisor_core.names.model import Name, NameKind, Software, Source
 from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.files.check import texts
 
 _KINDS: dict[NameKind, str] = {
     "variable": "Environment variables",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from advisor_core.hookspecs import hookimpl
-from advisor_core.registry import Registry, Renderer
+from advisor_core.contracts.registry import Registry, Renderer
+from advisor_core.plugins.hookspecs import hookimpl
 
 
 @hookimpl

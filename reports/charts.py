@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from advisor_core.models.run import View
+from advisor_core.result.run import View
 from reports.labels import Labels, one_line, prettify, shorten
 from reports.outline import CLASSES, Ledger, Node
 from reports.prose import trusted

@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from advisor_core.models.run import RunResult, View
+from advisor_core.result.run import RunResult, View
 from reports import charts, prose, tables
 from reports.labels import Labels, shorten, visible
 from reports.outline import (

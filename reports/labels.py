@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from advisor_core.models.base import Scalar, Text
-from advisor_core.models.finding import Advice
-from advisor_core.packaged import packaged_yaml
-from advisor_core.units import format_quantity
+from advisor_core.result.finding import Advice
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.packaged import packaged_yaml
+from advisor_core.text.units import format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from advisor_core.models.base import Scalar
-from advisor_core.models.finding import Advice
-from advisor_core.models.run import RuleOutcome, RunResult, State, View
+from advisor_core.result.finding import Advice
+from advisor_core.result.run import RuleOutcome, RunResult, State, View
+from advisor_core.text.base import Scalar
 from reports import tables
 from reports.charts import Keys
 from reports.labels import Labels, one_line, shorten

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
-from advisor_core.models.base import Scalar, Text
-from advisor_core.models.finding import SEVERITIES, Advice, Basis, Finding, Severity
-from advisor_core.models.run import LedgerStep, RuleOutcome, RunResult, State
+from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.run import LedgerStep, RuleOutcome, RunResult, State
+from advisor_core.text.base import Scalar, Text
 from reports.labels import Labels, one_line
 
 CLASSES = ("compute", "communication", "idle")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor_core.models.run import RunResult, StageTime
+from advisor_core.result.run import RunResult, StageTime
 from reports.labels import Labels
 from reports.outline import CLASSES, Ledger
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from advisor_core.models.base import Scalar
-from advisor_core.models.evidence import Evidence, Source
-from advisor_core.models.finding import Finding
-from advisor_core.models.run import RunResult
+from advisor_core.result.evidence import Evidence, Source
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
+from advisor_core.text.base import Scalar
 from reports.labels import Labels, is_number, one_line, shorten
 from reports.outline import Ledger
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from advisor_core.models.run import RunResult
+from advisor_core.result.run import RunResult
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Item, Outline, coverage, rank_name, verdict, what_ran
 from reports.prose import plain

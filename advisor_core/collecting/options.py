@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from advisor_core.models.base import Model, Text
-from advisor_core.packaged import packaged_yaml
+from advisor_core.text.base import Model, Text
+from advisor_core.text.packaged import packaged_yaml
 
 Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from advisor_core.collecting.options import Option, Seconds, Tool, Window, known_options
-from advisor_core.models.base import Text
-from advisor_core.models.run import RuleOutcome, RunResult
+from advisor_core.result.run import RuleOutcome, RunResult
+from advisor_core.text.base import Text
 
 _STRETCHING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
 

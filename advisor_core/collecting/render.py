@@ -13,8 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor_core.collecting.options import Tool, known_options
 from advisor_core.collecting.plan import Choice, Plan
-from advisor_core.locale import message
-from advisor_core.units import format_quantity
+from advisor_core.text.messages import message
+from advisor_core.text.units import format_quantity
 
 _TEMPLATES: dict[Tool, str] = {
     "torch_npu": "torch_npu.py.j2",

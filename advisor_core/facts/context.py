@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from advisor_core.facts.host_activity import matching
-from advisor_core.facts.shapes import per_text, shapes_of
-from advisor_core.facts.spec import Facts, fact
-from advisor_core.models.base import Scalar
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.device.shapes import per_text, shapes_of
+from advisor_core.facts.host.activity import matching
+from advisor_core.text.base import Scalar
 
 _BACKWARD = re.compile(r"Grad(V\d+)?$|Backward|ApplyAdam|ApplySgd|ApplyMomentum|Foreach(Add|Mul)", re.I)
 _OPTIMIZER = re.compile(r"Optimizer\.step|Backward0$|evaluate_function", re.I)

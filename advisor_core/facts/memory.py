@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.facts.chip import Chip
-from advisor_core.facts.host_activity import STEP_MARK, matching
-from advisor_core.facts.spec import Facts, Unavailable, fact
-from advisor_core.locale import message
+from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.facts.device.chip import Chip
+from advisor_core.facts.host.activity import STEP_MARK, matching
+from advisor_core.text.messages import message
 
 GIB = 1024**3
 GRAPH_ENGINE = "cann::"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from advisor_core.facts.spec import Fact, Facts, Failed, NotApplicable, Unavailable
-from advisor_core.locale import message
-from advisor_core.models.run import Diagnostic
-from advisor_core.registry import Registry
+from advisor_core.contracts.facts import Fact, Facts, Failed, NotApplicable, Unavailable
+from advisor_core.contracts.registry import Registry
+from advisor_core.result.run import Diagnostic
+from advisor_core.text.messages import message
 
 
 class FactStore:

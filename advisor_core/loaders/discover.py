@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from advisor_core.loaders.profile import InputError, Loader, RankInput
+from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.loaders.roles import newest, of_roles, with_stages
 
 DEEPEST: Final = 6

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.locale import message
-from advisor_core.models.base import Text
-from advisor_core.models.run import Diagnostic, InputFile
-from advisor_core.tables import Table
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.tables import Table
+from advisor_core.result.run import Diagnostic, InputFile
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
 
 _OPTIONS: Final = {
     "loader.collect.npu": ("device",),

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from advisor_core.loaders.profile import RankInput, RoleError
-from advisor_core.stages import stage_of
+from advisor_core.contracts.profile import RankInput, RoleError
+from advisor_core.vocabulary.phases import stage_of
 
 _RECORDED: Final = re.compile(r"_(\d{8,})_ascend_(?:pt|ms)$")
 """When a profile was taken: the profiler ends the name of the directory with it."""

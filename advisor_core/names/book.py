@@ -10,13 +10,13 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from advisor_core.locale import message
-from advisor_core.models.base import Text
-from advisor_core.models.name import Framework, Name, Software
+from advisor_core.contracts.problems import Problem
 from advisor_core.names.mentions import mentions
+from advisor_core.names.model import Framework, Name, Software
 from advisor_core.names.settings import Setting
-from advisor_core.packaged import YAML_LOADER
-from advisor_core.rules.problems import Problem
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+from advisor_core.text.packaged import YAML_LOADER
 
 _VERSIONED = ("extension", "hdk")
 """What has versions and no names: the releases of Ascend Extension for PyTorch, and the driver package."""
@@ -67,10 +67,18 @@ class NameBook:
         return Text(en=title, zh=title)
 
     def frameworks_of(self, text: str) -> set[Framework]:
-        """The frameworks whose APIs a text names."""
+        """The frameworks whose APIs, or members of whose enumerations, a text names."""
         entries = [self.get(mention.name) for mention in mentions(text)]
-        owners = [self.owners[entry.name] for entry in entries if entry is not None and entry.kind == "api"]
+        owners = [self.owners[entry.name] for entry in entries if entry is not None and self._is_code(entry)]
         return {owner.framework for owner in owners if owner.framework is not None}
+
+    def _is_code(self, entry: Name) -> bool:
+        """Whether only a program can name it: an API, or a value that belongs to one, such as a member of an
+        enumeration."""
+        if entry.kind == "value":
+            whole = self.names.get(entry.name.rpartition(".")[0])
+            return whole is not None and whole.kind == "api"
+        return entry.kind == "api"
 
     def setting(self, name: str, value: str) -> Setting:
         """A setting with what the registry knows of it; names that are not in it have no default and no list."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from advisor_core.contracts.problems import nearest
 from advisor_core.names.book import NameBook
 from advisor_core.names.mentions import mentions
 from advisor_core.names.signatures import misfit, signature
-from advisor_core.rules.problems import nearest
 
 _LITERALS = frozenset({"True", "False", "None"})
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor_core.locale import message
-from advisor_core.models.base import Scalar, Text
-from advisor_core.models.finding import Advice
 from advisor_core.names.book import NameBook
+from advisor_core.result.finding import Advice
 from advisor_core.rules.applicability import Job, conditions
 from advisor_core.rules.compiled import CompiledAdvice
-from advisor_core.rules.template import code_span
+from advisor_core.rules.language.template import code_span
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.messages import message
 
 _SENTENCE = re.compile(r"^.*?(?=[.:;](?:\s|$)|[。；：]|$)", re.DOTALL)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from advisor_core.locale import message
-from advisor_core.models.base import Text
-from advisor_core.models.rule import HoldsFor
 from advisor_core.names.settings import concerns
-from advisor_core.rules.template import code_span
+from advisor_core.rules.language.template import code_span
+from advisor_core.rules.model import HoldsFor
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
 
 Possible = frozenset[str] | None
 """The values that a property of the job can have; ``None`` where nothing is known of it."""

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from advisor_core.facts.ledger_paths import is_ledger_path, ledger_paths
-from advisor_core.models.base import Scalar, Text
-from advisor_core.models.finding import SEVERITIES, Severity
-from advisor_core.models.rule import AdviceSpec, HoldsFor, Param, Rule
+from advisor_core.contracts.ledger_paths import is_ledger_path, ledger_paths
+from advisor_core.contracts.problems import Problem, SourceError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.names.settings import Setting
+from advisor_core.result.finding import SEVERITIES, Severity
 from advisor_core.rules.applicability import range_problem
-from advisor_core.rules.expression import Expression, parse
-from advisor_core.rules.problems import Problem, SourceError, nearest
-from advisor_core.rules.scope import Kind, Scope, Symbol, kind_of, param_values
-from advisor_core.rules.template import TextTemplate, code_span, parse_template
-from advisor_core.rules.yaml_file import Document, KeyPath
+from advisor_core.rules.files.yaml_file import Document, KeyPath
+from advisor_core.rules.language.expression import Expression, parse
+from advisor_core.rules.language.scope import Kind, Scope, Symbol, kind_of, param_values
+from advisor_core.rules.language.template import TextTemplate, code_span, parse_template
+from advisor_core.rules.model import AdviceSpec, HoldsFor, Param, Rule
+from advisor_core.text.base import Scalar, Text
 
 if TYPE_CHECKING:
-    from advisor_core.advisor import Advisor
+    from advisor_core.contracts.advisor import Advisor
 
 T = TypeVar("T")
 

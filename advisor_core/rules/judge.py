@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.locale import message
-from advisor_core.models.base import Scalar, Text
-from advisor_core.models.finding import Advice, Confidence, Severity
+from advisor_core.result.finding import Advice, Confidence, Severity
 from advisor_core.rules.advising import Candidate, advise
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
-from advisor_core.rules.evaluate import Explanation, Values, evaluate, explain, known
-from advisor_core.rules.expression import Expression
+from advisor_core.rules.language.evaluate import Explanation, Values, evaluate, explain, known
+from advisor_core.rules.language.expression import Expression
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.messages import message
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer"]
 

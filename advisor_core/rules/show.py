@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.models.rule import HoldsFor
 from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.model import HoldsFor
 
 
 def describe(compiled: CompiledRule) -> str:

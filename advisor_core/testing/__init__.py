@@ -18,15 +18,15 @@ from typing import Any
 
 import pandas as pd
 
-from advisor_core.advisor import Advisor, Observations
-from advisor_core.facts.spec import Fact
+from advisor_core.contracts.advisor import Advisor, Observations
+from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.facts.store import FactStore
-from advisor_core.host import Host, load_host
-from advisor_core.loaders.profile import Profile
-from advisor_core.models.base import Scalar
+from advisor_core.plugins.host import Host, load_host
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
-from advisor_core.rules.ruleset import load_rules
-from advisor_core.tables import SCHEMAS
+from advisor_core.text.base import Scalar
 
 _NOTHING: dict[str, Scalar] = {"int": -1, "bool": False, "text": "", "float": float("nan")}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from advisor_core.models.run import RunResult
+    from advisor_core.result.run import RunResult
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +25,8 @@ def advisor_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def advisor_run() -> Callable[..., RunResult]:
     """``advisor_run(path, rulesets=..., overrides=...)``: the result of a run, in this process."""
-    from advisor_core.engine import run
-    from advisor_core.rank_run import RunOptions
+    from advisor_core.run.pipeline import run
+    from advisor_core.run.rank import RunOptions
 
     def start(path: Path, **options: Any) -> RunResult:
         return run([path], RunOptions(**options), jobs=1)

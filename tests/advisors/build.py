@@ -10,16 +10,16 @@ from typing import Any
 import pandas as pd
 
 from advisor_core import testing
-from advisor_core.advisor import Observations, Scope
-from advisor_core.arrivals import settle
-from advisor_core.facts.spec import Facts, NotApplicable, Unavailable
+from advisor_core.contracts.advisor import Observations, Scope
+from advisor_core.contracts.facts import Facts, NotApplicable, Unavailable
+from advisor_core.contracts.profile import Profile
 from advisor_core.facts.store import FactStore
-from advisor_core.host import Host, load_host
-from advisor_core.job_context import job_of
-from advisor_core.loaders.profile import Profile
-from advisor_core.models.base import Scalar
+from advisor_core.job.cross_rank_waits import settle
+from advisor_core.plugins.host import Host, load_host
+from advisor_core.rules.files.ruleset import RuleBook, load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
-from advisor_core.rules.ruleset import RuleBook, load_rules
+from advisor_core.run.job_context import job_of
+from advisor_core.text.base import Scalar
 
 ROOT = Path(__file__).parent.parent.parent
 MAIN, AUTOGRAD, ACL = 100, 101, 200
@@ -190,7 +190,7 @@ class Scene:
 
 
 def _absent(name: str) -> Any:
-    from advisor_core.models.base import Text
+    from advisor_core.text.base import Text
 
     return Text(en=f"{name} is missing", zh=f"缺少 {name}")
 

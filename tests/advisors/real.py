@@ -7,7 +7,7 @@ from pathlib import Path
 
 from advisor_core.facts.store import FactStore
 from advisor_core.loaders.discover import discover
-from advisor_core.rank_run import fact_store
+from advisor_core.run.rank import fact_store
 from tests.advisors.build import host
 
 

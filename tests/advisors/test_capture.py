@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from advisor_core.engine import run
 from advisor_core.facts.store import FactStore
-from advisor_core.models.base import Text
-from advisor_core.models.run import Diagnostic, InputFile
-from advisor_core.rank_run import RunOptions
+from advisor_core.result.run import Diagnostic, InputFile
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
+from advisor_core.text.base import Text
 from tests.advisors.build import Scene, outcome
 from tests.advisors.real import real_job, real_rank
 from tests.conftest import ROOT

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.models.finding import Advice
-from advisor_core.models.rule import AdviceSpec
 from advisor_core.names.settings import clash
+from advisor_core.result.finding import Advice
+from advisor_core.rules.model import AdviceSpec
 from advisors.communication import _median_of_others
 from tests.advisors.build import FILES, Scene, book, outcome
 from tests.advisors.real import real_rank

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.facts.shapes import elements
+from advisor_core.facts.device.shapes import elements
 from advisors.fusion import Chains, Step, Tensors, connected, matches, patterns, tensors_of, traffic
 from tests.advisors.build import Scene, outcome
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.models.rule import AdviceSpec
+from advisor_core.contracts.facts import Unavailable
 from advisor_core.names.settings import clash
+from advisor_core.rules.model import AdviceSpec
 from advisor_core.testing import table
 from advisors.host_dispatch import _not_nested, outermost_calls
 from tests.advisors.build import ACL, FILES, MAIN, Scene, book, outcome

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core import testing
-from advisor_core.facts.spec import Unavailable
-from advisor_core.models.rule import AdviceSpec, HoldsFor
+from advisor_core.contracts.facts import Unavailable
 from advisor_core.names.settings import clash
+from advisor_core.rules.model import AdviceSpec, HoldsFor
 from advisors.memory import _unfit
 from tests.advisors.build import Outcome, Scene, book, outcome
 from tests.advisors.real import real_rank

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from advisor_core.facts.store import FactStore
-from advisor_core.models.rule import AdviceSpec
+from advisor_core.rules.model import AdviceSpec
 from tests.advisors.build import Scene, book, outcome
 
 GRAPHS = "+actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode"

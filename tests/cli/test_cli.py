@@ -10,11 +10,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from advisor_core.models.run import RunResult
+from advisor_core.result.run import RunResult
 
 
 def advisor(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "advisor_core.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "advisor_core.cli.main", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
@@ -110,7 +110,7 @@ def test_fail_on_is_a_gate(advisor_sample: Path, tmp_path: Path) -> None:
 
 
 def test_help_needs_no_pandas() -> None:
-    code = "import sys, advisor_core.cli; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
+    code = "import sys, advisor_core.cli.main; sys.exit('pandas' in sys.modules or 'pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

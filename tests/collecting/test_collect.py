@@ -13,16 +13,13 @@ from typing import Any
 
 import pytest
 
-from advisor_core.advisor import Advisor, Scope
 from advisor_core.collecting.options import TOOLS, Tool, known_options
 from advisor_core.collecting.plan import plan
 from advisor_core.collecting.render import render
-from advisor_core.engine import run
-from advisor_core.facts.spec import Unavailable
+from advisor_core.contracts.advisor import Advisor, Scope
+from advisor_core.contracts.facts import Unavailable
 from advisor_core.facts.store import FactStore
-from advisor_core.judging import _settled
-from advisor_core.models.base import Text
-from advisor_core.models.run import (
+from advisor_core.result.run import (
     Environment,
     Input,
     InputFile,
@@ -33,12 +30,15 @@ from advisor_core.models.run import (
     State,
     StepInfo,
 )
-from advisor_core.models.run import (
+from advisor_core.result.run import (
     Tool as Program,
 )
-from advisor_core.rank_run import RunOptions, prepared
 from advisor_core.rules.judge import Verdict
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.run_rules import _settled
 from advisor_core.sample import write_sample
+from advisor_core.text.base import Text
 
 ROOT = Path(__file__).parent.parent.parent
 OPTIONS = known_options().options
@@ -429,7 +429,9 @@ def _texts(node: ast.expr) -> set[str]:
 
 
 def test_options_of_loaders_exist() -> None:
-    from advisor_core.loaders import ascend_db, ascend_files, export
+    from advisor_core.loaders import export
+    from advisor_core.loaders.ascend_pytorch import files as ascend_files
+    from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 
     named = {option for options in export._OPTIONS.values() for option in options}
     assert named <= OPTIONS.keys()
@@ -458,7 +460,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
     file.write_text(level0.model_dump_json(), encoding="utf-8")
 
     def collect(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "advisor_core.cli", "collect", *map(str, arguments)]
+        command = [sys.executable, "-m", "advisor_core.cli.main", "collect", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     done = collect(file, "--lang", "zh")
@@ -472,7 +474,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
 
 
 def test_command_knows_every_tool() -> None:
-    from advisor_core.cli import collect
+    from advisor_core.cli.main import collect
 
     (option,) = (o for o in collect.params if o.name == "tool")
     assert tuple(option.type.choices) == TOOLS  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor_core.models.run import RunResult
+from advisor_core.result.run import RunResult
 from advisor_core.sample.export.recording import Level
 from advisor_core.sample.scenarios import SCENARIOS
 from tests.diagnosis.diagnosis import SERIOUS, analyse

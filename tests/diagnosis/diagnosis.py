@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from advisor_core.engine import run
-from advisor_core.models.finding import Finding
-from advisor_core.models.run import RunResult
-from advisor_core.rank_run import RunOptions
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample.export.generation import NAMES
 from advisor_core.sample.export.recording import RECORDINGS, Level
 from advisor_core.sample.job import simulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from advisor_core.models.finding import Finding
+from advisor_core.result.finding import Finding
 from advisor_core.sample.causes import Cause
 
 Names = Callable[[Finding, Cause], bool]

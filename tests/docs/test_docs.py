@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.host import load_host
-from advisor_core.rank_run import RunOptions, rule_book
+from advisor_core.plugins.host import load_host
+from advisor_core.run.rank import RunOptions, rule_book
 from tests.conftest import ROOT
 
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -37,7 +37,7 @@ def test_rule_documents_of_the_guide_load(document: str, tmp_path: Path) -> None
 
 
 def test_the_guide_names_every_hook() -> None:
-    from advisor_core import hookspecs
+    from advisor_core.plugins import hookspecs
 
     guide = (ROOT / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
     for hook in (name for name in dir(hookspecs) if name.startswith("advisor_register_")):

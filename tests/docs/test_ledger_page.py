@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.facts import bookings, collective_state
-from advisor_core.facts.host_activity import ACTIVITIES
-from advisor_core.facts.operator_class import classes
-from advisor_core.models.run import RunResult
+from advisor_core.facts.communication import state as collective_state
+from advisor_core.facts.host.activity import ACTIVITIES
+from advisor_core.facts.ledger import bookings
+from advisor_core.result.run import RunResult
+from advisor_core.vocabulary.operator_class import classes
 from tests.conftest import ROOT
 
 LEAF = re.compile(r"(compute|communication|idle)/[a-z_ /]*[a-zN]")

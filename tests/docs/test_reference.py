@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from advisor_core import cli
-from advisor_core.host import load_host
-from advisor_core.rank_run import RunOptions, rule_book
-from advisor_core.tables import SCHEMAS
+from advisor_core.cli import main as cli
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.plugins.host import load_host
+from advisor_core.run.rank import RunOptions, rule_book
 from tests.conftest import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"

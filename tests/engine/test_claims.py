@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.claims import Want, claim_all, link, rank_findings
-from advisor_core.models.base import Text
-from advisor_core.models.evidence import Evidence
-from advisor_core.models.finding import Advice, Finding, Impact
-from advisor_core.models.run import LedgerEntry, LedgerStep
+from advisor_core.result.evidence import Evidence
+from advisor_core.result.finding import Advice, Finding, Impact
+from advisor_core.result.run import LedgerEntry, LedgerStep
+from advisor_core.run.claims import Want, claim_all, link, rank_findings
+from advisor_core.text.base import Text
 
 TEXT = Text(en="text", zh="文本")
 BOOKS = {"compute/matmul": 500, "communication/wait/rank 5": 300, "communication/transmit": 100, "idle/sync": 100}

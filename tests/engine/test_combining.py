@@ -7,10 +7,10 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.combining import combinable
-from advisor_core.models.base import Text
-from advisor_core.models.finding import Advice, Finding, Impact
 from advisor_core.names.settings import clash
+from advisor_core.result.finding import Advice, Finding, Impact
+from advisor_core.run.compatible_advice import combinable
+from advisor_core.text.base import Text
 
 
 def advice(text: str = "Do it.", *, uses: list[str] | None = None, excludes: list[str] | None = None) -> Advice:

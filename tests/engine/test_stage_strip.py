@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from advisor_core.views import SHOWN_LANES, stage_strip
+from advisor_core.run.step_views import SHOWN_LANES, stage_strip
 
 
 def steps(*windows: tuple[int, int]) -> pd.DataFrame:

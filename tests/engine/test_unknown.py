@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from advisor_core.models.run import LedgerEntry, RunResult
-from advisor_core.unknown import why_unknown
+from advisor_core.result.run import LedgerEntry, RunResult
+from advisor_core.run.why_unknown import why_unknown
 from tests.advisors.build import Scene
 from tests.docs.test_ledger_page import of_the_code
 

@@ -1,6 +1,6 @@
 """The ledger, written plainly: one microsecond at a time, by looking through everything that happens in it.
 
-Slow and obvious, it is what `advisor_core.facts.bookings` is held against. Works on the same small timelines, whose
+Slow and obvious, it is what `advisor_core.facts.ledger.bookings` is held against. Works on the same small timelines, whose
 borders are all whole microseconds.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from advisor_core.facts.operator_class import class_of, classes
+from advisor_core.vocabulary.operator_class import class_of, classes
 
 LATENCY = 30
 LONG_CALL = 30

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from advisor_core.facts.store import FactStore
-from advisor_core.host import Host, load_host
 from advisor_core.loaders.discover import discover
-from advisor_core.rank_run import fact_store
+from advisor_core.plugins.host import Host, load_host
+from advisor_core.run.rank import fact_store
 
 FIRST_GAP = 1_736_408_883_704_696_954
 

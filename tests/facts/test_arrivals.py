@@ -8,9 +8,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.arrivals import settle
-from advisor_core.facts.spec import Unavailable
-from advisor_core.models.base import Text
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.job.cross_rank_waits import settle
+from advisor_core.text.base import Text
 
 
 def calls(*elapsed: int, members: int, covered: int = 0, operation: str = "allReduce", ranks: str = "") -> pd.DataFrame:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.facts.chip import Chip
-from advisor_core.facts.spec import Unavailable
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.facts.device.chip import Chip
 from advisor_core.testing import fact_store, profile, table
 
 

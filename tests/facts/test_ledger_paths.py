@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from advisor_core.facts.host_activity import ACTIVITIES
-from advisor_core.facts.ledger_paths import is_ledger_path, ledger_paths
-from advisor_core.facts.operator_class import classes
+from advisor_core.contracts.ledger_paths import is_ledger_path, ledger_paths
+from advisor_core.facts.host.activity import ACTIVITIES
+from advisor_core.vocabulary.operator_class import classes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.facts.memory import GIB, PeakMemory
-from advisor_core.memory_views import MIB, memory_curve_view, memory_peak_view
+from advisor_core.run.memory_views import MIB, memory_curve_view, memory_peak_view
 
 
 def curve(points: list[tuple[int, int, int]]) -> pd.DataFrame:

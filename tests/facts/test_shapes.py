@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.facts.shapes import DTYPE_BYTES, elements, moved_bytes, per_text, shapes_of, tensor_bytes
+from advisor_core.facts.device.shapes import DTYPE_BYTES, elements, moved_bytes, per_text, shapes_of, tensor_bytes
 from advisor_core.testing import table
 
 

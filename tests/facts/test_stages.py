@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core import testing
-from advisor_core.facts.spec import NotApplicable
+from advisor_core.contracts.facts import NotApplicable
 from advisor_core.facts.store import FactStore
-from advisor_core.stages import stage_of
 from advisor_core.testing import table
+from advisor_core.vocabulary.phases import stage_of
 from tests.facts import small
 from tests.facts.reference import Story
 from tests.facts.test_ledger import ORIGIN, build, stories

@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advisor_core.loaders.csv_file import CsvTable, read_csv
-from advisor_core.loaders.files import HashedFile
-from advisor_core.loaders.json_events import CHUNK_BYTES
-from advisor_core.loaders.problems import Problems
-from advisor_core.loaders.trace_json import Trace, read_trace
-from advisor_core.models.run import Diagnostic
+from advisor_core.loaders.readers.csv_file import CsvTable, read_csv
+from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.loaders.readers.json_events import CHUNK_BYTES
+from advisor_core.loaders.readers.problems import Problems
+from advisor_core.loaders.readers.trace_json import Trace, read_trace
+from advisor_core.result.run import Diagnostic
 
 REPOSITORY = Path(__file__).parents[2]
 

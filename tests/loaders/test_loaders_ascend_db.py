@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from advisor_core.cli import cli
-from advisor_core.facts.spec import NotApplicable, Unavailable
-from advisor_core.host import Host, load_host
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
-from advisor_core.loaders.db_host import handed_over_after
+from advisor_core.cli.main import cli
+from advisor_core.contracts.facts import NotApplicable, Unavailable
+from advisor_core.contracts.profile import InputError, Profile
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.loaders.ascend_pytorch.db.host import handed_over_after
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import InputError, Profile
-from advisor_core.rank_run import fact_store
-from advisor_core.tables import SCHEMAS
+from advisor_core.plugins.host import Host, load_host
+from advisor_core.run.rank import fact_store
 from tests.loaders.databases import T0, Texts, analysis, export, rank, write
 
 KERNELS = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n5,k,MatMul,AI_CORE,1.000\t,2\n"

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.loaders.communication_json import read_communication, read_matrix
-from advisor_core.loaders.files import HashedFile
-from advisor_core.loaders.problems import Problems
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
+from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.loaders.readers.problems import Problems
 
 
 def times(start: Any, elapse: Any) -> dict[str, Any]:

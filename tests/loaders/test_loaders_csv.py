@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.loaders.ascend_files import DELIVERABLES
-from advisor_core.loaders.csv_file import Column, CsvTable, blocks, read_csv
-from advisor_core.loaders.files import HashedFile
-from advisor_core.loaders.problems import Problems
-from advisor_core.models.run import Diagnostic
-from advisor_core.tables import OPERATORS
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.tables import OPERATORS
+from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
+from advisor_core.loaders.readers.csv_file import Column, CsvTable, blocks, read_csv
+from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.loaders.readers.problems import Problems
+from advisor_core.result.run import Diagnostic
 
 Read = Callable[[bytes, CsvTable], tuple[pd.DataFrame, list[Diagnostic]]]
 TABLES = {deliverable.name: deliverable.csv for deliverable in DELIVERABLES if deliverable.csv is not None}

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.loaders.database import Database, RowidSource
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.loaders.readers.database import Database, RowidSource
 from tests.loaders.databases import write
 
 TABLE = {"T": ("a INTEGER, b TEXT, c NUMERIC", [(1, "1736408883688177930", 0.5), (None, None, None), (3, "7", 2)])}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import InputError, RankInput
 
 KERNELS = "Name,Start Time(us),Duration(us)\nk,1.000\t,2\n"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from advisor_core.cli import cli
-from advisor_core.engine import run
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.cli.main import cli
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.models.run import RunResult
-from advisor_core.rank_run import RunOptions
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 
 FORMATS = ("text", "db")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.loaders.files import HashedFile
-from advisor_core.loaders.json_events import ChunkIndex, ElementReader, borders
+from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.loaders.readers.json_events import ChunkIndex, ElementReader, borders
 
 NASTY = st.sampled_from(['}, {"', '},{"a', "}]", '"', "\\", '\\"', "\\\\", "[{", "é", "\n", "}\n, {", "😀"])
 TEXT = st.lists(st.one_of(NASTY, st.text(max_size=4)), max_size=4).map("".join)

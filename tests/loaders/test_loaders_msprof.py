@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor_core.engine import run
-from advisor_core.facts.chip import chip
-from advisor_core.facts.pipes import pipes as pipes_fact
-from advisor_core.facts.spec import Facts
-from advisor_core.facts.steps import steps
-from advisor_core.facts.timeline import timeline
-from advisor_core.facts.work import work
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.facts import Facts
+from advisor_core.contracts.profile import InputError, Profile, RankInput
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.facts.device.chip import chip
+from advisor_core.facts.device.pipes import pipes as pipes_fact
+from advisor_core.facts.device.work import work
+from advisor_core.facts.steps.steps import steps
+from advisor_core.facts.steps.timeline import timeline
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.msprof import MsprofLoader
-from advisor_core.loaders.msprof_files import export_name
-from advisor_core.loaders.profile import InputError, Profile, RankInput
-from advisor_core.models.run import RunResult
-from advisor_core.rank_run import RunOptions
+from advisor_core.loaders.msprof.files import export_name
+from advisor_core.loaders.msprof.loader import MsprofLoader
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
-from advisor_core.tables import SCHEMAS
 from tests.loaders import databases
 
 STAMP = "20240101000000"

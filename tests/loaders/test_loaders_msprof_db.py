@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from advisor_core.engine import run
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.profile import InputError, Profile, RankInput
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.msprof import MsprofLoader
-from advisor_core.loaders.msprof_db import TABLES
-from advisor_core.loaders.profile import InputError, Profile, RankInput
-from advisor_core.rank_run import RunOptions
+from advisor_core.loaders.msprof.db import TABLES
+from advisor_core.loaders.msprof.loader import MsprofLoader
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
 from tests.loaders import databases
 

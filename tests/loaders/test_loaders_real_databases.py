@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advisor_core.host import load_host
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import Profile
-from advisor_core.rank_run import fact_store
-from advisor_core.tables import SCHEMAS
+from advisor_core.plugins.host import load_host
+from advisor_core.run.rank import fact_store
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 NOT_OF_COLLECTIVES = "globalTaskId NOT IN (SELECT globalTaskId FROM COMMUNICATION_TASK_INFO)"

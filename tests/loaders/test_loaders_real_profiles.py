@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.facts.nesting import enclosing_of
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
-from advisor_core.loaders.db_host import HANDED_OVER, HELD_UP_NS, handed_over_after
+from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.facts.host.nesting import enclosing_of
+from advisor_core.loaders.ascend_pytorch.db.host import HANDED_OVER, HELD_UP_NS, handed_over_after
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import Profile
-from advisor_core.tables import SCHEMAS
 
 NAMES = ["alexnet-ddp-text-level0/rank0", "alexnet-ddp-text-level1/rank0", "alexnet-ddp-text-level1/rank1"]
 

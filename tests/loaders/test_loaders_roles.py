@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.profile import InputError, RankInput, RoleError
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.msprof import MsprofLoader
-from advisor_core.loaders.profile import InputError, RankInput, RoleError
+from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.loaders.roles import role_of
 from tests.robustness.command import OUTPUT, advise, run, shorten
 

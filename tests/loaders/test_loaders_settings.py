@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from advisor_core.loaders import settings
+from advisor_core.loaders.ascend_pytorch import settings
 
 
 def test_group_hash_joins_metadata_and_communication_json() -> None:

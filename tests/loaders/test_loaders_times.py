@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.loaders import times
+from advisor_core.loaders.readers import times
 
 NS = st.integers(min_value=0, max_value=2**63 - 1)
 

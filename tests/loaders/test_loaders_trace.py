@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor_core.facts.spec import Unavailable
-from advisor_core.loaders.trace_json import Trace
-from advisor_core.models.run import Diagnostic
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.loaders.readers.trace_json import Trace
+from advisor_core.result.run import Diagnostic
 
 Read = Callable[..., tuple[Trace, list[Diagnostic], Path]]
 NONE = 4294967295

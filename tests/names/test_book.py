@@ -12,6 +12,7 @@ from advisor_core.names.lint import name_problems
 FILE = """
 software: torch-npu
 title: Ascend Extension for PyTorch
+framework: pytorch
 source: {title: Ascend/pytorch, url: "https://gitcode.com/Ascend/pytorch", date: 2026-08-21}
 names:
   - {name: graph-capture, kind: feature, meaning: captured graphs, title: {en: captured graphs, zh: 图捕获}}
@@ -29,6 +30,12 @@ names:
     excludes: {expandable_segments: [PYTORCH_NPU_ALLOC_CONF=max_split_size_mb], "*": [sleep-mode]}
   - {name: .item, kind: api, meaning: value of a tensor, signature: "()"}
   - {name: torch_npu.npu_swiglu, kind: api, meaning: gate, signature: "(self, dim=-1)"}
+  - {name: torch_npu.profiler.ProfilerActivity, kind: api, meaning: sides that are recorded}
+  - name: torch_npu.profiler.ProfilerActivity.NPU
+    kind: value
+    meaning: records the device
+    aliases: [ProfilerActivity.NPU]
+  - {name: mode.fast, kind: value, meaning: value of a setting}
 """
 
 
@@ -39,7 +46,7 @@ def book(tmp_path: Path) -> NameBook:
 
 
 def test_names_methods_and_short_names(book: NameBook) -> None:
-    assert len(book) == 5
+    assert len(book) == 8
     for spelling in ("TASK_QUEUE_ENABLE", "loss.item", ".item", "npu_swiglu", "torch_npu.npu_swiglu"):
         assert book.get(spelling) is not None, spelling
     assert book.get("task_queue_enable") is None and book.get("swiglu") is None
@@ -60,6 +67,21 @@ def test_exclusions_by_value_option_and_any_value(book: NameBook) -> None:
 def test_settings_know_their_default_and_list(book: NameBook) -> None:
     assert book.setting("TASK_QUEUE_ENABLE", "1").is_set({"TASK_QUEUE_ENABLE": ""})
     assert book.setting("PYTORCH_NPU_ALLOC_CONF", "page_size:1g").separator == ","
+
+
+@pytest.mark.parametrize(
+    ("text", "frameworks"),
+    [
+        ("Call `torch_npu.npu_swiglu(x)`.", {"pytorch"}),
+        ("`activities=[torch_npu.profiler.ProfilerActivity.NPU]`", {"pytorch"}),
+        ("Profile with `ProfilerActivity.NPU`.", {"pytorch"}),
+        ("Set `TASK_QUEUE_ENABLE=2` and `mode.fast`.", set()),
+    ],
+)
+def test_frameworks_are_those_of_the_apis_and_of_the_members_of_enumerations(
+    text: str, frameworks: set[str], book: NameBook
+) -> None:
+    assert book.frameworks_of(text) == frameworks
 
 
 @pytest.mark.parametrize(
@@ -89,5 +111,5 @@ def test_a_name_stands_in_one_file_only(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(FILE.replace("torch-npu", name, 1), encoding="utf-8")
     book = load_names((tmp_path,))
-    assert len(book.problems) == 5 and "also stands in the names of a" in str(book.problems[0])
+    assert len(book.problems) == 9 and "also stands in the names of a" in str(book.problems[0])
     assert book.owners["TASK_QUEUE_ENABLE"].software == "a"

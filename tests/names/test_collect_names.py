@@ -10,9 +10,9 @@ import pytest
 from advisor_core.collecting.options import TOOLS, Tool
 from advisor_core.collecting.plan import plan
 from advisor_core.collecting.render import render
-from advisor_core.host import load_host
 from advisor_core.names.mentions import dotted
 from advisor_core.names.signatures import misfit
+from advisor_core.plugins.host import load_host
 
 _HEREDOC = re.compile(r"<<'PYTHON'\n(.*?)\nPYTHON$", re.DOTALL | re.MULTILINE)
 

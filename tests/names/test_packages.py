@@ -23,8 +23,8 @@ import pytest
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_sdist_filename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from advisor_core.models.name import Name, Software
 from advisor_core.names.book import load_names
+from advisor_core.names.model import Name, Software
 from advisor_core.names.signatures import signature
 
 _ROOT = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from advisor_core.engine import run
-from advisor_core.models.finding import Finding
-from advisor_core.models.run import RunResult
-from advisor_core.rank_run import RunOptions
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
 
 JOB = "transformer-training"

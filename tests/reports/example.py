@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor_core.joining import joined, of_stage
-from advisor_core.models.base import Text
-from advisor_core.models.evidence import Evidence, Source
-from advisor_core.models.finding import Advice, Claim, Finding, Impact, Reference
-from advisor_core.models.run import (
+from advisor_core.result.evidence import Evidence, Source
+from advisor_core.result.finding import Advice, Claim, Finding, Impact, Reference
+from advisor_core.result.run import (
     Diagnostic,
     Environment,
     Input,
@@ -28,6 +26,8 @@ from advisor_core.models.run import (
     Tool,
     View,
 )
+from advisor_core.run.merge_roles import joined, of_stage
+from advisor_core.text.base import Text
 
 T0 = 1_736_408_883_687_000_000
 WALL = 136_581_009

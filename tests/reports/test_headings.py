@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from advisor_core.host import load_host
-from advisor_core.models.run import RunResult
+from advisor_core.plugins.host import load_host
+from advisor_core.result.run import RunResult
 from reports import labels
 from reports.labels import Labels
 from reports.tables import _PLACES, heading
@@ -29,8 +29,8 @@ def test_every_measured_column_has_a_chinese_heading() -> None:
 
 @pytest.fixture(scope="module")
 def sample_result(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    from advisor_core.engine import run
-    from advisor_core.rank_run import RunOptions
+    from advisor_core.run.pipeline import run
+    from advisor_core.run.rank import RunOptions
     from advisor_core.sample import write_sample
 
     directory = tmp_path_factory.mktemp("sample")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from advisor_core.models.base import Text
-from advisor_core.models.finding import Claim, Finding, Impact
+from advisor_core.result.finding import Claim, Finding, Impact
+from advisor_core.text.base import Text
 from reports.html import HtmlRenderer
 from reports.labels import Labels, catalogue, shorten, visible
 from reports.markdown import MarkdownRenderer

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import pytest
 
-from advisor_core.models.base import Text
-from advisor_core.models.evidence import Evidence, Source
-from advisor_core.models.run import View
+from advisor_core.result.evidence import Evidence, Source
+from advisor_core.result.run import View
+from advisor_core.text.base import Text
 from reports import charts, tables
 from reports.labels import Labels
 

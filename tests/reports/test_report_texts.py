@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from markdown_it import MarkdownIt
 
-from advisor_core.registry import Registry, Renderer
+from advisor_core.contracts.registry import Registry, Renderer
 from reports import advisor_register_renderers, prose
 from reports.json_file import JsonRenderer
 from reports.labels import catalogue

@@ -18,8 +18,8 @@ from unittest import mock
 
 import jsonschema
 
-from advisor_core import cli
-from advisor_core.models.run import RunResult
+from advisor_core.cli import main as cli
+from advisor_core.result.run import RunResult
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 KERNELS = f"{OUTPUT}/kernel_details.csv"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor_core.loaders.ascend_files import DELIVERABLES, TRACE
-from advisor_core.loaders.ascend_pytorch import AscendPytorchLoader
+from advisor_core.contracts.profile import InputError, Profile
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES, TRACE
+from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.loaders.profile import InputError, Profile
-from advisor_core.tables import SCHEMAS
 
 OPERATION = {
     "Communication Time Info": {"Start Timestamp(us)": 1.5, "Elapse Time(ms)": 1},

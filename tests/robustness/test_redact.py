@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.models.base import Text
-from advisor_core.models.run import Diagnostic, RunResult
-from advisor_core.redact import redact
+from advisor_core.result.redact import redact
+from advisor_core.result.run import Diagnostic, RunResult
+from advisor_core.text.base import Text
 from tests.robustness.command import OUTPUT, advise, contents
 
 SECRETS = ("alice.w", "alice\\_w", "gpubox", "10.20.30.40")

@@ -8,16 +8,16 @@ from functools import cache
 
 import pytest
 
-from advisor_core.combining import combinable
-from advisor_core.host import load_host
-from advisor_core.models.finding import Advice, Finding
 from advisor_core.names.mentions import parsed, spans
 from advisor_core.names.settings import clash
+from advisor_core.plugins.host import load_host
+from advisor_core.result.finding import Advice, Finding
 from advisor_core.rules.advising import Candidate, advise, nothing_left
 from advisor_core.rules.applicability import Job
-from advisor_core.rules.check import check_rules, texts
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.rules.ruleset import load_rules
+from advisor_core.rules.files.check import check_rules, texts
+from advisor_core.rules.files.ruleset import load_rules
+from advisor_core.run.compatible_advice import combinable
 from tests.conftest import ROOT
 
 RULES = ROOT / "rulesets" / "ascend"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.models.run import RunResult
+from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
 from tests.advisors.build import book, host

@@ -13,8 +13,8 @@ from statistics import median
 
 import pytest
 
-from advisor_core.models.finding import Finding
-from advisor_core.models.run import RunResult
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
 from advisors.fusion import patterns

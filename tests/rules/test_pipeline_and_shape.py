@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.facts.operator_class import classes
-from advisor_core.models.finding import Finding
-from advisor_core.models.run import RunResult
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
+from advisor_core.vocabulary.operator_class import classes
 from tests.advisors.build import book, host
 
 FILES = ("pipeline_bound", "shape_affinity")

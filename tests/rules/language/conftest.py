@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advisor_core.advisor import Advisor, Column, Observations, advisor
-from advisor_core.models.rule import Param
-from advisor_core.rules.names import PROFILE_NAMES
-from advisor_core.rules.scope import Scope
+from advisor_core.contracts.advisor import Advisor, Column, Observations, advisor
+from advisor_core.rules.language.profile_names import PROFILE_NAMES
+from advisor_core.rules.language.scope import Scope
+from advisor_core.rules.model import Param
 
 ABOUT = (Column("kernel", "text", "", "name of the kernel"),)
 COLUMNS = (

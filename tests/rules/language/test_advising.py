@@ -8,15 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advisor_core.advisor import Advisor
-from advisor_core.models.base import Text
-from advisor_core.models.rule import HoldsFor, Role
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.contracts.problems import RuleFileError
 from advisor_core.names.book import load_names
 from advisor_core.rules.applicability import Job, conditions, decide, in_range, range_problem
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Judged, judge
-from advisor_core.rules.problems import RuleFileError
-from advisor_core.rules.ruleset import load_rules
-from advisor_core.stages import STAGES
+from advisor_core.rules.model import HoldsFor, Role
+from advisor_core.text.base import Text
+from advisor_core.vocabulary.phases import STAGES
 
 NAMES = """
 software: torch-npu

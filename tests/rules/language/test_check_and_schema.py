@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 import yaml
 
-from advisor_core.advisor import Advisor
-from advisor_core.rules.check import check_rules
-from advisor_core.rules.schema import rule_schema
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.rules.files.check import check_rules
+from advisor_core.rules.files.schema import rule_schema
 
 Rule = Callable[..., str]
 Write = Callable[..., Path]
@@ -107,8 +107,8 @@ def test_what_the_schema_refuses_the_loader_refuses(
 def test_parsing_rules_needs_neither_pandas_nor_numpy() -> None:
     """Editors and ``rules schema`` answer at once. (The loader itself needs advisors, and these need pandas.)"""
     code = (
-        "import sys; import advisor_core.rules.yaml_file, advisor_core.rules.expression, advisor_core.rules.template, "
-        "advisor_core.rules.documents, advisor_core.rules.compiled, advisor_core.rules.schema, advisor_core.units; "
+        "import sys; import advisor_core.rules.files.yaml_file, advisor_core.rules.language.expression, advisor_core.rules.language.template, "
+        "advisor_core.rules.files.documents, advisor_core.rules.compiled, advisor_core.rules.files.schema, advisor_core.text.units; "
         "sys.exit(' '.join({'pandas', 'numpy', 'pyarrow', 'markdown_it'} & set(sys.modules)) or None)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.advisor import Column
-from advisor_core.models.base import Scalar
-from advisor_core.models.rule import Param
-from advisor_core.rules.evaluate import evaluate, explain
-from advisor_core.rules.expression import parse
-from advisor_core.rules.scope import Scope
+from advisor_core.contracts.advisor import Column
+from advisor_core.rules.language.evaluate import evaluate, explain
+from advisor_core.rules.language.expression import parse
+from advisor_core.rules.language.scope import Scope
+from advisor_core.rules.model import Param
+from advisor_core.text.base import Scalar
 
 SCOPE = Scope(
     {

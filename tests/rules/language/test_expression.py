@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.rules.expression import MAX_LENGTH, parse
-from advisor_core.rules.problems import SourceError
-from advisor_core.rules.scope import Scope
+from advisor_core.contracts.problems import SourceError
+from advisor_core.rules.language.expression import MAX_LENGTH, parse
+from advisor_core.rules.language.scope import Scope
 
 
 def refused(source: str, scope: Scope, **wanted: str) -> SourceError:

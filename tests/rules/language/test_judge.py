@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advisor_core.advisor import Advisor
-from advisor_core.models.base import Text
+from advisor_core.contracts.advisor import Advisor
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Verdict, explain_row, judge
-from advisor_core.rules.ruleset import load_rules
+from advisor_core.text.base import Text
 
 Rule = Callable[..., str]
 

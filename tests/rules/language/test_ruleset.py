@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.advisor import Advisor
-from advisor_core.models.base import Scalar
-from advisor_core.rules.problems import RuleFileError
-from advisor_core.rules.ruleset import load_rules
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.contracts.problems import RuleFileError
+from advisor_core.rules.files.ruleset import load_rules
+from advisor_core.text.base import Scalar
 
 Rule = Callable[..., str]
 Write = Callable[..., Path]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from advisor_core.models.base import Scalar
-from advisor_core.rules.problems import SourceError
-from advisor_core.rules.scope import Scope
-from advisor_core.rules.template import code_span, escape_markdown, parse_template
+from advisor_core.contracts.problems import SourceError
+from advisor_core.rules.language.scope import Scope
+from advisor_core.rules.language.template import code_span, escape_markdown, parse_template
+from advisor_core.text.base import Scalar
 
 VALUES: dict[str, Scalar] = {
     "idle_ns": 8_870_000,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.units import (
+from advisor_core.text.units import (
     UNITS,
     UnitError,
     convert,

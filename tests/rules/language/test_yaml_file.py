@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from advisor_core.rules import yaml_file
-from advisor_core.rules.problems import Problem, RuleFileError
-from advisor_core.rules.yaml_file import parse_yaml, read_yaml
+from advisor_core.contracts.problems import Problem, RuleFileError
+from advisor_core.rules.files import yaml_file
+from advisor_core.rules.files.yaml_file import parse_yaml, read_yaml
 
 
 @pytest.fixture(params=["c", "python"], autouse=True)

@@ -1,0 +1,1 @@
+"""What the rooms of the host exchange: tables, facts, profiles, advisors, ledger paths, registries."""

@@ -1,0 +1,93 @@
+"""What a loader gives: the tables and the recorded settings of one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.tables import Table
+from advisor_core.result.run import Diagnostic, InputFile
+from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.phases import Aliases
+
+
+class InputError(Exception):
+    """The input cannot be used at all; the message names the path and what is wrong with it. Exit code 3."""
+
+
+class RoleError(Exception):
+    """The role that the user chose is not there; the message names those that are. Exit code 2."""
+
+
+@dataclass(frozen=True)
+class RankInput:
+    """One rank's profile on disk, found but not read. Picklable: ranks may be loaded in other processes.
+
+    ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
+    ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
+    ``stage``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
+    further recordings of the same rank and stage, which are not read.
+    """
+
+    root: Path
+    directory: Path
+    kind: str
+    rank: int
+    loader: str
+    bytes: int
+    problem: str = ""
+    stage: str = ""
+    older: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One rank's profile as read.
+
+    ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
+    ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
+    variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
+    maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
+    step the user wants to see. ``stage``: as of `RankInput`; ``stage_marks``: what further names of marks stand for.
+    """
+
+    rank: int
+    kind: str
+    path: str
+    level: str | None
+    framework: str | None
+    versions: Mapping[str, str]
+    profiler: Mapping[str, Scalar]
+    variables: Mapping[str, str]
+    tables: Mapping[str, Table]
+    missing: Mapping[str, Unavailable]
+    files: Sequence[InputFile]
+    diagnostics: Sequence[Diagnostic]
+    chip: Mapping[str, Scalar] = field(default_factory=dict)
+    world_size: int | None = None
+    parallel: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    selected_step: int | None = None
+    stage: str = ""
+    stage_marks: Aliases = ()
+    setting_files: Mapping[str, str] = field(default_factory=dict)
+    """Which file the settings were read from: ``profiler``, ``variables``."""
+
+
+class Loader(Protocol):
+    """A format."""
+
+    @property
+    def name(self) -> str: ...
+
+    def discover(self, root: Path) -> Sequence[RankInput]:
+        """The profiles of this format at or below ``root``; empty where there are none. Reads names, not contents,
+        as far as possible. A profile that is recognised but cannot be used is among them, with its ``problem``."""
+        ...
+
+    def load(self, source: RankInput) -> Profile:
+        """Read one rank. Whatever is missing or damaged becomes a diagnostic and an entry of ``missing``."""
+        ...

@@ -1,0 +1,144 @@
+"""Each collective of a rank, with what of it was not covered and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, NotApplicable, fact
+from advisor_core.contracts.profile import Profile
+from advisor_core.text.messages import message
+
+_LEAVES = {
+    "transmit_ns": "communication/transmit",
+    "launch_gap_ns": "communication/launch",
+    "unknown_ns": "communication/unknown",
+}
+
+
+@fact(
+    "collective_calls",
+    needs=("work", "bookings"),
+    wants=("launches", "collectives", "collective_bandwidth", "communication_tasks", "collective_state", "profile"),
+    shared=True,
+)
+def collective_calls(facts: Facts) -> pd.DataFrame:
+    """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
+
+    Columns: ``work`` (row), ``row`` (row of ``kernels``, or of ``communication_tasks`` without them), ``step`` (row of
+    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
+    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
+    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
+    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
+    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
+    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
+    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
+    name; -1 unknown), ``last_rank`` and ``waited_ns`` (-1 and 0: filled in when the ranks of a job are compared, see
+    `advisor_core.job.cross_rank_waits`).
+    """
+    device, booked = facts["work"], facts["bookings"].pieces
+    rows = np.flatnonzero(device["communication"].to_numpy())
+    if not len(rows):
+        raise NotApplicable(message("collectives.none"))
+    calls = device.loc[rows, ["row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
+    calls["name"] = calls["name"].astype(str)
+    parts = calls["name"].str.extract(r"^(?:hcom_)?(?P<operation>[A-Za-z]+?)_*(?:_(?P<group>\d+)_(?P<index>\d+)_\d+)?$")
+    calls["operation"] = parts["operation"].fillna(calls["name"])
+    calls["group"] = parts["group"].fillna("")
+    calls["index"] = pd.to_numeric(parts["index"]).fillna(-1).astype("int64")
+    calls["elapse_ns"] = calls["end_ns"] - calls["start_ns"]
+    calls["step"] = _steps(booked, calls)
+    open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
+    lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
+    by_leaf = lengths.groupby([open_pieces["collective"], open_pieces["path"].astype(str)]).sum().unstack(fill_value=0)
+    by_leaf = by_leaf.reindex(calls["work"], fill_value=0).reset_index(drop=True)
+    calls["uncovered_ns"] = by_leaf.sum(axis=1).astype("int64")
+    for column, path in _LEAVES.items():
+        calls[column] = by_leaf[path].astype("int64") if path in by_leaf else 0
+    calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
+    _name_peer(calls, open_pieces, lengths, facts)
+    launched = facts.get("launches")
+    lowest = np.iinfo(np.int64).min
+    calls["launch_ns"] = launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest
+    state = facts.get("collective_state")
+    calls["moving_ns"] = -1
+    if state is not None:
+        starts, ends = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+        moving = state.moving.measure(ends) - state.moving.measure(starts)
+        traced = state.covered.measure(ends) > state.covered.measure(starts)
+        calls["moving_ns"] = np.where(traced, moving, -1)
+    calls = _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+    calls["last_rank"], calls["waited_ns"] = -1, 0
+    calls["ranks"] = _ranks(calls, facts.get("profile"))
+    calls["members"] = _members(calls, facts.get("profile"), facts.get("communication_tasks"))
+    return calls
+
+
+def _ranks(calls: pd.DataFrame, profile: Profile | None) -> pd.Series:
+    """The recorded ranks of each call's group, as text."""
+    recorded = {} if profile is None else profile.groups
+    found: dict[str, str] = {}
+    for group in calls["group"].unique():
+        known = [ranks for key, ranks in recorded.items() if group and key.endswith(group)]
+        found[group] = ",".join(map(str, known[0])) if len(known) == 1 else ""
+    return calls["group"].map(found).astype(str)
+
+
+def _members(calls: pd.DataFrame, profile: Profile | None, tasks: pd.DataFrame | None) -> np.ndarray:
+    """Size of each call's group. Groups are known by their hash or the last three digits of it; the planes of a
+    group's tasks name local ranks from 0 on."""
+    recorded = {key: len(ranks) for key, ranks in (profile.groups if profile is not None else {}).items()}
+    seen: dict[str, int] = {}
+    if tasks is not None and len(tasks):
+        largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
+        whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
+        digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
+        seen = {key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]}
+    sizes = {}
+    for group in calls["group"].unique():
+        known = [size for key, size in recorded.items() if group and key.endswith(group)]
+        planes = [size for key, size in seen.items() if isinstance(key, str) and str(group).endswith(key)]
+        sizes[group] = known[0] if len(known) == 1 else planes[0] if len(planes) == 1 else -1
+    return calls["group"].map(sizes).to_numpy().astype(np.int64)
+
+
+def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:
+    place = np.searchsorted(booked["start_ns"].to_numpy(), calls["start_ns"].to_numpy(), side="right") - 1
+    inside = (place >= 0) & (calls["start_ns"].to_numpy() < booked["end_ns"].to_numpy()[np.maximum(place, 0)])
+    return np.where(inside, booked["step"].to_numpy()[np.maximum(place, 0)], -1)
+
+
+def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, facts: Facts) -> None:
+    calls["waits_for"], calls["waits_for_ns"] = -1, 0
+    state = facts.get("collective_state")
+    waits = pieces["wait"] >= 0
+    if state is None or not waits.any():
+        return
+    peers = pd.Series(state.peers[pieces.loc[waits, "wait"]], index=pieces.index[waits])
+    totals = lengths[waits].groupby([pieces.loc[waits, "collective"], peers]).sum().rename("ns").reset_index()
+    totals.columns = pd.Index(["work", "peer", "ns"])
+    worst = totals.sort_values(["work", "ns", "peer"]).drop_duplicates("work", keep="last").set_index("work")
+    calls["waits_for"] = calls["work"].map(worst["peer"]).fillna(-1).astype("int64")
+    calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
+
+
+def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.DataFrame | None) -> pd.DataFrame:
+    calls["bytes"], calls["packets"], calls["max_packet_bytes"] = -1, -1, -1
+    if bandwidth is None or not len(bandwidth):
+        return calls
+    links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
+    links = links.assign(name=links["name"].astype(str).str.split("@").str[0])
+    sums = links.groupby("name").agg(bytes=("bytes", "sum"))
+    packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
+    packets = packets.assign(name=packets["name"].astype(str).str.split("@").str[0])
+    counts = packets.groupby("name").agg(packets=("packets", "sum"), largest=("max_packet_bytes", "max"))
+    # The same operation name occurs once per step; several steps share it only in exports that restart the index.
+    repeats = calls.groupby("name")["name"].transform("size")
+    calls["bytes"] = (calls["name"].map(sums["bytes"]) / repeats).fillna(-1).astype("int64")
+    calls["packets"] = (calls["name"].map(counts["packets"]) / repeats).fillna(-1).astype("int64")
+    calls["max_packet_bytes"] = calls["name"].map(counts["largest"]).fillna(-1).astype("int64")
+    if collectives is not None and len(collectives):
+        full = collectives.assign(name=collectives["name"].astype(str).str.split("@").str[0]).drop_duplicates("name")
+        groups = full.set_index("name")["group"].astype(str)
+        calls["group"] = calls["name"].map(groups).fillna(calls["group"])
+    return calls

@@ -1,0 +1,1 @@
+"""Facts of the work of the device: kernels, pipes, shapes, the chip."""

@@ -1,0 +1,65 @@
+"""What the device did: kernels and collectives, with their class and their step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.text.messages import message
+from advisor_core.vocabulary.exporter import COMPUTE_TASKS
+from advisor_core.vocabulary.operator_class import OTHER, classify
+
+
+@fact("work", wants=("kernels", "device_tasks", "communication_tasks"))
+def work(facts: Facts) -> pd.DataFrame:
+    """Kernels and collectives in order of start.
+
+    Columns: ``row`` (row number in the table it was read from), ``step`` (-1 none), ``start_ns``, ``end_ns``,
+    ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``, ``stream``. Read from
+    kernel_details.csv; without it from the lanes of the trace, which name no types.
+    """
+    kernels = facts.get("kernels")
+    if kernels is not None:
+        frame = _from_kernels(kernels)
+    else:
+        frame = _from_trace(facts.get("device_tasks"), facts.get("communication_tasks"))
+    frame["operator_class"] = classify(frame["type"], frame["name"], frame["core"])
+    frame.loc[frame["communication"], "operator_class"] = OTHER
+    return frame.sort_values(["start_ns", "end_ns", "row"], kind="stable", ignore_index=True)
+
+
+def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
+    frame = kernels[["step", "start_ns", "type", "name", "core", "stream"]].copy()
+    frame["row"] = np.arange(len(kernels))
+    frame["end_ns"] = kernels["start_ns"] + kernels["duration_ns"]
+    frame["communication"] = kernels["core"] == "COMMUNICATION"
+    return frame
+
+
+def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None) -> pd.DataFrame:
+    parts = []
+    if tasks is not None:
+        compute = tasks[tasks["task_type"].isin(COMPUTE_TASKS)]
+        parts.append(_lane(compute, communication=False).assign(core=compute["task_type"], stream=compute["stream"]))
+    if collectives is not None:
+        whole = collectives[collectives["plane"] < 0]
+        parts.append(_lane(whole, communication=True).assign(core="COMMUNICATION", stream=-1))
+    if not parts or not sum(map(len, parts)):
+        raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(**{name: frame[name].astype("category") for name in ("type", "name", "core")})
+
+
+def _lane(rows: pd.DataFrame, *, communication: bool) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "row": rows.index.to_numpy(),
+            "step": -1,
+            "start_ns": rows["start_ns"],
+            "end_ns": rows["start_ns"] + rows["duration_ns"],
+            "communication": communication,
+            "type": "",
+            "name": rows["name"].astype(str),
+        }
+    )

@@ -1,0 +1,151 @@
+"""Launches: from a task on the device back to the host call, the queue and the operator that caused it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.facts.host.nesting import enclosing_of
+from advisor_core.text.messages import message
+
+NO_TIME = np.iinfo(np.int64).min
+"""A launch that is not known."""
+
+MISMATCH_NS = 1_000_000
+"""A task cannot start this long before its launch: such a link is wrong, not skewed. The largest negative lead seen in
+real exports is 78 us."""
+
+
+CALL_NS = 30_000
+"""A launching call that takes no longer than this is one event; see `advisor_core.facts.ledger.bookings.LATENCY_NS`."""
+
+ROUNDING_NS = 2
+"""kernel_details.csv and trace_view.json write the start of a collective up to 1 ns apart (real AlexNet export)."""
+
+
+@dataclass(frozen=True)
+class Launches:
+    """``frame`` has one row per row of the fact ``work``:
+
+    ``launch_ns``: when the host had launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown. The
+    arrow starts with the launching call, which takes 5 to 20 us; where the call took longer than `CALL_NS` (a
+    collective that the host unfolds takes 840 us in a real export) the launch counts from `CALL_NS` before its end;
+    ``entered_ns``: when it had been put into the task queue, in device time, ``launch_ns`` where there is no queue;
+    ``thread``: of the launch; ``lead_ns``: start less launch, -1 if unknown; ``cann_row``, ``dequeue_row``,
+    ``enqueue_row``, ``op_row``: rows of ``host_events``, -1 if unknown; ``siblings``: tasks of the same launch.
+
+    ``skew_ns``: what host times are ahead of device times at least. The clocks are aligned by software, so that tasks
+    seem to start before their launch; the largest such lead is taken off every host time.
+    """
+
+    frame: pd.DataFrame
+    skew_ns: int
+
+    def known(self) -> pd.Series:
+        return self.frame["launch_ns"] != NO_TIME
+
+
+@fact("launches", needs=("work", "flows"), wants=("host_events",))
+def launches(facts: Facts) -> Launches:
+    """Host call, queue entry and operator behind each task, through the flow events."""
+    device, flows = facts["work"], facts["flows"]
+    arrows = flows[flows["kind"] == "host_to_device"]
+    heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
+    tails = arrows[arrows["end"] == "f"]
+    if heads.empty or tails.empty:
+        raise Unavailable(message("launches.none"), message("launches.none.collect"), ("host", "device"))
+    linked = tails[["flow", "time_ns", "thread"]].merge(
+        heads[["flow", "time_ns", "thread"]], on="flow", suffixes=("", "_host")
+    )
+    linked["siblings"] = linked.groupby("flow")["flow"].transform("size")
+    # A task and an arrow meet where they start at the same moment; the stream decides between two that do.
+    asks = pd.DataFrame({"time_ns": device["start_ns"], "stream": device["stream"], "work": np.arange(len(device))})
+    pairs = asks.merge(linked, on="time_ns")
+    pairs["same"] = pairs["stream"] == pairs["thread"]
+    pairs = pairs.sort_values(["work", "same"], kind="stable").drop_duplicates("work", keep="last")
+    unmatched = asks[~asks["work"].isin(pairs["work"])]
+    if len(unmatched):
+        pairs = pd.concat([pairs, _nearest(unmatched, linked)], ignore_index=True)
+    pairs = pairs[pairs["time_ns_host"] - pairs["time_ns"] < MISMATCH_NS]
+    rows = pairs["work"].to_numpy()
+
+    count = len(device)
+    launch = np.full(count, NO_TIME, dtype=np.int64)
+    thread = np.full(count, -1, dtype=np.int64)
+    siblings = np.zeros(count, dtype=np.int64)
+    launch[rows] = pairs["time_ns_host"].to_numpy()
+    thread[rows] = pairs["thread_host"].to_numpy()
+    siblings[rows] = pairs["siblings"].to_numpy()
+    leads = device["start_ns"].to_numpy()[rows] - launch[rows]
+    skew = max(0, -int(leads.min())) if len(leads) else 0
+    frame = pd.DataFrame(
+        {"launch_ns": launch, "thread": thread, "siblings": siblings}
+        | {name: np.full(count, -1, dtype=np.int64) for name in ("cann_row", "dequeue_row", "enqueue_row", "op_row")}
+    )
+    if "host_events" in facts:
+        _trace_back(frame, rows, facts["host_events"])
+    if "host_events" in facts:
+        _wait_for_long_calls(frame, device, facts["host_events"], skew)
+    frame.loc[rows, "launch_ns"] -= skew
+    frame["entered_ns"] = _entered(frame, facts.get("host_events"), skew)
+    frame["lead_ns"] = -1
+    frame.loc[rows, "lead_ns"] = leads + skew
+    return Launches(frame, skew)
+
+
+def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:
+    launch, enqueue = frame["launch_ns"].to_numpy(), frame["enqueue_row"].to_numpy()
+    queued = enqueue >= 0
+    if events is None or not queued.any():
+        return launch
+    entered = events["start_ns"].to_numpy()[np.maximum(enqueue, 0)] - skew
+    return np.where(queued, np.minimum(entered, launch), launch)
+
+
+def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:
+    """Move the launch to the end of a long launching call, but not past the start of the task."""
+    rows = np.flatnonzero(frame["cann_row"].to_numpy() >= 0)
+    calls = events.iloc[frame["cann_row"].to_numpy()[rows]]
+    ends = calls["start_ns"].to_numpy() + calls["duration_ns"].to_numpy()
+    launch = frame["launch_ns"].to_numpy()[rows]
+    starts = device["start_ns"].to_numpy()[rows] + skew
+    frame.loc[frame.index[rows], "launch_ns"] = np.maximum(launch, np.minimum(ends - CALL_NS, starts))
+
+
+def _nearest(asks: pd.DataFrame, arrows: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of a task and an arrow within `ROUNDING_NS`: the text files round the same moment differently."""
+    found = pd.merge_asof(
+        asks.sort_values("time_ns"),
+        arrows.sort_values("time_ns"),
+        on="time_ns",
+        direction="nearest",
+        tolerance=ROUNDING_NS,
+    )
+    found = found[found["flow"].notna()]
+    whole = ["flow", "thread", "time_ns_host", "thread_host", "siblings"]
+    return found.astype(dict.fromkeys(whole, "int64"))
+
+
+def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> None:
+    """Fill in the rows of the host events. The launch lies within a CANN call, that within a Dequeue on the thread
+    that empties the task queue; its correlation id leads to the Enqueue, which lies within an operator. Without a
+    task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
+    if events.empty:
+        return
+    by_category = {name: events[events["category"] == name] for name in ("cann", "dequeue", "enqueue", "cpu_op")}
+    threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
+    frame.loc[rows, "cann_row"] = enclosing_of(by_category["cann"], threads, times)
+    dequeue = enclosing_of(by_category["dequeue"], threads, times)
+    frame.loc[rows, "dequeue_row"] = dequeue
+    enqueues = by_category["enqueue"].drop_duplicates("correlation")
+    by_correlation = pd.Series(enqueues.index.to_numpy(), index=enqueues["correlation"].to_numpy())
+    correlation = events["correlation"].to_numpy()[np.maximum(dequeue, 0)]
+    enqueue = by_correlation.reindex(np.where(dequeue >= 0, correlation, -1)).fillna(-1).to_numpy().astype(np.int64)
+    frame.loc[rows, "enqueue_row"] = enqueue
+    queued = enqueue >= 0
+    caller = np.where(queued, events["thread"].to_numpy()[np.maximum(enqueue, 0)], threads)
+    called = np.where(queued, events["start_ns"].to_numpy()[np.maximum(enqueue, 0)], times)
+    frame.loc[rows, "op_row"] = enclosing_of(by_category["cpu_op"], caller, called)

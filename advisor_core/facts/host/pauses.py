@@ -1,0 +1,97 @@
+"""Rare long pauses of the host: a passage of the program that takes far longer than the same passage at other times.
+
+Between one recorded border (an operator, a call or a Python function begins or ends) and the next, the threads that
+feed the device, which take turns, do something that the profile does not show. The same two borders follow each other
+many times in a run: in every layer, in every step. Work of the program takes about as long each time. What strikes
+from outside, a garbage collection that was not recorded, a page fault, another process on the core, strikes once in a
+while.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.host.activity import ACTIVITIES, SYNC_OPERATORS, matching
+from advisor_core.facts.intervals import Layer, union
+
+PAUSE_NS = 1_000_000
+"""Shorter pauses are left out: the vendor's advisor calls a garbage collection of 1 ms or more a problem."""
+TIMES_USUAL = 10
+"""A pause takes this many times the median of the same passage; our choice. The durations of host work in the real
+exports at hand spread by a factor of 2 to 3 around their median."""
+OCCURRENCES = 4
+"""How often a passage must occur before one of them can be called unusual; our choice."""
+
+_KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "cann")
+_NAMED = ("gc", "compile", "dataloader", "memory", "sync", "copy")
+
+
+@fact("host_pauses", needs=("host_events", "launches", "host_activity"))
+def host_pauses(facts: Facts) -> pd.DataFrame:
+    """One row per rare long pause of the threads that feed the device, in order of time.
+
+    Columns: ``thread`` (that goes on afterwards), ``start_ns`` and ``end_ns`` (device time; what is beyond the usual
+    duration of the passage), ``usual_ns`` (median of the same passage), ``occurrences`` (of the passage), ``before``
+    and ``after`` (rows of ``host_events`` whose borders enclose it). Waiting that has a name (data loader,
+    synchronising, reading a value back, allocating ...) is left out, and so is the first time of each passage, which
+    builds caches.
+    """
+    events, host, launched = facts["host_events"], facts["host_activity"], facts["launches"]
+    chosen = np.flatnonzero(
+        events["category"].isin(_KINDS).to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
+    )
+    reads = np.isin(events["thread"].to_numpy(), list(host.feeders)) & matching(events["name"], SYNC_OPERATORS)
+    begun = events["start_ns"].to_numpy()[reads] - launched.skew_ns
+    reading = union(begun, begun + events["duration_ns"].to_numpy()[reads])
+    labels = host.labels
+    named = np.isin(labels.ids, [ACTIVITIES.index(activity) for activity in _NAMED])
+    return _unnamed(
+        _pauses(events, chosen, launched.skew_ns),
+        Layer(labels.starts[named], labels.ends[named], labels.ids[named]),
+        reading,
+    )
+
+
+def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFrame:
+    start = events["start_ns"].to_numpy()[rows] - skew_ns
+    times = np.concatenate([start, start + events["duration_ns"].to_numpy()[rows]])
+    border_rows = np.tile(rows, 2)
+    order = np.argsort(times, kind="stable")
+    times, border_rows = times[order], border_rows[order]
+    name = 2 * events["name"].cat.codes.to_numpy().astype(np.int64)[border_rows] + (order >= len(rows))
+    lengths = times[1:] - times[:-1]
+    passage = name[:-1] * (2 * len(events["name"].cat.categories)) + name[1:]
+    alike = np.flatnonzero(np.isin(passage, passage[lengths >= PAUSE_NS]))
+    groups = pd.DataFrame({"passage": passage[alike], "ns": lengths[alike]}).groupby("passage")
+    median, count = groups["ns"].transform("median").to_numpy(), groups["ns"].transform("size").to_numpy()
+    first = groups.cumcount().to_numpy() == 0
+    unusual = (lengths[alike] >= np.maximum(PAUSE_NS, TIMES_USUAL * median)) & (count >= OCCURRENCES) & ~first
+    found, usual = alike[unusual], median[unusual].astype(np.int64)
+    return pd.DataFrame(
+        {
+            "thread": events["thread"].to_numpy()[border_rows[found + 1]],
+            "start_ns": times[found] + usual,
+            "end_ns": times[found + 1],
+            "usual_ns": usual,
+            "occurrences": count[unusual].astype(np.int64),
+            "before": border_rows[found],
+            "after": border_rows[found + 1],
+        }
+    )
+
+
+def _unnamed(pauses: pd.DataFrame, *waiting: Layer) -> pd.DataFrame:
+    """The pauses in which the host was for the most part at nothing that has a name."""
+    start, end = pauses["start_ns"].to_numpy(), pauses["end_ns"].to_numpy()
+    kept = np.ones(len(pauses), dtype=bool)
+    for layer in waiting:
+        kept &= 2 * (layer.measure(end) - layer.measure(start)) < end - start
+    unnamed: pd.DataFrame = pauses[kept].reset_index(drop=True)
+    return unnamed
+
+
+def paused(pauses: pd.DataFrame) -> Layer:
+    """The time in pauses."""
+    return union(pauses["start_ns"].to_numpy(), pauses["end_ns"].to_numpy())

@@ -1,0 +1,1 @@
+"""Facts that book every nanosecond of a step."""

@@ -1,0 +1,44 @@
+"""The ledger: every nanosecond of a step booked once, under its cause.
+
+For each step of a rank the leaves of a tree, which add up to the step's wall time to the nanosecond. How a moment
+finds its leaf is told in `bookings`; this module only adds up. Paths:
+
+``compute/<class>``               the device computes; detail ``overlapped_communication_ns`` is the communication that
+                                  ran at the same time and cost nothing
+``communication/transmit``        a collective moves data and nothing computes
+``communication/wait/rank N``     it waits for rank N; ``wait/pipeline``: in a send or receive
+``communication/launch``          it has begun and its next task has not
+``idle/host/<activity>``          the next task was launched late; what the host was doing meanwhile
+``idle/sync``                     a synchronising call had drained the queue, which then had to be filled again
+``idle/copy``, ``idle/dependency``, ``idle/task_switch``, ``idle/launch_latency``   launched, but not yet running
+``idle/step_boundary``            between two recorded steps of the framework
+``.../unknown``                   what the data at hand cannot tell
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, fact
+
+
+@fact("ledger", needs=("steps", "bookings"), shared=True)
+def ledger(facts: Facts) -> pd.DataFrame:
+    """One row per step and leaf: ``step`` (row of ``steps``), ``path``, ``ns``, ``overlapped_ns``; sums to the step."""
+    pieces = facts["bookings"].pieces
+    lengths = pd.DataFrame(
+        {
+            "step": pieces["step"],
+            "path": pieces["path"],
+            "ns": pieces["end_ns"] - pieces["start_ns"],
+        }
+    )
+    lengths["overlapped_ns"] = lengths["ns"].where(pieces["overlapped"], 0)
+    totals = lengths.groupby(["step", "path"], observed=True, as_index=False)[["ns", "overlapped_ns"]].sum()
+    totals["path"] = totals["path"].astype(str)
+    totals = totals.sort_values(["step", "path"], ignore_index=True)
+    walls = facts["steps"]["end_ns"] - facts["steps"]["start_ns"]
+    booked = totals.groupby("step")["ns"].sum().reindex(range(len(walls)), fill_value=0)
+    if not (booked.to_numpy() == walls.to_numpy()).all():  # pragma: no cover - the pieces tile the window
+        raise AssertionError(f"the ledger does not add up: {(walls - booked.to_numpy()).tolist()} ns per step")
+    return totals

@@ -1,0 +1,1 @@
+"""Facts of the steps of a rank: windows, the time line, phases."""

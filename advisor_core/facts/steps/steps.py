@@ -1,0 +1,38 @@
+"""The steps of a rank: windows that tile its profiled device time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.text.messages import message
+
+
+@fact("steps", needs=("work", "profile"), shared=True)
+def steps(facts: Facts) -> pd.DataFrame:
+    """One row per step: ``step`` (-1 for the anonymous step of a profile without steps), ``start_ns``, ``end_ns``.
+
+    A step lasts from its first device task to the first device task of the next step, the last one to its last task.
+    So the gap between two steps belongs to the earlier one: it ends when the host gets the next step going, and the
+    exporter books it there too (Free of step N, torch_npu `_trace_step_time_parser.py`). For a single step this is
+    first to last device task, the exporter's Stage + Bubble. Tasks that carry no step although others do (warm-up)
+    open no window. With ``--step`` only that step's window is kept.
+    """
+    device: pd.DataFrame = facts["work"]
+    stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
+    if stepped.empty:
+        raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
+    spans = stepped.groupby("step", sort=True).agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
+    spans = spans.sort_values("start_ns").reset_index()
+    starts = spans["start_ns"].to_numpy()
+    last = int(spans["last_ns"].max())
+    windows = pd.DataFrame({"step": spans["step"], "start_ns": starts, "end_ns": np.append(starts[1:], last)})
+    wanted = facts["profile"].selected_step
+    if wanted is None:
+        return windows
+    chosen: pd.DataFrame = windows[windows["step"] == wanted].reset_index(drop=True)
+    if chosen.empty:
+        recorded = ", ".join(str(step) for step in windows["step"])
+        raise Unavailable(message("steps.absent", step=wanted, recorded=recorded))
+    return chosen

@@ -1,0 +1,1 @@
+"""What only the comparison of all ranks of a job tells."""

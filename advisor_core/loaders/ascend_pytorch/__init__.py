@@ -1,0 +1,1 @@
+"""Exports of the Ascend PyTorch Profiler and of MindSpore."""

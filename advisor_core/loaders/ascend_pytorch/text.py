@@ -1,0 +1,151 @@
+"""The text export of the Ascend PyTorch Profiler: csv and json files into canonical tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.tables import SCHEMAS, Int64Array, PositionKind, Table
+from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
+from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
+from advisor_core.loaders.export import Export, Place, lacking
+from advisor_core.loaders.readers.csv_file import read_csv
+from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.loaders.readers.problems import Problems
+from advisor_core.loaders.readers.trace_json import TraceSource, read_trace
+from advisor_core.result.run import Diagnostic, InputFile
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+
+_TRACE_COLLECT: Final = {"host_events": "loader.collect.cpu", "flows": "loader.collect.both"}
+
+
+@dataclass(frozen=True)
+class _PlainSource:
+    """A file whose source rows are positions already."""
+
+    file: str
+    position: PositionKind
+    sha256: str | None
+
+    def positions(self, source_rows: Int64Array) -> Int64Array:
+        return source_rows
+
+    def tables(self, source_rows: Int64Array) -> Sequence[str]:
+        return ()
+
+
+def provided(paths: Mapping[str, Path]) -> set[str]:
+    """The canonical tables whose files are there."""
+    there = {name for name, path in paths.items() if path.exists()}
+    return {table for deliverable in DELIVERABLES if deliverable.name in there for table in deliverable.tables}
+
+
+def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], level: str | None) -> Export:
+    """The wanted canonical tables from the files of a text export, by name. Damage is said and costs its table."""
+    export = Export()
+    chosen = [deliverable for deliverable in DELIVERABLES if not set(wanted).isdisjoint(deliverable.tables)]
+    # the trace is most of the work and holds the interpreter lock; Arrow reads the others without it
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as pool:
+        others = [
+            pool.submit(_read, deliverable, paths.get(deliverable.name), place)
+            for deliverable in chosen
+            if deliverable is not TRACE
+        ]
+        trace = [_read(TRACE, paths.get(TRACE.name), place)] if TRACE in chosen else []
+        outcomes = [*(other.result() for other in others), *trace]
+    for outcome in outcomes:
+        _take(export, outcome, wanted, place, level)
+    return export
+
+
+def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Place, level: str | None) -> None:
+    deliverable = outcome.deliverable
+    export.diagnostics.extend(outcome.diagnostics)
+    if outcome.file is not None and outcome.path is not None:
+        export.files.append(outcome.file.model_copy(update={"name": place.inside(outcome.path)}))
+    for name in deliverable.tables:
+        if name not in wanted:
+            continue
+        if name in outcome.frames and outcome.source is not None:
+            source = replace(outcome.source, sha256=outcome.file.sha256 if outcome.file else None)
+            export.tables[name] = Table(SCHEMAS[name], outcome.frames[name], source)
+        elif outcome.absent:
+            export.missing[name] = _absence(deliverable, name, place, level)
+        else:
+            reason = outcome.missing.get(name) or outcome.failure
+            assert reason is not None
+            export.missing[name] = _lacking(reason.reason, deliverable, name, reason.collect)
+
+
+def _absence(deliverable: Deliverable, table: str, place: Place, level: str | None) -> Unavailable:
+    if not place.root.is_dir():
+        reason = message("loader.only_file", file=place.root.name, absent=deliverable.name)
+        return Unavailable(reason, message("loader.collect.directory"))
+    if deliverable.from_level1 and level in ("level_none", "level0"):
+        reason = message("loader.absent_at_level", file=deliverable.name, level=level)
+        return _lacking(reason, deliverable, table)
+    return _lacking(message("loader.absent", file=deliverable.name), deliverable, table)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What reading one file gave."""
+
+    deliverable: Deliverable
+    path: Path | None
+    absent: bool = False
+    file: InputFile | None = None
+    source: _PlainSource | TraceSource | None = None
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    missing: Mapping[str, Unavailable] = field(default_factory=dict)
+    failure: Unavailable | None = None
+    diagnostics: Sequence[Diagnostic] = ()
+
+
+def _read(deliverable: Deliverable, path: Path | None, place: Place) -> _Outcome:
+    """One file into its tables. Damage is an outcome, not an exception."""
+    if path is None or not os.path.lexists(path):
+        return _Outcome(deliverable, path, absent=True)
+    name = place.shown(path)
+    problems = Problems(name)
+    read: InputFile | None = None
+    try:
+        with HashedFile(path) as file:
+            try:
+                outcome = _frames(deliverable, path, name, file, problems)
+                failure = None
+            except Unavailable as reason:
+                failure = reason
+            read = file.finish(name)
+    except OSError as error:
+        failure = Unavailable(message("loader.unreadable", file=name, why=error.strerror or str(error)))
+    if failure is not None:
+        problems.say("error", failure.reason)
+        return _Outcome(deliverable, path, file=read, failure=failure, diagnostics=problems.diagnostics())
+    return replace(outcome, file=read, diagnostics=problems.diagnostics())
+
+
+def _frames(deliverable: Deliverable, path: Path, name: str, file: HashedFile, problems: Problems) -> _Outcome:
+    if deliverable is TRACE:
+        trace = read_trace(file, problems)
+        source = TraceSource(name, path, None, trace.index)
+        return _Outcome(deliverable, path, source=source, frames=trace.frames, missing=trace.missing)
+    if deliverable.csv is not None:
+        frame = read_csv(file, deliverable.csv, problems)
+        return _Outcome(
+            deliverable, path, source=_PlainSource(name, "line", None), frames={deliverable.tables[0]: frame}
+        )
+    read = {COMMUNICATION.name: read_communication, MATRIX.name: read_matrix}[deliverable.name]
+    return _Outcome(deliverable, path, source=_PlainSource(name, "offset", None), frames=read(file, problems))
+
+
+def _lacking(reason: Text, deliverable: Deliverable, table: str, collect: Text | None = None) -> Unavailable:
+    return lacking(reason, _TRACE_COLLECT.get(table, deliverable.collect), collect)

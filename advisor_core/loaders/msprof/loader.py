@@ -1,0 +1,143 @@
+"""Profiles of msprof without a framework: ``PROF_*`` directories, their exported files, or one of these.
+
+ATB and MindIE runs leave the same files. One directory is one rank; a directory that belongs to the profiler of a
+framework is left to its loader. Of the files only op_summary has been seen in a real export (`msprof_files`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from advisor_core.contracts.profile import InputError, Profile, RankInput
+from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
+from advisor_core.loaders.ascend_pytorch.device_info import DeviceInfo, find_device_info
+from advisor_core.loaders.discover import directories
+from advisor_core.loaders.export import Export
+from advisor_core.loaders.msprof import layout as msprof_layout
+from advisor_core.loaders.msprof.export import MsprofExport
+from advisor_core.loaders.msprof.files import DATABASE, KNOWN, export_name
+from advisor_core.loaders.msprof.layout import Layout
+from advisor_core.result.run import Diagnostic
+from advisor_core.text.messages import message
+
+KIND: Final = "msprof"
+
+
+class MsprofLoader:
+    """What ``msprof --export`` writes, of one device of one process."""
+
+    name = "msprof"
+
+    def discover(self, root: Path) -> Sequence[RankInput]:
+        problems: dict[Path, str] = {}
+        found = _found(root, problems)
+        layouts = {directory: msprof_layout.layout(root, directory) for directory in found}
+        recorded = {directory: _recorded_rank(files) for directory, files in layouts.items()}
+        free = (number for number in range(len(found) + 1) if number not in recorded.values())
+        return [
+            RankInput(
+                root=root,
+                directory=directory,
+                kind=KIND,
+                rank=next(free) if (rank := recorded[directory]) is None else rank,
+                loader=self.name,
+                bytes=layouts[directory].bytes(),
+                problem=problems.get(directory, ""),
+            )
+            for directory in sorted(found, key=problems.__contains__)
+        ]
+
+    def load(self, source: RankInput) -> Profile:
+        if source.problem:
+            raise InputError(source.problem)
+        files = msprof_layout.layout(source.root, source.directory)
+        name = _display(source)
+        read = MsprofExport(files, name)
+        export = read.export
+        if not export.tables:
+            damage = {said.message.en for said in export.diagnostics if said.severity == "error"}
+            reasons = damage or {export.missing[table].reason.en for table in ("kernels", "device_tasks")}
+            raise InputError(f"{source.directory}: nothing in this profile can be used: {'; '.join(sorted(reasons))}")
+        info = _device(files, read.device)
+        if info is not None:
+            export.diagnostics.extend(info.diagnostics)
+            export.files.extend([] if info.file is None else [info.file])
+        return Profile(
+            rank=source.rank,
+            kind=KIND,
+            path=name,
+            level=_level(export),
+            framework=None,
+            versions={},
+            profiler={},
+            variables={},
+            tables={name: export.tables[name] for name in SCHEMAS if name in export.tables},
+            missing={name: export.missing[name] for name in SCHEMAS if name in export.missing},
+            files=sorted(export.files, key=lambda file: file.name),
+            diagnostics=export.diagnostics,
+            chip={} if info is None else info.chip,
+        )
+
+
+def _found(root: Path, problems: dict[Path, str]) -> list[Path]:
+    """The directories of profiles at or below ``root``; ``problems``: what is wrong with some of them."""
+    if not root.is_dir():
+        if DATABASE.fullmatch(root.name):
+            return [root.parent]
+        named = export_name(root.name)
+        known = KNOWN.get(named.kind) if named is not None else None
+        return [msprof_layout.owner(root.parent)] if known is not None and root.name.endswith(known.suffix) else []
+    found: list[Path] = []
+    closed: list[Path] = []
+    for directory in directories(root, stop=closed):
+        if msprof_layout.of_framework(directory):
+            closed.append(directory)
+            continue
+        try:
+            if not msprof_layout.is_profile(directory):
+                continue
+        except InputError as problem:
+            problems[directory] = str(problem)
+        closed.append(directory)
+        found.append(msprof_layout.owner(directory))
+    return found
+
+
+def _recorded_rank(files: Layout) -> int | None:
+    infos = find_device_info(files.place.directory, files.place.directory)
+    rank = next((info.rank for info in infos if info.rank is not None), None)
+    return ascend_db.recorded_rank(files.database) if rank is None and files.database is not None else rank
+
+
+def _device(files: Layout, device: int | None) -> DeviceInfo | None:
+    """What is recorded of the device: of the only one, where the tables name none."""
+    infos = find_device_info(files.place.directory, files.place.directory)
+    if device is None:
+        return infos[0] if len(infos) == 1 else None
+    return next((info for info in infos if info.device == device), None)
+
+
+def _level(export: Export) -> str | None:
+    """msprof records its options in the raw data only. As in the exports of a framework, operator types tell level 1
+    (``--task-time=l1``, the default) from level 0."""
+    table = export.tables.get("kernels")
+    if table is None:
+        return None
+    communication = table.frame["core"] == "COMMUNICATION"
+    level = "level1" if (table.frame.loc[~communication, "type"] != "").any() else "level0"
+    said = message("loader.msprof.level", level=level, file=table.source.file)
+    export.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=said))
+    if level == "level0" and not communication.any():
+        hidden = message("loader.msprof.no_collectives", file=table.source.file)
+        export.diagnostics.append(Diagnostic(severity="warning", source=table.source.file, message=hidden))
+    return level
+
+
+def _display(source: RankInput) -> str:
+    """The path of a rank in a report: relative to what the user named, without the directories of this machine."""
+    if source.directory != source.root and source.directory.is_relative_to(source.root):
+        return source.directory.relative_to(source.root).as_posix()
+    return source.directory.absolute().name

@@ -1,0 +1,1 @@
+"""Readers of the formats that exports are written in."""

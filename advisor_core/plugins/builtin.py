@@ -1,0 +1,58 @@
+"""What the host itself brings, registered by the same hooks as any plugin's."""
+
+from __future__ import annotations
+
+from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.profile import Loader
+from advisor_core.contracts.registry import Registry
+from advisor_core.plugins.hookspecs import hookimpl
+
+
+@hookimpl
+def advisor_register_loaders(registry: Registry[Loader]) -> None:
+    from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
+    from advisor_core.loaders.msprof.loader import MsprofLoader
+
+    registry.add(AscendPytorchLoader())
+    registry.add(MsprofLoader())
+
+
+@hookimpl
+def advisor_register_facts(registry: Registry[Fact]) -> None:
+    from advisor_core.facts import context, memory
+    from advisor_core.facts.communication import calls as collective_calls
+    from advisor_core.facts.communication import state as collective_state
+    from advisor_core.facts.device import chip, pipes, work
+    from advisor_core.facts.host import activity as host_activity
+    from advisor_core.facts.host import calls as host_calls
+    from advisor_core.facts.host import launches
+    from advisor_core.facts.host import pauses as host_pauses
+    from advisor_core.facts.ledger import bookings
+    from advisor_core.facts.ledger import totals as ledger
+    from advisor_core.facts.steps import phases as stages
+    from advisor_core.facts.steps import rank_summary, steps, timeline
+
+    registry.add(
+        work.work,
+        steps.steps,
+        timeline.timeline,
+        launches.launches,
+        host_activity.host_activity,
+        host_calls.late_gaps,
+        host_calls.sync_calls,
+        host_pauses.host_pauses,
+        collective_state.collective_state,
+        collective_calls.collective_calls,
+        bookings.bookings,
+        ledger.ledger,
+        rank_summary.rank_summary,
+        chip.chip,
+        pipes.pipes,
+        context.context,
+        stages.stages,
+        stages.stage_ledger,
+        memory.memory_capacity,
+        memory.memory_curve,
+        memory.memory_steps,
+        memory.memory_peak,
+    )

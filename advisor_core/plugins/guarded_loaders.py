@@ -1,0 +1,81 @@
+"""Asking loaders of other plugins: one that raises is said, by plugin and name, and does not stop the others.
+
+Our own are asked as they are: what they raise unasked is a mistake in npu-advisor and ends as an internal error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput, RoleError
+from advisor_core.plugins.crash import crash
+from advisor_core.plugins.host import OWN, Host
+from advisor_core.result.run import Diagnostic
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+
+
+class LoaderError(InputError):
+    """A plugin's loader raised: it is the loader that cannot be used, and not the input."""
+
+
+@dataclass
+class GuardedLoader:
+    """A loader that finds nothing where another plugin's raises; ``said`` takes why."""
+
+    loader: Loader
+    plugin: str
+    said: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.loader.name
+
+    def discover(self, root: Path) -> Sequence[RankInput]:
+        try:
+            found = list(self.loader.discover(root))
+            strange = next((source for source in found if not isinstance(source, RankInput)), None)
+            if strange is not None:
+                raise TypeError(f"discover gives a {type(strange).__name__} where a RankInput should be")
+        except (InputError, RoleError, OSError):
+            raise
+        except Exception as error:
+            text = _raised(self.name, self.plugin, error)
+            diagnostic = Diagnostic(severity="error", source=self.plugin, message=text, about="tool")
+            if diagnostic not in self.said:  # a path for each rank of a job, and the same mistake
+                self.said.append(diagnostic)
+            return []
+        return found
+
+    def load(self, source: RankInput) -> Profile:
+        try:
+            profile = self.loader.load(source)
+            if not isinstance(profile, Profile):
+                raise TypeError(f"load gives a {type(profile).__name__} where a Profile should be")
+        except (InputError, RoleError):
+            raise
+        except Exception as error:
+            raise LoaderError(_raised(self.name, self.plugin, error).en) from None
+        return profile
+
+
+def loaders(host: Host) -> list[Loader]:
+    """The loaders of all plugins, in order of registration."""
+    return [guarded(host, name) for name in host.loaders]
+
+
+def guarded(host: Host, name: str) -> Loader:
+    """One loader, guarded unless it is our own."""
+    plugin = host.loaders.owner(name)
+    return host.loaders[name] if f"({OWN} " in plugin else GuardedLoader(host.loaders[name], plugin)
+
+
+def said(asked: Sequence[Loader]) -> list[Diagnostic]:
+    """What went wrong with the loaders while they looked for profiles."""
+    return [diagnostic for loader in asked if isinstance(loader, GuardedLoader) for diagnostic in loader.said]
+
+
+def _raised(loader: str, plugin: str, error: Exception) -> Text:
+    return message("engine.plugin_raised", what=f"loader {loader}", plugin=plugin, error=crash(error))

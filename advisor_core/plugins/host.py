@@ -1,0 +1,162 @@
+"""The plugin host: finds plugins by entry point, loads each on its own, and keeps what they register.
+
+A plugin that cannot be imported, that ends the process, that implements a hook of another name, or that raises while
+it registers is reported by name and version; the others go on. ``ADVISOR_PLUGINS=a,b`` loads only the named ones (to
+find out which plugin is to blame), and an empty value loads none; ``advisor --no-plugins`` loads only our own.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from advisor_core.contracts.advisor import Advisor
+from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.problems import nearest
+from advisor_core.contracts.profile import Loader
+from advisor_core.contracts.registry import DuplicateError, Registry, Renderer, Ruleset
+from advisor_core.names.book import NameBook, load_names
+from advisor_core.plugins import hookspecs
+
+ONLY = "ADVISOR_PLUGINS"
+OWN = "npu-advisor"
+"""The distribution whose plugins are our own."""
+_PREFIX = "advisor_register_"
+
+
+class ShadowedError(Exception):
+    """Another package has the name of one of ours and is found before it."""
+
+    def __init__(self, name: str, file: str) -> None:
+        super().__init__(
+            f"{file} is imported as {name!r} in place of the package of npu-advisor: start the command elsewhere, or "
+            "without that directory in PYTHONPATH"
+        )
+
+
+@dataclass(frozen=True)
+class PluginStatus:
+    """One plugin: ``problem`` is ``None`` if it loaded, else what went wrong."""
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass
+class Host:
+    """All that the loaded plugins registered."""
+
+    loaders: Registry[Loader] = field(default_factory=lambda: Registry("loader"))
+    facts: Registry[Fact] = field(default_factory=lambda: Registry("fact"))
+    advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor"))
+    rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set"))
+    renderers: Registry[Renderer] = field(default_factory=lambda: Registry("renderer"))
+    plugins: list[PluginStatus] = field(default_factory=list)
+
+    def name_book(self) -> NameBook:
+        """The registry of names that the rule sets bring."""
+        return load_names(tuple(ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None))
+
+    def registries(self) -> dict[str, Registry[Any]]:
+        """Hook name to the registry it fills."""
+        return {
+            "advisor_register_loaders": self.loaders,
+            "advisor_register_facts": self.facts,
+            "advisor_register_advisors": self.advisors,
+            "advisor_register_rulesets": self.rulesets,
+            "advisor_register_renderers": self.renderers,
+        }
+
+
+def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
+    """Load every plugin. ``extra``: (name, module) pairs to load besides the installed ones (tests)."""
+    host = Host()
+    manager = pluggy.PluginManager(hookspecs.GROUP)
+    manager.add_hookspecs(hookspecs)
+    only = os.environ.get(ONLY)
+    wanted = None if only is None else {name.strip() for name in only.split(",") if name.strip()}
+    points = sorted(importlib.metadata.entry_points(group=hookspecs.GROUP), key=_own_first)
+    for point in points:
+        if wanted is not None and point.name not in wanted:
+            continue
+        distribution = point.dist.name if point.dist else "?"
+        version = point.dist.version if point.dist else "?"
+        try:
+            module = point.load()
+        except (Exception, SystemExit) as error:
+            problem = f"cannot be imported: {type(error).__name__}: {error}"
+            host.plugins.append(PluginStatus(point.name, distribution, version, problem=problem))
+            continue
+        if distribution == OWN and not _is_own(module):
+            raise ShadowedError(point.value, getattr(module, "__file__", None) or "?")
+        host.plugins.append(_register(host, manager, point.name, distribution, version, module))
+    for name, module in extra:
+        host.plugins.append(_register(host, manager, name, "(given)", "", module))
+    return host
+
+
+def own_plugins() -> tuple[str, ...]:
+    """The names of the plugins that npu-advisor itself brings."""
+    points = importlib.metadata.entry_points(group=hookspecs.GROUP)
+    return tuple(point.name for point in points if point.dist is not None and point.dist.name == OWN)
+
+
+def _is_own(module: object) -> bool:
+    """Whether a module lies beside `advisor_core`, as our own packages do."""
+    file = getattr(module, "__file__", None)
+    return file is not None and Path(file).resolve().is_relative_to(Path(__file__).resolve().parents[2])
+
+
+def _own_first(point: importlib.metadata.EntryPoint) -> tuple[bool, str, str]:
+    """What npu-advisor brings is registered before third parties, so that theirs is the duplicate that fails."""
+    distribution = point.dist.name if point.dist else "?"
+    return distribution != OWN, distribution, point.name
+
+
+def _register(
+    host: Host, manager: pluggy.PluginManager, name: str, distribution: str, version: str, module: object
+) -> PluginStatus:
+    hooks: tuple[str, ...] = ()
+    try:
+        manager.register(module, name=name)
+        manager.check_pending()
+        _check_marked(module)
+        hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(module) or ()))
+        others = [plugin for plugin in manager.get_plugins() if plugin is not module]
+        for hook, registry in host.registries().items():
+            if hook in hooks:
+                registry.plugin = f"{name} ({distribution} {version})".replace(" )", ")")
+                manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
+    except (pluggy.PluginValidationError, DuplicateError) as error:
+        _forget(manager, module)
+        return PluginStatus(name, distribution, version, hooks, str(error))
+    except Exception as error:
+        _forget(manager, module)
+        return PluginStatus(name, distribution, version, hooks, f"raised {type(error).__name__}: {error}")
+    return PluginStatus(name, distribution, version, hooks)
+
+
+def _check_marked(module: object) -> None:
+    """Raise for functions that are named like hooks and are none: without ``@hookimpl``, or misspelt."""
+    known = [name for name in vars(hookspecs) if name.startswith(_PREFIX)]
+    for name in vars(module):
+        if not name.startswith(_PREFIX) or hasattr(getattr(module, name), f"{hookspecs.GROUP}_impl"):
+            continue
+        if name not in known:
+            hint = nearest(name, known)
+            raise pluggy.PluginValidationError(module, f"{name} is not a hook{f' ({hint})' if hint else ''}")
+        raise pluggy.PluginValidationError(module, f"{name} is not marked with @hookimpl")
+
+
+def _forget(manager: pluggy.PluginManager, module: object) -> None:
+    if manager.is_registered(module):
+        manager.unregister(module)

@@ -1,0 +1,185 @@
+"""RunResult: the one result of a run, and contract 2 (``report.json``)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from advisor_core.result.finding import Finding, Severity
+from advisor_core.text.base import Model, Scalar, Text
+
+SCHEMA_VERSION = "1.0"
+
+State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
+
+
+class Tool(Model):
+    name: str
+    version: str
+    plugins: dict[str, str] = Field(default_factory=dict, description="plugin name to version")
+
+
+class InputFile(Model):
+    name: str
+    bytes: int
+    sha256: str
+
+
+class Input(Model):
+    """One rank's profile. ``sha256`` covers names and contents of the files that were read."""
+
+    path: str
+    kind: str
+    rank: int
+    level: str | None
+    framework: str | None
+    versions: dict[str, str] = Field(default_factory=dict)
+    sha256: str
+    files: list[InputFile] = Field(default_factory=list)
+    stage: str | None = None
+
+
+class Environment(Model):
+    """What the profile records of the job's settings. A variable that is not listed here is unknown, not unset."""
+
+    chip: dict[str, Scalar] = Field(default_factory=dict)
+    variables: dict[str, str] = Field(default_factory=dict, description="'' means recorded as unset")
+    profiler: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class StepInfo(Model):
+    rank: int
+    step: int | None
+    start_ns: int
+    end_ns: int
+    stage: str | None = None
+
+
+class Profile(Model):
+    """``kind``: ``training``, ``inference`` or ``unknown``; ``rl`` for several stages. ``parallel``: sizes by dimension
+    (tp, pp, dp, ...). ``role``: the one that was chosen of a job that profiles each of its roles by itself. ``stages``:
+    where several of them are in the report, each with its own kind, in order of time; what belongs to one then carries
+    its name as ``stage``."""
+
+    kind: str
+    ranks: list[int]
+    world_size: int | None = None
+    steps: list[StepInfo]
+    parallel: dict[str, int] = Field(default_factory=dict)
+    role: str | None = None
+    stages: dict[str, str] = Field(default_factory=dict)
+
+
+class LedgerEntry(Model):
+    """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/framework``). ``pieces``: the largest stretches of
+    it, with what they point at in the files; told for the slowest step of a rank. ``reason`` and ``collect``: why an
+    entry ``.../unknown`` has no cause, and what would tell it."""
+
+    path: str
+    ns: int
+    reason: Text | None = None
+    collect: Text | None = None
+    detail: dict[str, Scalar] = Field(default_factory=dict)
+    pieces: list[dict[str, Scalar]] = Field(default_factory=list)
+
+
+class LedgerStep(Model):
+    """One step of one rank. The entries sum to ``wall_ns`` exactly."""
+
+    rank: int
+    step: int | None
+    wall_ns: int
+    entries: list[LedgerEntry]
+    stage: str | None = None
+
+
+class StageTime(Model):
+    """One stage of an iteration of reinforcement learning, in one step of one rank.
+
+    ``stage``: the role that was profiled by itself, or what marks in the trace name; ``''`` is the time outside all
+    marks, so that the stages of a step add up to it. ``kind``: what the name stands for (``rollout``, ``update_actor``
+    ...), '' unknown. ``entries``: ledger path to ns, as this rank alone tells it; they sum to ``wall_ns``. ``spans``:
+    stretches of time that the stage consists of.
+    """
+
+    rank: int
+    step: int | None
+    stage: str
+    kind: str
+    wall_ns: int
+    spans: int
+    entries: dict[str, int]
+
+
+class RuleOutcome(Model):
+    """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
+    as it is when in order."""
+
+    rule: str
+    name: str
+    title: Text
+    state: State
+    reason: Text | None = None
+    collect: Text | None = None
+    options: list[str] = Field(
+        default_factory=list, description="what a new profile has to record for an answer: ids for `advisor collect`"
+    )
+    severity: Severity | None = None
+    findings: int = 0
+    condition: str = ""
+    params: dict[str, Scalar] = Field(default_factory=dict, description="thresholds in base units (ns, B, ratio)")
+    set_by: dict[str, str] = Field(default_factory=dict, description="who changed a threshold: --set, or file and line")
+    stage: str | None = None
+
+
+class View(Model):
+    """Something a report draws: data, not a picture.
+
+    kind ``stacked_bar``: ``{"rows": [{"label", "parts": [{"key", "value"}]}]}``
+    kind ``bars``: ``{"rows": [{"label", "value", "note"?}]}``
+    kind ``strip``: ``{"start", "end", "lanes": [{"label", "intervals": [[start, end, key], ...]}],
+    "marks": [{"start", "end", "label": {"en", "zh"}}]}`` (ns, relative to ``start``)
+    kind ``heatmap``: ``{"rows": [...], "columns": [...], "values": [[...]]}``
+    kind ``curve``: ``{"start", "end", "times": [...], "series": [{"key", "label": {"en", "zh"}, "values": [...]}],
+    "marks": [{"start", "label": {"en", "zh"}}]}`` (ns, relative to ``start``; a value holds until the next time; series
+    from the back to the front)
+    """
+
+    id: str
+    kind: Literal["stacked_bar", "bars", "strip", "heatmap", "curve"]
+    title: Text
+    unit: str
+    rank: int | None = None
+    data: dict[str, Any]
+    stage: str | None = None
+
+
+class Diagnostic(Model):
+    """Something about the input or the tool that the reader must know. ``about``: whether it is the input that is
+    wrong, or a rule or plugin, which then said nothing of the profile."""
+
+    severity: Literal["error", "warning", "info"]
+    source: str
+    message: Text
+    about: Literal["input", "tool"] = "input"
+    stage: str | None = None
+
+
+class RunResult(Model):
+    """``stages``: the time of each stage, where the profile tells stages. ``stage_environments``: by stage, where
+    several were profiled by themselves; ``environment`` then shows them side by side."""
+
+    schema_version: str = SCHEMA_VERSION
+    tool: Tool
+    inputs: list[Input]
+    environment: Environment
+    profile: Profile
+    ledger: list[LedgerStep]
+    findings: list[Finding]
+    rules: list[RuleOutcome]
+    views: list[View]
+    diagnostics: list[Diagnostic]
+    timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
+    stages: list[StageTime] = Field(default_factory=list)
+    stage_environments: dict[str, Environment] = Field(default_factory=dict)

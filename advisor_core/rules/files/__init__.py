@@ -1,0 +1,1 @@
+"""Rule files: reading, checking, the schema."""

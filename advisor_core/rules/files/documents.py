@@ -1,0 +1,145 @@
+"""From a YAML document to a rule or an override, with pydantic's complaints put where and how an author reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from advisor_core.contracts.problems import Problem, RuleFileError, closest, nearest, shorten
+from advisor_core.rules.files.yaml_file import Document, KeyPath
+from advisor_core.rules.model import Rule, RuleOverride
+
+_EXPECTED: Mapping[str, str] = {
+    "bool_type": "true or false",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+_LOOKS: Mapping[str, str] = {
+    "id": "an id such as HD001",
+    "after": "an id such as HD001",
+    "explains": "an id such as HD001",
+    "explained_by": "an id such as HD001",
+    "override": "an id such as HD001, or a name such as device-idle",
+    "aliases": "an id such as HD001, or a name such as device-idle",
+    "name": "a name such as device-idle",
+    "params": "a name such as min_share",
+    "claims": "a path such as idle/host",
+    "unit": "a unit such as ns or ratio",
+}
+
+
+def read_document(document: Document) -> Rule | RuleOverride:
+    """The model that the document describes. Raises `RuleFileError`."""
+    if not isinstance(document.data, dict):
+        raise RuleFileError([document.problem((), "a rule is a mapping of keys to values")])
+    model = RuleOverride if "override" in document.data else Rule
+    try:
+        # By way of JSON, where pydantic's strict mode accepts a list for a tuple and still nothing else.
+        return model.model_validate_json(json.dumps(document.data), strict=True)
+    except ValidationError as error:
+        raise RuleFileError(_problems(document, model, error)) from None
+
+
+def _problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
+    """One problem per mistake: for a value that may be this or that, pydantic complains once for each."""
+    places: dict[KeyPath, list[Any]] = {}
+    for detail in error.errors(include_url=False):
+        places.setdefault(_in_file(document, detail["loc"]), []).append(detail)
+    meant: set[KeyPath] = set()
+    """Keys that are missing because they are misspelt: one mistake, one message."""
+    for path, details in places.items():
+        if any(detail["type"] == "extra_forbidden" for detail in details):
+            hint = _like(document, model, path)
+            meant.add((*path[:-1], hint))
+            said = f"did you mean {hint!r}?" if hint else ""
+            yield document.problem(path, f"unknown key {path[-1]!r}", said, key=True)
+            continue
+        rest = [detail for detail in details if detail["type"] != "missing"]
+        if rest:
+            yield _problem(document, path, rest)
+    for path, details in places.items():
+        for detail in details:
+            if detail["type"] == "missing" and (*path, detail["loc"][-1]) not in meant:
+                yield document.problem(path, f"missing key {detail['loc'][-1]!r}", key=True)
+
+
+def _like(document: Document, model: type[BaseModel], path: KeyPath) -> str:
+    """The key that the one at ``path`` may be meant for, or nothing."""
+    free = set(_keys(model, path[:-1])) - set(document.get(path[:-1]) or ())
+    return closest(str(path[-1]), free)
+
+
+def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
+    value = document.get(path)
+    first = details[0]
+    kinds = [detail["type"] for detail in details]
+    if all(kind in _EXPECTED for kind in kinds):
+        expected = list(dict.fromkeys(_EXPECTED[kind] for kind in kinds))
+        hint = ""
+        if "text" in expected and isinstance(value, bool | int | float):
+            hint = f'write "{json.dumps(value)}" in quotes'
+        if first.get("ctx", {}).get("class_name") == "Text":
+            hint = "write {en: ..., zh: ...}"
+        found = "nothing" if value is None else shorten(json.dumps(value, ensure_ascii=False), 40)
+        return document.problem(path, f"expected {' or '.join(expected)}, found {found}", hint)
+    detail = next(detail for detail in details if detail["type"] not in _EXPECTED)
+    context = detail.get("ctx", {})
+    if detail["type"] == "literal_error":
+        options = re.findall(r"'([^']*)'", str(context.get("expected", "")))
+        message = f"{shorten(str(value))!r} is not one of {', '.join(options)}"
+        return document.problem(path, message, nearest(str(value), options))
+    if detail["type"] == "string_pattern_mismatch":
+        field = next((str(step) for step in reversed(path) if step in _LOOKS), "")
+        is_key = detail["loc"][-1] == "[key]"
+        named = path[-1] if is_key else value
+        message = f"{shorten(str(named))!r} is not {_LOOKS.get(field, 'spelt as it must be')}"
+        return document.problem(path, message, key=is_key)
+    return document.problem(path, str(detail["msg"][:1].lower() + detail["msg"][1:]))
+
+
+def _in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
+    """The part of pydantic's location that the file knows; the rest names alternatives and missing keys."""
+    path: KeyPath = ()
+    for step in location:
+        if (*path, step) not in document.values:
+            break
+        path = (*path, step)
+    return path
+
+
+def _keys(model: type[BaseModel], path: KeyPath) -> Iterator[str]:
+    """The keys that a mapping at ``path`` may have."""
+    kinds: list[Any] = [model]
+    for step in path:
+        kinds = [kind for parent in kinds for kind in _below(parent, step)]
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from kind.model_fields
+
+
+def _below(kind: Any, step: str | int) -> Iterator[Any]:
+    """The types that a value of type ``kind`` has under ``step``, unions taken apart."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        field = kind.model_fields.get(str(step))
+        yield from _alternatives(field.annotation) if field else ()
+    elif get_origin(kind) in {list, dict}:
+        yield from _alternatives(get_args(kind)[-1])
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    arguments = get_args(annotation)
+    if arguments and get_origin(annotation) not in {list, dict, tuple}:
+        for argument in arguments:
+            yield from _alternatives(argument)
+    else:
+        yield annotation

@@ -1,0 +1,389 @@
+"""Loading rule files into a rule book: documents of several sources merged, checked against each other, ordered."""
+
+from __future__ import annotations
+
+import graphlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor_core.contracts.problems import Problem, RuleFileError, nearest
+from advisor_core.names.book import NameBook
+from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
+from advisor_core.rules.files.documents import read_document
+from advisor_core.rules.files.yaml_file import Document, read_yaml
+from advisor_core.rules.language.profile_names import PROFILE_NAMES
+from advisor_core.rules.language.scope import kind_of
+from advisor_core.rules.language.template import escape_markdown
+from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    from advisor_core.contracts.advisor import Advisor
+
+SET_OPTION = "--set"
+"""What problems with ``overrides`` give as their file."""
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """Rules in the order in which they are judged. ``disabled``: those that are left out, by a document or an option;
+    ``left_out`` says by which, by rule id. ``problems``: why documents were left out, if loading was not strict."""
+
+    rules: tuple[CompiledRule, ...]
+    disabled: tuple[CompiledRule, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    left_out: Mapping[str, Text] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[CompiledRule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, name: str) -> CompiledRule:
+        """The rule with this id, name or alias."""
+        for rule in (*self.rules, *self.disabled):
+            if name in _names(rule.rule):
+                return rule
+        raise KeyError(name)
+
+    def select(self, names: Iterable[str]) -> RuleBook:
+        """Only the rules with these ids, names, aliases or id prefixes (``HD``). Raises `RuleFileError`."""
+        chosen = self._matching(names, "--select")
+        return self._without({rule.id for rule in self.rules} - chosen, "--select")
+
+    def ignore(self, names: Iterable[str]) -> RuleBook:
+        """All rules but these, named as in `select`. Raises `RuleFileError`."""
+        return self._without(self._matching(names, "--ignore"), "--ignore")
+
+    def _without(self, ids: set[str], option: str) -> RuleBook:
+        kept = tuple(rule for rule in self.rules if rule.id not in ids)
+        dropped = tuple(rule for rule in self.rules if rule.id in ids)
+        reason = message("rule.left_out_by_option", option=option)
+        left_out = {**self.left_out, **{rule.id: reason for rule in dropped}}
+        return RuleBook(kept, (*self.disabled, *dropped), self.problems, left_out)
+
+    def _matching(self, names: Iterable[str], option: str) -> set[str]:
+        every = (*self.rules, *self.disabled)
+        found: set[str] = set()
+        problems = []
+        for name in names:
+            is_prefix = re.fullmatch(r"[A-Z]+\d*", name) is not None
+            ids = {r.id for r in every if name in _names(r.rule) or (is_prefix and r.id.startswith(name))}
+            if not ids:
+                known = [known for rule in every for known in _names(rule.rule)]
+                problems.append(Problem(option, 0, 0, f"no rule {name!r}", nearest(name, known)))
+            found |= ids
+        if problems:
+            raise RuleFileError(problems)
+        return found
+
+
+def load_rules(
+    sources: Sequence[Path],
+    advisors: Mapping[str, Advisor],
+    overrides: Mapping[str, Scalar] | None = None,
+    *,
+    names: NameBook | None = None,
+    installed: int = 1,
+    strict: bool = True,
+) -> RuleBook:
+    """The rules of files and folders (searched for ``*.yaml`` and ``*.yml``). The first ``installed`` sources are those
+    of plugins: none may give a rule of another again. Later sources win: they may give a rule again by its id, or
+    change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
+    ``{"HD001.idle_share": 0.2}``, in the unit of the rule. ``names``: the registry of names, which says what
+    settings exclude each other.
+
+    Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
+    in the book's ``problems``.
+    """
+    loader = _Loader(advisors, names or NameBook(), installed)
+    loader.problems += loader.names.problems
+    for number, source in enumerate(sources):
+        loader.read(source, number)
+    for key, value in (overrides or {}).items():
+        loader.set_option(key, value)
+    book = loader.finish()
+    if strict and book.problems:
+        raise RuleFileError(book.problems)
+    return book
+
+
+def rule_files(source: Path) -> list[Path]:
+    """The files of a source. Raises `RuleFileError`."""
+    if source.is_dir():
+        files = sorted(path for path in source.rglob("*") if path.suffix in {".yaml", ".yml"} and path.is_file())
+        if files:
+            return files
+        raise RuleFileError([Problem(display(source), 0, 0, "has no rule files (*.yaml)")])
+    if source.exists():
+        return [source]
+    raise RuleFileError([Problem(display(source), 0, 0, "does not exist")])
+
+
+def display(path: Path) -> str:
+    """How messages call a file: relative to the working directory where it is inside of it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _names(rule: Rule) -> tuple[str, ...]:
+    return (rule.id, rule.name, *rule.aliases)
+
+
+@dataclass
+class _Loader:
+    advisors: Mapping[str, Advisor]
+    names: NameBook
+    installed: int
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    """Names in documents that could not be used: referring to them is no mistake of its own."""
+
+    def read(self, source: Path, number: int) -> None:
+        """All documents of a source; overrides after the rules, so that the order of files does not matter."""
+        changes: list[tuple[Document, RuleOverride]] = []
+        for document in self.documents(source):
+            try:
+                model = read_document(document)
+            except RuleFileError as error:
+                self.problems += error.problems
+                self.remember(document)
+                continue
+            if isinstance(model, RuleOverride):
+                changes.append((document, model))
+            else:
+                self.add(Draft(model, document, number))
+        for document, change in changes:
+            self.change(document, change)
+
+    def documents(self, source: Path) -> Iterator[Document]:
+        try:
+            files = rule_files(source)
+        except RuleFileError as error:
+            self.problems += error.problems
+            return
+        for path in files:
+            try:
+                documents = read_yaml(path, display(path))
+            except RuleFileError as error:
+                self.problems += error.problems
+                continue
+            if not documents:
+                self.problems.append(Problem(display(path), 0, 0, "has no rule in it"))
+            yield from documents
+
+    def remember(self, document: Document) -> None:
+        for key in ("id", "name"):
+            if isinstance(found := document.get((key,)), str):
+                self.known.add(found)
+
+    def add(self, draft: Draft) -> None:
+        earlier = self.drafts.get(draft.rule.id)
+        if earlier is not None and earlier.source == draft.source:
+            place = f"first in {earlier.document.file}:{earlier.document.line}"
+            self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is given twice", place))
+        elif earlier is not None and draft.source < self.installed:
+            place = f"it is the id of {earlier.document.file}:{earlier.document.line}; only --ruleset replaces a rule"
+            self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is taken", place))
+        else:
+            draft.replaces = earlier.document.file if earlier is not None else ""
+            self.drafts[draft.rule.id] = draft
+
+    def find(self, name: str) -> Draft | None:
+        if name in self.drafts:
+            return self.drafts[name]
+        return next((draft for draft in self.drafts.values() if name in _names(draft.rule)), None)
+
+    def unknown(self, name: str) -> tuple[str, str]:
+        """Message and hint for a rule that does not exist."""
+        names = [known for draft in self.drafts.values() for known in _names(draft.rule)]
+        return f"no rule {name!r}", nearest(name, names)
+
+    def change(self, document: Document, change: RuleOverride) -> None:
+        """Apply an override document."""
+        draft = self.find(change.override)
+        if draft is None:
+            if change.override not in self.known:
+                self.problems.append(document.problem(("override",), *self.unknown(change.override)))
+            return
+        for name, param in change.params.items():
+            mistake = self.set_param(draft, name, param.value, f"{document.file}:{document.line}", param.why)
+            if mistake:
+                problem, hint, at_name = mistake
+                path = ("params", name) if at_name else ("params", name, "value")
+                self.problems.append(document.problem(path, problem, hint, key=at_name))
+        if change.severity is not None:
+            draft.rule = draft.rule.model_copy(update={"severity": change.severity})
+            draft.severity_from = document
+        if change.limit is not None:
+            draft.rule = draft.rule.model_copy(update={"limit": change.limit})
+        if "enabled" in change.model_fields_set:
+            draft.enabled = change.enabled
+            why = f": {escape_markdown(change.why)}" if change.why else ""
+            place = f"{Path(document.file).name}:{document.line}"
+            draft.left_out = message("rule.left_out_by_file", place=place, why=why)
+
+    def set_option(self, key: str, value: Scalar) -> None:
+        """Apply one ``--set ID.param=VALUE``."""
+        name, _, param = key.rpartition(".")
+        draft = self.find(name)
+        mistake: tuple[str, str, bool] | None
+        if not name:
+            mistake = ("write ID.param=VALUE", "", True)
+        elif draft is None:
+            mistake = None if name in self.known else (*self.unknown(name), True)
+        else:
+            mistake = self.set_param(draft, param, value, SET_OPTION)
+        if mistake:
+            self.problems.append(Problem(f"{SET_OPTION} {key}", 0, 0, mistake[0], mistake[1]))
+
+    def set_param(
+        self, draft: Draft, name: str, value: Scalar, origin: str, why: str | None = None
+    ) -> tuple[str, str, bool] | None:
+        """Give a parameter another value, or say what is wrong with it: message, hint, and whether it is the name."""
+        param = draft.rule.params.get(name)
+        if param is None:
+            hint = nearest(name, draft.rule.params) or f"it has: {', '.join(draft.rule.params) or 'none'}"
+            return f"rule {draft.rule.id} has no parameter {name!r}", hint, True
+        converted = _as_kind(value, param)
+        if converted is None:
+            return f"{value!r} is not {_KINDS[kind_of(param.value)]}", "", False
+        if not in_range(param, converted):
+            assert param.range is not None
+            low, high = param.range
+            return f"{value} is outside of the range {low:g} to {high:g} {param.unit}".rstrip(), "", False
+        update = {"value": converted, **({"why": why} if why else {})}
+        params = {**draft.rule.params, name: param.model_copy(update=update)}
+        draft.rule = draft.rule.model_copy(update={"params": params})
+        draft.set_by[name] = origin
+        return None
+
+    def finish(self) -> RuleBook:
+        """Check the rules against each other and compile what holds."""
+        ids = self.canonical_names()
+        good = {id_: draft for id_, draft in self.drafts.items() if self.references_hold(draft, ids)}
+        for relation in ("after", "explains"):
+            for id_ in self.in_cycles(relation, good, ids):
+                del good[id_]
+        explains = self.explained(good, ids)
+        compiled = {}
+        for id_, draft in good.items():
+            compiler = Compiler(
+                draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids, self.names, explains.get(id_, ())
+            )
+            rule = compiler.compile()
+            self.problems += compiler.problems
+            if rule is not None:
+                compiled[id_] = rule
+        order_ids = _ordered(compiled)
+        order = [compiled[id_] for id_ in order_ids]
+        return RuleBook(
+            tuple(rule for rule in order if self.drafts[rule.id].enabled),
+            tuple(rule for rule in order if not self.drafts[rule.id].enabled),
+            tuple(sorted(set(self.problems))),
+            {id_: self.drafts[id_].left_out for id_ in order_ids if not self.drafts[id_].enabled},
+        )
+
+    def canonical_names(self) -> dict[str, str]:
+        """Ids, names and aliases, each to the id of its rule. A name that two rules want stays with the first."""
+        owners = {id_: id_ for id_ in self.drafts}
+        for id_, draft in self.drafts.items():
+            for name in dict.fromkeys(_names(draft.rule)[1:]):
+                owner = owners.setdefault(name, id_)
+                if owner == id_:
+                    continue
+                path = ("name",) if name == draft.rule.name else ("aliases", draft.rule.aliases.index(name))
+                other = self.drafts[owner].document
+                message = f"{name!r} already belongs to rule {owner}"
+                self.problems.append(draft.problem(path, message, f"{other.file}:{other.line}"))
+        return owners
+
+    def references_hold(self, draft: Draft, ids: Mapping[str, str]) -> bool:
+        count = len(self.problems)
+        rule = draft.rule
+        if rule.advisor not in self.advisors:
+            hint = nearest(rule.advisor, self.advisors)
+            self.problems.append(draft.problem(("advisor",), f"no advisor {rule.advisor!r}", hint))
+        for key in ("after", "explains", "explained_by"):
+            for index, name in enumerate(getattr(rule, key)):
+                if name not in ids and name not in self.known:
+                    self.problems.append(draft.problem((key, index), *self.unknown(name)))
+                elif ids.get(name) == rule.id:
+                    self.problems.append(draft.problem((key, index), f"rule {name} is itself"))
+        for index, prefix in enumerate(rule.caveats):
+            if not any(name.startswith(prefix) for name in self.advisors):
+                hint = nearest(prefix, {name.split(".")[0] for name in self.advisors} | set(self.advisors))
+                self.problems.append(draft.problem(("caveats", index), f"no advisor begins with {prefix!r}", hint))
+        return len(self.problems) == count
+
+    def explained(self, drafts: Mapping[str, Draft], ids: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """Rule to its symptoms, by whichever of the two the link is given."""
+        links = {id_: [ids.get(name, name) for name in draft.rule.explains] for id_, draft in drafts.items()}
+        for id_, draft in drafts.items():
+            for cause in draft.rule.explained_by:
+                if ids.get(cause, cause) in links:
+                    links[ids.get(cause, cause)].append(id_)
+        return {id_: tuple(dict.fromkeys(symptoms)) for id_, symptoms in links.items()}
+
+    def in_cycles(self, relation: str, drafts: Mapping[str, Draft], ids: Mapping[str, str]) -> set[str]:
+        """Rules whose ``after`` (or ``explains``) leads back to themselves."""
+        links: Mapping[str, Iterable[str]] = (
+            self.explained(drafts, ids)
+            if relation == "explains"
+            else {id_: [ids.get(name, name) for name in draft.rule.after] for id_, draft in drafts.items()}
+        )
+        graph = {id_: set(names) for id_, names in links.items()}
+        found: set[str] = set()
+        while True:
+            try:
+                graphlib.TopologicalSorter(graph).prepare()
+                return found
+            except graphlib.CycleError as error:
+                cycle = sorted(set(error.args[1]))
+                first = self.drafts[cycle[0]]
+                message = f"rules {', '.join(cycle)} form a circle of `{relation}`"
+                self.problems.append(first.problem((relation,), message, key=True))
+                found.update(cycle)
+                graph = {id_: names for id_, names in graph.items() if id_ not in found}
+
+
+_KINDS = {"number": "a number", "text": "a word", "bool": "true or false"}
+_BOOLEANS = {"true": True, "false": False}
+
+
+def _as_kind(value: Scalar, param: Param) -> ParamValue | None:
+    """The value in the kind of the parameter, text of a command line included; ``None`` if it is not of that kind."""
+    wanted = kind_of(param.value)
+    if wanted == "text":
+        return value if isinstance(value, str) else None
+    if isinstance(value, str) and wanted == "bool":
+        return _BOOLEANS.get(value.lower())
+    if isinstance(value, str) and re.fullmatch(r"[-+]?\d{1,15}", value.strip()):
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?", value.strip()):
+        return float(value)
+    if value is None or isinstance(value, str) or kind_of(value) != wanted or not math.isfinite(value):
+        return None
+    return value
+
+
+def _ordered(rules: Mapping[str, CompiledRule]) -> list[str]:
+    """Ids, each behind those in its ``after``; by id where that leaves a choice, whatever the order of files."""
+    waiting = {id_: {name for name in rule.after if name in rules} for id_, rule in sorted(rules.items())}
+    order: list[str] = []
+    while waiting:
+        ready = next(id_ for id_, names in waiting.items() if not names)
+        order.append(ready)
+        del waiting[ready]
+        for names in waiting.values():
+            names.discard(ready)
+    return order

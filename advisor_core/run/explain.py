@@ -1,0 +1,134 @@
+"""How a finding, a rule's state or a ledger entry came about, from the report alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RuleOutcome, RunResult
+from advisor_core.text.base import Scalar
+from advisor_core.text.units import format_quantity
+
+
+def explain(result: RunResult, what: str, lang: str) -> str:
+    """Text about ``what``: a fingerprint, a rule id or name, or a ledger path. Raises LookupError."""
+    findings = [f for f in result.findings if what in (f.fingerprint, f.rule, f.name)]
+    outcomes = [o for o in result.rules if what in (o.rule, o.name)]
+    if findings:
+        by_rule = {(outcome.rule, outcome.stage): outcome for outcome in result.rules}
+        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule, f.stage], lang)) for f in findings)
+    if outcomes:
+        return "\n\n".join("\n".join(_outcome(outcome, lang)) for outcome in outcomes)
+    entries = list(_ledger(result, what, lang))
+    if entries:
+        return "\n".join(entries)
+    raise LookupError(f"{what!r} is not a fingerprint, rule or ledger path of this report")
+
+
+def _outcome(outcome: RuleOutcome, lang: str) -> Iterator[str]:
+    stage = f" (stage {outcome.stage})" if outcome.stage else ""
+    yield f"{outcome.rule} {outcome.name}{stage}: {outcome.state}"
+    if outcome.reason:
+        yield f"  {outcome.reason.of(lang)}"
+    if outcome.collect:
+        yield f"  {outcome.collect.of(lang)}"
+    yield f"  when: {outcome.condition}"
+    yield from _params(outcome)
+
+
+def _params(outcome: RuleOutcome) -> Iterator[str]:
+    for name, value in outcome.params.items():
+        origin = f"   set by {outcome.set_by[name]}" if name in outcome.set_by else ""
+        yield f"    params.{name} = {value}{origin}"
+
+
+def _finding(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: str) -> Iterator[str]:
+    impact = finding.impact
+    yield f"{finding.fingerprint}  {finding.rule} {finding.name}: {finding.title.of(lang)}"
+    if finding.stage:
+        yield f"  stage {finding.stage}"
+    yield f"  severity {finding.severity}, confidence {finding.confidence}, ranks {finding.ranks}"
+    yield f"  when: {finding.condition}"
+    yield from (f"  {line}" for line in _derivation(result, finding, outcome, lang))
+    yield from _params(outcome)
+    yield "  observed:"
+    for name, value in finding.observation.items():
+        unit = finding.units.get(name, "")
+        shown = f"   ({format_quantity(value, unit, lang)})" if unit and _is_number(value) else ""
+        yield f"    {name} = {value}{shown}"
+    yield (
+        f"  impact: {format_quantity(impact.gross_ns_per_step, 'ns', lang)} per step measured ({impact.basis}), "
+        f"{format_quantity(impact.ns_per_step, 'ns', lang)} claimed:"
+    )
+    for claim in impact.claims:
+        yield f"    rank {claim.rank} {claim.path}: {format_quantity(claim.ns, 'ns', lang)}"
+    yield "  evidence:"
+    for item in finding.evidence:
+        place = ""
+        if item.source is not None:
+            position = next((v for v in (item.source.line, item.source.offset, item.source.rowid) if v is not None), "")
+            place = f"   {item.source.file}:{position}"
+        yield f"    {item.kind}: {item.title.of(lang)}{place}"
+    for word, others in (("explains", finding.explains), ("explained by", finding.explained_by)):
+        for other in others:
+            title = next(f.title.of(lang) for f in result.findings if f.fingerprint == other)
+            yield f"  {word} {other}: {title}"
+
+
+def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: str) -> Iterator[str]:
+    """Each part of the condition with its value, if the rule is installed as the report knew it."""
+    from advisor_core.contracts.problems import RuleFileError
+    from advisor_core.rules.applicability import Job
+    from advisor_core.rules.judge import Context, explain_row
+    from advisor_core.run.rank import RunOptions, prepared
+
+    try:
+        compiled = prepared(RunOptions())[1][finding.rule]
+    except (KeyError, RuleFileError):
+        return
+    if compiled.when.source != finding.condition:
+        return
+    import dataclasses
+
+    known = dataclasses.replace(compiled, params=outcome.params)
+    environment = result.stage_environments.get(finding.stage or "", result.environment)
+    kind = result.profile.stages.get(finding.stage or "", result.profile.kind)
+    context = Context(profile={"kind": kind}, job=Job(variables=environment.variables))
+    for name, part in explain_row(known, finding.observation, context).items():
+        if not name.startswith("advice"):
+            yield f"{name}:"
+            yield from (f"  {line}" for line in part.lines(lang))
+
+
+def _ledger(result: RunResult, path: str, lang: str) -> Iterator[str]:
+    for step in result.ledger:
+        inside = [e for e in step.entries if e.path == path or e.path.startswith(f"{path}/")]
+        if not inside:
+            continue
+        total = sum(entry.ns for entry in inside)
+        share = f"{total / step.wall_ns:.1%}" if step.wall_ns else "-"
+        name = "-" if step.step is None else step.step
+        stage = f"stage {step.stage} " if step.stage else ""
+        yield f"{stage}rank {step.rank} step {name}: {path} {format_quantity(total, 'ns', lang)} ({total} ns, {share})"
+        for entry in inside:
+            yield f"  {entry.path} {entry.ns} ns"
+            for piece in entry.pieces:
+                yield from (f"    {line}" for line in _piece(piece, lang))
+
+
+def _piece(piece: Mapping[str, Scalar], lang: str) -> Iterator[str]:
+    """A stretch of time, the gap it lies in, and each thing it is about with the place where that was read."""
+    start, ns = piece.get("start_ns"), piece.get("ns")
+    yield f"{format_quantity(ns, 'ns', lang)} ({ns} ns) from {start} ns"
+    if "gap_start_ns" in piece:
+        yield f"  gap from {piece['gap_start_ns']} ns to {piece['gap_end_ns']} ns"
+    for word, file in ((name.removesuffix("_file"), value) for name, value in piece.items() if name.endswith("_file")):
+        table = f" {piece[f'{word}_table']}" if f"{word}_table" in piece else ""
+        place = next(
+            f"{kind} {piece[f'{word}_{kind}']}" for kind in ("line", "offset", "rowid") if f"{word}_{kind}" in piece
+        )
+        yield f"  {word.replace('_', ' ')} {piece[word]}: {file}{table} {place}"
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,125 @@
+"""One result of several stages that were profiled by themselves: what belongs to a stage carries its name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import Diagnostic, Environment, RunResult
+from advisor_core.run.claims import rank_findings
+from advisor_core.text.base import Scalar
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+def of_stage(result: RunResult, stage: str) -> RunResult:
+    """The result of one stage, with its name on all that it holds. Fingerprints of findings become those of the stage:
+    the same problem in two stages is two findings. Of the ranks that the stage draws only its slowest is left, so that
+    a report of many stages stays readable."""
+    profile = result.profile.model_copy(
+        update={"steps": _named(result.profile.steps, stage), "stages": {stage: result.profile.kind}}
+    )
+    drawn = _slowest({view.rank for view in result.views}, result)
+    views = [
+        view.model_copy(update={"id": f"{stage}-{view.id}"}) for view in result.views if view.rank in (None, drawn)
+    ]
+    return result.model_copy(
+        update={
+            "profile": profile,
+            "inputs": _named(result.inputs, stage),
+            "ledger": _named(result.ledger, stage),
+            "findings": [_finding(finding, stage) for finding in result.findings],
+            "rules": _named(result.rules, stage),
+            "views": _named(views, stage),
+            "diagnostics": _named(result.diagnostics, stage),
+            "stage_environments": {stage: result.environment},
+        }
+    )
+
+
+def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] = ()) -> RunResult:
+    """One result from those of the stages, which are put in order of time; ``unread``: what is said of stages of which
+    nothing could be read. The findings of all stages are ranked together."""
+    ordered = sorted(parts, key=lambda part: (min((s.start_ns for s in part[1].profile.steps), default=0), part[0]))
+    results = [result for _, result in ordered]
+    first = results[0]
+    profiles = [result.profile for result in results]
+    environments = {stage: result.environment for stage, result in ordered}
+    profile = first.profile.model_copy(
+        update={
+            "kind": "rl",
+            "ranks": sorted({rank for found in profiles for rank in found.ranks}),
+            "world_size": max((found.world_size for found in profiles if found.world_size), default=None),
+            "steps": [step for found in profiles for step in found.steps],
+            "parallel": dict(first.profile.parallel)
+            if all(p.parallel == first.profile.parallel for p in profiles)
+            else {},
+            "stages": {stage: found.kind for (stage, _), found in zip(ordered, profiles, strict=True)},
+        }
+    )
+    diagnostics = [*unread, *(diagnostic for result in results for diagnostic in result.diagnostics)]
+    return first.model_copy(
+        update={
+            "profile": profile,
+            "environment": Environment(
+                chip=dict(first.environment.chip),
+                variables={k: str(v) for k, v in _beside({n: e.variables for n, e in environments.items()}).items()},
+                profiler=_beside({name: found.profiler for name, found in environments.items()}),
+            ),
+            "inputs": [source for result in results for source in result.inputs],
+            "ledger": [step for result in results for step in result.ledger],
+            "findings": rank_findings([finding for result in results for finding in result.findings]),
+            "rules": sorted((rule for result in results for rule in result.rules), key=lambda rule: rule.rule),
+            "views": [view for result in results for view in result.views],
+            "diagnostics": sorted(diagnostics, key=lambda diagnostic: _SEVERITIES.index(diagnostic.severity)),
+            "timings": _summed([result.timings for result in results]),
+            "stages": [time for result in results for time in result.stages],
+            "stage_environments": environments,
+        }
+    )
+
+
+def _slowest(ranks: set[int | None], result: RunResult) -> int | None:
+    """The one of ``ranks`` whose steps take longest together, the lowest of several."""
+    walls: dict[int, int] = {}
+    for step in result.ledger:
+        walls[step.rank] = walls.get(step.rank, 0) + step.wall_ns
+    return max((rank for rank in walls if rank in ranks), key=lambda rank: (walls[rank], -rank), default=None)
+
+
+def _named(things: Sequence[Any], stage: str) -> list[Any]:
+    return [thing.model_copy(update={"stage": stage}) for thing in things]
+
+
+def _finding(finding: Finding, stage: str) -> Finding:
+    def own(fingerprint: str) -> str:
+        return hashlib.sha256(f"{stage}\0{fingerprint}".encode()).hexdigest()[:12]
+
+    return finding.model_copy(
+        update={
+            "stage": stage,
+            "fingerprint": own(finding.fingerprint),
+            "explains": [own(other) for other in finding.explains],
+            "explained_by": [own(other) for other in finding.explained_by],
+        }
+    )
+
+
+def _beside(settings: Mapping[str, Mapping[str, Scalar]]) -> dict[str, Scalar]:
+    """Settings by name; where the stages that record one differ, what each has."""
+    names = dict.fromkeys(name for found in settings.values() for name in found)
+    told: dict[str, Scalar] = {}
+    for name in names:
+        values = {stage: found[name] for stage, found in settings.items() if name in found}
+        same = len(set(map(repr, values.values()))) == 1
+        told[name] = (
+            next(iter(values.values())) if same else "; ".join(f"{stage}: {value}" for stage, value in values.items())
+        )
+    return told
+
+
+def _summed(timings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = sorted({name for found in timings for name in found})
+    return {name: round(sum(found.get(name, 0.0) for found in timings), 3) for name in names}

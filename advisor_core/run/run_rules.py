@@ -1,0 +1,251 @@
+"""Measures and judges: runs the advisors that rules name, and turns what the rules find into findings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import pandas as pd
+
+from advisor_core.contracts.advisor import Advisor, Observations, Scope
+from advisor_core.contracts.facts import Facts, Failed, NotApplicable, Unavailable
+from advisor_core.contracts.profile import Profile
+from advisor_core.plugins.crash import crash
+from advisor_core.plugins.host import Host
+from advisor_core.result.finding import Finding, Impact
+from advisor_core.result.run import State
+from advisor_core.rules.applicability import Job
+from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.files.ruleset import RuleBook
+from advisor_core.rules.judge import Context, Judged, Verdict, judge
+from advisor_core.run.claims import Want
+from advisor_core.run.resolve_evidence import resolve, scalar
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.messages import message
+
+
+class FactSource(Protocol):
+    """Gives an advisor what it declared. Raises `Unavailable` or `NotApplicable`."""
+
+    def view(self, needs: tuple[str, ...], wants: tuple[str, ...]) -> Facts: ...
+
+
+@dataclass(frozen=True)
+class RuleState:
+    """How one rule ended for one rank, or for the job. ``options``: as of `Unavailable`."""
+
+    state: State
+    reason: Text | None = None
+    collect: Text | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A finding before the job is settled: with what it wants of the ledger of each rank, and the caveat that it puts
+    on others."""
+
+    finding: Finding
+    wants: Mapping[int, Sequence[Want]]
+    caveat: Text | None
+
+
+@dataclass
+class RuleRun:
+    """The states of the rules that were run, and what they found."""
+
+    states: dict[str, RuleState] = field(default_factory=dict)
+    drafts: list[Draft] = field(default_factory=list)
+
+    def fired(self) -> dict[str, bool | None]:
+        """Rule id to whether it found something; ``None`` where it could not tell."""
+        known: dict[State, bool | None] = {"fail": True, "pass": False, "not_applicable": False}
+        return {rule: known.get(state.state) for rule, state in self.states.items()}
+
+
+def run_rules(
+    host: Host,
+    book: RuleBook,
+    scope: Scope,
+    facts: FactSource,
+    profile: Profile | None,
+    context: Mapping[str, Scalar],
+    job: Job,
+) -> RuleRun:
+    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds. One advisor
+    or rule that raises becomes the state ``error`` of that rule; the others run."""
+    result = RuleRun()
+    measured: dict[tuple[str, str], Observations | RuleState] = {}
+    for compiled in book:
+        advisor = host.advisors[compiled.rule.advisor]
+        if advisor.scope is not scope:
+            continue
+        params = compiled.measure_params
+        key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
+        if key not in measured:
+            measured[key] = _measure(host, advisor, facts, params)
+        observed = measured[key]
+        if isinstance(observed, RuleState):
+            result.states[compiled.rule.id] = observed
+            continue
+        judgement = Context(profile=context, fired=result.fired(), job=job)
+        try:
+            verdict = judge(compiled, observed.frame, judgement)
+            if reason := _one_subject(advisor, verdict):
+                result.states[compiled.rule.id] = RuleState("error", reason)
+                continue
+            drafts = [_draft(compiled, judged, observed, profile) for judged in verdict.rows]
+        except Exception as error:
+            result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
+            continue
+        result.states[compiled.rule.id] = _settled(verdict, advisor, facts)
+        result.drafts += drafts
+    return result
+
+
+def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
+    try:
+        observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
+        return replace(observed, frame=_checked(observed.frame, advisor))
+    except NotApplicable as state:
+        return RuleState("not_applicable", state.reason)
+    except Failed as state:
+        return RuleState("error", state.reason)
+    except Unavailable as state:
+        return RuleState("cannot_answer", state.reason, state.collect, state.options)
+    except Exception as error:
+        return _raised(host, advisor, advisor.name, error)
+
+
+def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
+    """What is wrong where several rows at fault have the same subject: they would become one finding."""
+    subjects = Counter(tuple(row.observation[column.name] for column in advisor.about) for row in verdict.rows)
+    subject, rows = max(subjects.items(), key=lambda item: item[1], default=((), 0))
+    if rows < 2:
+        return None
+    shown = ", ".join(f"{column.name} {value}" for column, value in zip(advisor.about, subject, strict=True)) or "-"
+    return message("rule.same_subject", rows=rows, advisor=advisor.name, subject=shown)
+
+
+def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState:
+    """The state after judging. What is not known of the rows is mostly what a fact that was wanted would have told:
+    then its absence says what to collect."""
+    if verdict.state != "cannot_answer":
+        return RuleState(verdict.state, _reason(verdict))
+    absent = [state for name in advisor.wants if (state := _absence(facts, name)) is not None]
+    collect = next((state.collect for state in absent if state.collect is not None), None)
+    options = tuple(dict.fromkeys(option for state in absent for option in state.options))
+    return RuleState("cannot_answer", _reason(verdict), collect, options)
+
+
+def _absence(facts: FactSource, name: str) -> Unavailable | None:
+    try:
+        facts.view((name,), ())
+    except Unavailable as state:
+        return state
+    except NotApplicable:
+        pass
+    return None
+
+
+def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
+    plugin = host.advisors.owner(advisor.name)
+    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
+
+
+def _checked(frame: pd.DataFrame, advisor: Advisor) -> pd.DataFrame:
+    """The declared columns only; a missing one is the plugin's mistake."""
+    missing = [name for name in advisor.declared() if name not in frame]
+    if missing:
+        raise TypeError(f"{advisor.name} does not give its declared columns {', '.join(missing)}")
+    declared = frame[list(advisor.declared())]
+    declared.index = pd.RangeIndex(len(frame))
+    declared.columns = pd.Index(list(advisor.declared()), dtype=object)  # conditions look columns up again and again
+    return declared
+
+
+def _reason(verdict: Verdict) -> Text | None:
+    if verdict.dropped_rows:
+        together = f"{verdict.dropped_ns / 1e6:.3f}"
+        return message("engine.more_rows", count=verdict.dropped_rows, together=together)
+    return verdict.reason
+
+
+def _draft(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Draft:
+    finding = _finding(compiled, judged, observed, profile)
+    paths = claimed_paths(compiled, judged.observation)
+    parts = _parts(finding.impact.gross_ns_per_step, judged.idle_ns, paths)
+    return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat)
+
+
+def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Want]:
+    """What a finding wants of the ledger: where its rule tells idle time apart, each kind from its own entries."""
+    if idle_ns is None:
+        return [(total_ns, paths)]
+    idle = [path for path in paths if path.split("/")[0] == "idle"]
+    other = [path for path in paths if path not in idle]
+    idle_ns = min(idle_ns, total_ns)
+    return [(total_ns - idle_ns, other), (idle_ns, idle)]
+
+
+def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Finding:
+    rule, advisor = compiled.rule, compiled.advisor
+    tables = profile.tables if profile is not None else {}
+    ranks = [profile.rank] if profile is not None else _ranks(observed, judged.row)
+    rank = ranks[0] if ranks else None
+    subject = {column.name: judged.observation[column.name] for column in advisor.about}
+    impact = Impact(
+        ns_per_step=0, gross_ns_per_step=max(0, judged.impact_ns), share_of_step=0.0, basis=rule.impact.basis
+    )
+    return Finding(
+        rule=rule.id,
+        name=rule.name,
+        fingerprint=fingerprint(rule.id, subject),
+        title=judged.title,
+        why=judged.why,
+        verify=judged.verify,
+        not_a_problem_if=judged.not_a_problem_if,
+        severity=judged.severity,
+        confidence=judged.confidence,
+        rank=rank,
+        ranks=sorted(ranks),
+        step=_step_of(judged.observation),
+        subject=subject,
+        impact=impact,
+        observation=judged.observation,
+        units={name: column.unit for name, column in advisor.declared().items() if column.unit},
+        condition=compiled.when.source,
+        evidence=resolve(observed.evidence(judged.row), tables, rank),
+        advice=list(judged.advice),
+        withheld=list(judged.withheld),
+        references=list(rule.references),
+    )
+
+
+def fingerprint(rule: str, subject: Mapping[str, Scalar]) -> str:
+    """Twelve hex digits that name a finding across runs: the rule and what it is about, never what was measured."""
+    about = json.dumps({name: scalar(value) for name, value in subject.items()}, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(f"{rule}\0{about}".encode()).hexdigest()[:12]
+
+
+def claimed_paths(compiled: CompiledRule, observation: Mapping[str, Scalar]) -> tuple[str, ...]:
+    """The ledger paths of a finding; ``{{ column }}`` in a path is the value of a text column."""
+    paths = []
+    for path in compiled.rule.claims:
+        for name, value in observation.items():
+            path = path.replace("{{ " + name + " }}", str(value))
+        paths.append(path)
+    return tuple(paths)
+
+
+def _ranks(observed: Observations, row: int) -> list[int]:
+    return [int(rank) for rank in observed.ranks(row)] if observed.ranks is not None else []
+
+
+def _step_of(observation: Mapping[str, Scalar]) -> int | None:
+    value = observation.get("step")
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,131 @@
+"""What the host itself draws of a rank: the strip of a step, and the operators that cost most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.result.run import View
+from advisor_core.text.messages import message
+
+STRIP_COLUMNS = 400
+"""A strip is this many columns wide; a column shows what took most of it."""
+
+MARKED_GAPS = 3
+SHOWN_LANES = 16
+"""Ranks that the strip of stages has a lane for."""
+SHOWN_OPERATORS = 12
+
+
+def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, device: pd.DataFrame) -> View:
+    """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named."""
+    start, end = int(steps["start_ns"][number]), int(steps["end_ns"][number])
+    pieces = booked.pieces[booked.pieces["step"] == number]
+    keys = pieces["path"].astype(str).map(_strip_key).astype("category")
+    edges = np.linspace(start, end, STRIP_COLUMNS + 1).astype(np.int64)
+    shares = np.stack(
+        [_covered(pieces[keys == key], edges) for key in keys.cat.categories], axis=1
+    )  # column x key: ns of the column that the key takes
+    winner = keys.cat.categories.to_numpy()[shares.argmax(axis=1)]
+    change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
+    stops = np.append(change[1:], STRIP_COLUMNS)
+    intervals = [
+        [int(edges[a] - start), int(edges[b] - start), str(winner[a])] for a, b in zip(change, stops, strict=True)
+    ]
+    gaps = booked.gaps[booked.gaps["step"] == number]
+    largest = gaps.assign(ns=gaps["end_ns"] - gaps["start_ns"]).nlargest(MARKED_GAPS, "ns").sort_values("start_ns")
+    marks = []
+    for begin, finish, path, following in zip(
+        largest["start_ns"].tolist(), largest["end_ns"].tolist(), largest["path"], largest["next"].tolist(), strict=True
+    ):
+        if following >= 0:
+            label = message("view.gap", kernel=device["name"].iloc[following]).model_dump()
+            marks.append({"start": begin - start, "end": finish - start, "path": str(path), "label": label})
+    step = int(steps["step"][number])
+    return View(
+        id=f"strip-rank{rank}-step{step}",
+        kind="strip",
+        title=message("view.strip", rank=rank, step=step if step >= 0 else "-"),
+        unit="ns",
+        rank=rank,
+        data={
+            "start": 0,
+            "end": end - start,
+            "origin_ns": start,
+            "lanes": [{"label": "device", "intervals": intervals}],
+            "marks": marks,
+        },
+    )
+
+
+def stage_strip(stages: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> View | None:
+    """The stages of the slowest step over time, a lane for each rank (facts ``stages`` and ``steps``), each from the
+    start of its own step, as clocks of hosts need not agree. ``None`` where there are fewer than two stages."""
+    if len({name for found in stages.values() for name in found["stage"].unique().tolist()}) < 2:
+        return None
+    ranks = sorted(rank for rank in stages if rank in steps)[:SHOWN_LANES]
+    walls = {
+        (rank, number): int(ns)
+        for rank in ranks
+        for number, ns in enumerate((steps[rank]["end_ns"] - steps[rank]["start_ns"]).tolist())
+    }
+    slowest, number = max(walls, key=lambda lane: (walls[lane], -lane[0]))
+    lanes = []
+    for rank in ranks:
+        own = stages[rank][stages[rank]["step"] == number]
+        begins = own["start_ns"] - (int(steps[rank]["start_ns"].iloc[number]) if len(own) else 0)
+        lasts = own["end_ns"] - own["start_ns"]
+        intervals = zip(begins.tolist(), (begins + lasts).tolist(), own["stage"].tolist(), strict=True)
+        lanes.append({"label": f"rank {rank}", "intervals": [[int(a), int(b), str(name)] for a, b, name in intervals]})
+    step = int(steps[slowest]["step"].iloc[number])
+    return View(
+        id=f"stages-step{step}",
+        kind="strip",
+        title=message("view.stages", step=step if step >= 0 else "-"),
+        unit="ns",
+        data={"start": 0, "end": walls[slowest, number], "lanes": lanes, "marks": []},
+    )
+
+
+def _covered(pieces: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
+    """ns of each column [edges[i], edges[i+1]) that the disjoint pieces cover."""
+    starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
+    before = np.concatenate([[0], np.cumsum(ends - starts)])
+    place = np.searchsorted(starts, edges, side="right") - 1
+    inside = np.where(place >= 0, np.minimum(edges, ends[np.maximum(place, 0)]) - starts[np.maximum(place, 0)], 0)
+    measured = np.where(place >= 0, before[np.maximum(place, 0)] + inside, 0)
+    return np.diff(measured)
+
+
+def _strip_key(path: str) -> str:
+    """compute, communication/transmit, communication/wait, idle/host, idle/sync ...: two levels are enough to see."""
+    parts = path.split("/")
+    return "compute" if parts[0] == "compute" else "/".join(parts[:2])
+
+
+def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> View:
+    """Device time per step by operator type, the largest first; overlapping kernels count in full."""
+    inside = device[
+        (device["start_ns"] >= steps["start_ns"].min())
+        & (device["start_ns"] < steps["end_ns"].max())
+        & ~device["communication"]
+    ]
+    typed = inside["type"].astype(str)
+    names = typed.where(typed != "", inside["operator_class"].astype(str))
+    totals = (inside["end_ns"] - inside["start_ns"]).groupby(names).agg(["sum", "size"])
+    totals = totals.sort_values(["sum"], ascending=False, kind="stable").head(SHOWN_OPERATORS)
+    rows = [
+        {"label": str(name), "value": int(total) // len(steps), "note": f"{count / len(steps):.0f} x"}
+        for name, total, count in zip(totals.index, totals["sum"], totals["size"], strict=True)
+    ]
+    return View(
+        id=f"operators-rank{rank}",
+        kind="bars",
+        title=message("view.operators", rank=rank),
+        unit="ns",
+        rank=rank,
+        data={"rows": rows},
+    )

@@ -1,0 +1,1 @@
+"""Texts in two languages, and numbers with their units."""

@@ -1,0 +1,1 @@
+"""Words by which exporters and frameworks name kernels, lanes and phases."""

@@ -1,0 +1,73 @@
+"""Which class of work a kernel belongs to."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.text.packaged import packaged_yaml
+
+OTHER = "other"
+AI_CPU = "aicpu"
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    loaded = packaged_yaml("advisor_core.vocabulary", "operator_classes.yaml")
+    return tuple(
+        (name, re.compile("|".join("".join(".*" if c == "*" else re.escape(c) for c in p) for p in globs), re.I))
+        for name, globs in loaded.items()
+    )
+
+
+@cache
+def classes() -> tuple[str, ...]:
+    """All classes, in the order in which they take shared time: those of the file, then AI CPU, then other."""
+    return (*(name for name, _ in _patterns()), AI_CPU, OTHER)
+
+
+@cache
+def class_of(operator: str) -> str:
+    """The class of an operator type or, where no type is recorded, of a kernel name.
+
+    >>> class_of("FlashAttentionScoreGrad"), class_of("MatMulV3"), class_of("TransData"), class_of("Nonsense")
+    ('attention', 'matmul', 'format_conversion', 'other')
+    """
+    bare = operator.removeprefix("aclnn").removeprefix("trans_")
+    for name, pattern in _patterns():
+        if pattern.fullmatch(bare):
+            return name
+    return OTHER
+
+
+def classify(types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
+    """Class per kernel (categorical, categories = `classes`). Every distinct name is looked up once."""
+    by_type = types.cat.codes.to_numpy()
+    type_class = np.array([_index(class_of(str(t))) if t else -1 for t in types.cat.categories], dtype=np.int64)
+    name_class = np.array([_index(class_of(kernel_type(str(n)))) for n in names.cat.categories], dtype=np.int64)
+    chosen = type_class[by_type] if len(type_class) else np.full(len(types), -1)
+    chosen = np.where((by_type < 0) | (chosen < 0), name_class[names.cat.codes.to_numpy()], chosen)
+    chosen = np.where(cores.to_numpy() == "AI_CPU", _index(AI_CPU), chosen)
+    return pd.Series(pd.Categorical.from_codes(chosen, categories=pd.Index(classes())), index=types.index)
+
+
+def _index(name: str) -> int:
+    return classes().index(name)
+
+
+_NAME = re.compile(r"^(?:aclnn\w+?_)?(?:trans_)?([A-Za-z][A-Za-z0-9]*?)(?:_?\d+)?$")
+
+
+def kernel_type(name: str) -> str:
+    """The operator type that a kernel's name ends in, for exports that record no type.
+
+    >>> kernel_type("trans_TransData_0"), kernel_type("aclnnMuls_MulAiCore_Mul"), kernel_type("Conv2D1")
+    ('TransData', 'Mul', 'Conv2D')
+    """
+    if name.startswith("aclnn"):
+        return name.rsplit("_", 1)[-1] or name
+    match = _NAME.match(name)
+    return match.group(1) if match else name
