@@ -20,13 +20,41 @@ from advisor_core.contracts.advisor import (
     Setting,
     Stack,
     advisor,
+    job_advisor,
 )
-from advisor_core.contracts.facts import Fact, Facts, NotApplicable, Unavailable, fact
-from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput
+from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
+from advisor_core.contracts.keys import AnyKey, Key
+from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE, InputError, Loader, Profile, RankInput
 from advisor_core.contracts.registry import Registry, Renderer, Ruleset
-from advisor_core.contracts.tables import SCHEMAS, RowSource, Table, TableSchema
-from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState
-from advisor_core.facts.device.chip import Chip
+from advisor_core.contracts.tables import (
+    API_STATISTIC,
+    COLLECTIVE_BANDWIDTH,
+    COLLECTIVES,
+    COMMUNICATION_TASKS,
+    DEVICE_TASKS,
+    FLOWS,
+    FREQUENCY,
+    HOST_EVENTS,
+    KERNELS,
+    LINKS,
+    MEMORY_RECORD,
+    MODULE_MEMORY,
+    OP_STATISTIC,
+    OPERATOR_MEMORY,
+    OPERATORS,
+    OVERLAP,
+    SCHEMAS,
+    STEP_TRACE,
+    RowSource,
+    Table,
+    TableSchema,
+)
+from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
+from advisor_core.facts.context import context
+from advisor_core.facts.device.chip import Chip, chip
+from advisor_core.facts.device.pipes import pipes
 from advisor_core.facts.device.shapes import (
     DTYPE_BYTES,
     Shape,
@@ -36,6 +64,7 @@ from advisor_core.facts.device.shapes import (
     shapes_of,
     tensor_bytes,
 )
+from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import (
     ACTIVITIES,
     ANNOTATION,
@@ -43,14 +72,28 @@ from advisor_core.facts.host.activity import (
     LOADER,
     SYNC_OPERATORS,
     HostActivity,
+    host_activity,
     matching,
 )
-from advisor_core.facts.host.launches import NO_TIME, Launches
-from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, paused
+from advisor_core.facts.host.calls import late_gaps, sync_calls
+from advisor_core.facts.host.launches import NO_TIME, Launches, launches
+from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
-from advisor_core.facts.ledger.bookings import Bookings
-from advisor_core.facts.memory import Capacity, PeakMemory, of_graph_engine
-from advisor_core.facts.steps.timeline import Timeline
+from advisor_core.facts.ledger.bookings import Bookings, bookings
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.memory import (
+    Capacity,
+    PeakMemory,
+    memory_capacity,
+    memory_curve,
+    memory_peak,
+    memory_steps,
+    of_graph_engine,
+)
+from advisor_core.facts.steps.phases import stage_ledger, stages
+from advisor_core.facts.steps.rank_summary import rank_summary
+from advisor_core.facts.steps.steps import steps
+from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.plugins.hookspecs import hookimpl
 from advisor_core.result.run import Diagnostic, InputFile, RunResult, View
 from advisor_core.text.base import Scalar, Text
@@ -60,16 +103,35 @@ from advisor_core.vocabulary.operator_class import class_of, classes, kernel_typ
 __all__ = [
     "ACTIVITIES",
     "ANNOTATION",
+    "API_STATISTIC",
     "CALLS",
+    "COLLECTIVES",
+    "COLLECTIVE_BANDWIDTH",
+    "COMMUNICATION_TASKS",
+    "DEVICE_TASKS",
     "DTYPE_BYTES",
+    "FLOWS",
+    "FREQUENCY",
+    "HOST_EVENTS",
+    "KERNELS",
+    "LINKS",
     "LOADER",
+    "MEMORY_RECORD",
+    "MODULE_MEMORY",
     "NO_TIME",
+    "OPERATORS",
+    "OPERATOR_MEMORY",
+    "OP_STATISTIC",
+    "OVERLAP",
     "PAUSE_NS",
     "POINT_TO_POINT",
+    "PROFILE",
     "SCHEMAS",
+    "STEP_TRACE",
     "SYNC_OPERATORS",
     "TIMES_USUAL",
     "Advisor",
+    "AnyKey",
     "Bookings",
     "Capacity",
     "Chip",
@@ -82,10 +144,13 @@ __all__ = [
     "InputError",
     "InputFile",
     "Interval",
+    "JobFacts",
+    "Key",
     "Launches",
     "Layer",
     "Loader",
     "Metric",
+    "Missing",
     "NotApplicable",
     "Observations",
     "Params",
@@ -111,21 +176,44 @@ __all__ = [
     "Unavailable",
     "View",
     "advisor",
+    "bookings",
+    "chip",
     "class_of",
     "classes",
+    "collective_calls",
+    "collective_state",
     "complement",
+    "context",
     "cut",
     "elements",
     "fact",
     "hookimpl",
+    "host_activity",
+    "host_pauses",
+    "job_advisor",
     "kernel_type",
+    "late_gaps",
+    "launches",
+    "ledger",
     "matching",
+    "memory_capacity",
+    "memory_curve",
+    "memory_peak",
+    "memory_steps",
     "moved_bytes",
     "of_graph_engine",
     "packaged_yaml",
     "paused",
     "per_text",
+    "pipes",
+    "rank_summary",
     "shapes_of",
+    "stage_ledger",
+    "stages",
+    "steps",
+    "sync_calls",
     "tensor_bytes",
+    "timeline",
     "union",
+    "work",
 ]

@@ -9,7 +9,7 @@ from advisor_core.plugins.hookspecs import hookimpl
 
 
 @hookimpl
-def advisor_register_facts(registry: Registry[Fact]) -> None:
+def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisors import (
         capture_job,
         fewer_kernels,

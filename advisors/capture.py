@@ -8,10 +8,13 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    FLOWS,
+    HOST_EVENTS,
+    KERNELS,
+    PROFILE,
     Column,
     Facts,
     Interval,
-    Launches,
     Metric,
     NotApplicable,
     Observations,
@@ -23,7 +26,10 @@ from advisor_core.api import (
     Setting,
     Unavailable,
     advisor,
+    launches,
+    steps,
     union,
+    work,
 )
 from advisors.measuring import DEVICE_LANE, LARGEST, row, share
 from advisors.messages import message
@@ -34,8 +40,8 @@ _FIRST = ("skip_first", "wait", "warmup")
 
 @advisor(
     "capture.settings",
-    needs=("profile",),
-    wants=("kernels", "steps"),
+    needs=(PROFILE,),
+    wants=(KERNELS, steps),
     columns=(
         Column("level", "text", "", "level of the profiler, as recorded"),
         Column("kernels", "int", "count", "kernels in kernel_details.csv"),
@@ -49,8 +55,8 @@ _FIRST = ("skip_first", "wait", "warmup")
 )
 def settings(facts: Facts, params: Params) -> Observations:
     """How the profile was collected."""
-    profile: Profile = facts["profile"]
-    kernels = facts.get("kernels")
+    profile = facts[PROFILE]
+    kernels = facts.get(KERNELS)
     computing = kernels[kernels["core"] != "COMMUNICATION"] if kernels is not None else None
     known = computing is not None and len(computing) > 0
     untimed = computing["aic_ns"].isna() & computing["aiv_ns"].isna() if computing is not None else None
@@ -62,7 +68,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         inflating=len(options),
         inflating_options=", ".join(options),
-        steps=len(facts["steps"]) if "steps" in facts else 0,
+        steps=len(facts[steps]) if steps in facts else 0,
         warm_up_steps=_steps_before(profile),
     )
 
@@ -77,7 +83,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         found.insert(0, Setting(message("capture.setting"), "level", profile.level, file))
         if computing is not None and frame["untyped_share"].iloc[0] > 0:
             missing = computing.index[computing["type"] == ""].to_numpy()
-            found.append(Rows(message("capture.kernels"), "kernels", missing, ("name", "type", "core", "duration_ns")))
+            found.append(Rows(message("capture.kernels"), KERNELS, missing, ("name", "type", "core", "duration_ns")))
         return found
 
     return Observations(frame, evidence)
@@ -99,8 +105,8 @@ def _schedule(profile: Profile) -> list[Reference]:
 
 @advisor(
     "capture.activities",
-    needs=("profile",),
-    wants=("host_events", "work"),
+    needs=(PROFILE,),
+    wants=(HOST_EVENTS, work),
     columns=(
         Column("framework_recorded", "bool", "", "calls of the framework were recorded"),
         Column("device_recorded", "bool", "", "tasks of the device were recorded"),
@@ -110,9 +116,9 @@ def _schedule(profile: Profile) -> list[Reference]:
 )
 def activities(facts: Facts, params: Params) -> Observations:
     """Which of host and device was recorded."""
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     chosen = profile.profiler.get("activities")
-    events, device = facts.get("host_events"), facts.get("work")
+    events, device = facts.get(HOST_EVENTS), facts.get(work)
     calls = int((events["category"] == "cpu_op").sum()) if events is not None else 0
     tasks = len(device) if device is not None else 0
     framework, npu = _asked(chosen, "CPU"), _asked(chosen, "NPU")
@@ -144,7 +150,7 @@ def _asked(activities: Scalar, name: str) -> bool | None:
 
 @advisor(
     "capture.steps",
-    needs=("steps", "work"),
+    needs=(steps, work),
     columns=(
         Column("steps", "int", "count", "profiled steps"),
         Column("first_over_rest", "float", "ratio", "wall time of the first step over the median of the others"),
@@ -153,15 +159,15 @@ def _asked(activities: Scalar, name: str) -> bool | None:
         ),
     ),
 )
-def steps(facts: Facts, params: Params) -> Observations:
+def odd_steps(facts: Facts, params: Params) -> Observations:
     """How the first and the last profiled step compare with the others."""
-    windows: pd.DataFrame = facts["steps"]
+    windows = facts[steps]
     if len(windows) < _COMPARED:
         raise Unavailable(
             message("capture.few_steps", count=len(windows)), message("capture.few_steps.collect"), ("steps",)
         )
     walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
-    began = facts["work"]["start_ns"].to_numpy()
+    began = facts[work]["start_ns"].to_numpy()
     owner = np.searchsorted(windows["start_ns"].to_numpy(), began, side="right") - 1
     inside = (owner >= 0) & (began < int(windows["end_ns"].iloc[-1]))
     tasks = np.bincount(owner[inside], minlength=len(windows))
@@ -188,7 +194,7 @@ _LISTED = 10
 
 @advisor(
     "capture.shapes",
-    needs=("profile", "steps", "kernels"),
+    needs=(PROFILE, steps, KERNELS),
     columns=(
         Column("varying_share", "float", "ratio", "of the kernels: their type with these shapes is not in every step"),
         Column("warm_up_steps", "float", "count", "steps before the first profiled one, unknown if not recorded"),
@@ -196,7 +202,7 @@ _LISTED = 10
 )
 def shapes(facts: Facts, params: Params) -> Observations:
     """Whether shapes differ from step to step, and how many steps ran before."""
-    windows, kernels = facts["steps"], facts["kernels"]
+    windows, kernels = facts[steps], facts[KERNELS]
     if len(windows) < 2:
         raise Unavailable(message("capture.one_step"), message("capture.few_steps.collect"), ("steps",))
     computing = kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(windows["step"])]
@@ -204,31 +210,31 @@ def shapes(facts: Facts, params: Params) -> Observations:
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
     seen_in = computing.groupby([computing[name].cat.codes for name in ("type", "input_shapes")])["step"]
     varying = (seen_in.transform("nunique") < len(windows)).to_numpy()
-    frame = row(varying_share=float(varying.mean()), warm_up_steps=_steps_before(facts["profile"]))
+    frame = row(varying_share=float(varying.mean()), warm_up_steps=_steps_before(facts[PROFILE]))
 
     def evidence(number: int) -> Sequence[Reference]:
         rows = computing.index.to_numpy()[varying]
         columns = ("step", "type", "input_shapes", "duration_ns")
-        return [*_schedule(facts["profile"]), Rows(message("capture.varying"), "kernels", rows, columns)]
+        return [*_schedule(facts[PROFILE]), Rows(message("capture.varying"), KERNELS, rows, columns)]
 
     return Observations(frame, evidence)
 
 
 @advisor(
     "capture.completeness",
-    needs=("work", "launches", "host_events"),
+    needs=(work, launches, HOST_EVENTS),
     columns=(
         Column("launches", "int", "count", "recorded launches"),
         Column("never_run", "int", "count", "of these: no task on the device belongs to them"),
         Column("never_run_share", "float", "ratio", "never_run over launches"),
     ),
-    wants=("flows",),
+    wants=(FLOWS,),
 )
 def completeness(facts: Facts, params: Params) -> Observations:
     """Whether what was launched was also recorded on the device."""
-    events, device, launched = facts["host_events"], facts["work"], facts["launches"]
+    events, device, launched = facts[HOST_EVENTS], facts[work], facts[launches]
     calls = events[(events["category"] == "cann") & events["name"].astype(str).str.startswith(_LAUNCH)]
-    flows = facts.get("flows")
+    flows = facts.get(FLOWS)
     arrows = flows[flows["kind"] == "host_to_device"] if flows is not None else None
     heads, tails = (arrows.loc[arrows["end"] == end, "flow"] if arrows is not None else pd.Series() for end in "sf")
     last = int(device["end_ns"].max())
@@ -243,7 +249,7 @@ def completeness(facts: Facts, params: Params) -> Observations:
         ending = Interval(message("capture.last_task"), int(device["start_ns"].iloc[-1]), last, DEVICE_LANE)
         columns = ("name", "item", "thread", "start_ns", "duration_ns")
         rows = late.index.to_numpy()
-        return [ending, *([Rows(message("capture.late_launches"), "host_events", rows, columns)] if len(rows) else [])]
+        return [ending, *([Rows(message("capture.late_launches"), HOST_EVENTS, rows, columns)] if len(rows) else [])]
 
     return Observations(frame, evidence)
 
@@ -253,7 +259,7 @@ _LAUNCH = "Node@launch"
 
 @advisor(
     "capture.clocks",
-    needs=("launches", "work"),
+    needs=(launches, work),
     columns=(
         Column("skew_ns", "int", "ns", "tasks seem to start this long before their launch at most"),
         Column("early_share", "float", "ratio", "of the tasks with a known launch: seem to start before it"),
@@ -262,7 +268,7 @@ _LAUNCH = "Node@launch"
 )
 def clocks(facts: Facts, params: Params) -> Observations:
     """How far the clocks of host and device are apart at least."""
-    launched: Launches = facts["launches"]
+    launched = facts[launches]
     known = launched.known()
     if not known.any():
         raise Unavailable(message("capture.no_launches"), message("capture.no_launches.collect"), ("host", "device"))
@@ -272,7 +278,7 @@ def clocks(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         first = int(launched.frame.loc[known, "lead_ns"].idxmin())
-        start = int(facts["work"]["start_ns"].iloc[first])
+        start = int(facts[work]["start_ns"].iloc[first])
         return [
             Interval(message("capture.earliest"), start, start + launched.skew_ns, DEVICE_LANE),
             Metric(
@@ -287,7 +293,7 @@ def clocks(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "capture.damage",
-    needs=("profile",),
+    needs=(PROFILE,),
     columns=(
         Column("errors", "int", "count", "files or tables that could not be read"),
         Column("warnings", "int", "count", "kinds of rows or values that were left out or repaired"),
@@ -296,7 +302,7 @@ def clocks(facts: Facts, params: Params) -> Observations:
 )
 def damage(facts: Facts, params: Params) -> Observations:
     """What was wrong with the files of the profile."""
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     if not profile.files and not profile.diagnostics:
         raise NotApplicable(message("capture.no_files"))
     said = [diagnostic for diagnostic in profile.diagnostics if diagnostic.severity != "info"]
@@ -317,7 +323,7 @@ def damage(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "capture.size",
-    needs=("profile", "steps"),
+    needs=(PROFILE, steps),
     columns=(
         Column("bytes", "int", "B", "the files that were read"),
         Column("recorded_ns", "int", "ns", "from the first to the last task of the profiled steps"),
@@ -326,7 +332,7 @@ def damage(facts: Facts, params: Params) -> Observations:
 )
 def size(facts: Facts, params: Params) -> Observations:
     """How much was recorded."""
-    profile, windows = facts["profile"], facts["steps"]
+    profile, windows = facts[PROFILE], facts[steps]
     recorded = int(windows["end_ns"].max() - windows["start_ns"].min())
     total = sum(file.bytes for file in profile.files)
     frame = row(bytes=total, recorded_ns=recorded, steps=len(windows))
@@ -345,8 +351,8 @@ def size(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "capture.outside",
-    needs=("profile", "steps", "work"),
-    wants=("kernels",),
+    needs=(PROFILE, steps, work),
+    wants=(KERNELS,),
     columns=(
         Column(
             "outside_ns", "int", "ns", "device time with kernels or collectives before the first and after the last"
@@ -359,10 +365,10 @@ def size(facts: Facts, params: Params) -> Observations:
 )
 def outside(facts: Facts, params: Params) -> Observations:
     """How much the device did before the first and after the last step, where no figure of the report counts it."""
-    windows, device = facts["steps"], facts["work"]
+    windows, device = facts[steps], facts[work]
     if not (windows["step"] >= 0).any():
         raise NotApplicable(message("capture.no_steps"))
-    if facts["profile"].selected_step is not None:
+    if facts[PROFILE].selected_step is not None:
         raise NotApplicable(message("capture.chosen_step"))
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
@@ -390,15 +396,15 @@ def outside(facts: Facts, params: Params) -> Observations:
             )
             if len(layer)
         ]
-        if "kernels" in facts:
+        if KERNELS in facts:
             lengths = np.where(before | after, ends - starts, 0)
             longest = np.argsort(-lengths, kind="stable")[: min(LARGEST, int((before | after).sum()))]
             columns = ("name", "type", "core", "start_ns", "duration_ns")
             rows = device["row"].to_numpy()[longest]
-            found.append(Rows(message("capture.longest_outside"), "kernels", rows, columns))
+            found.append(Rows(message("capture.longest_outside"), KERNELS, rows, columns))
         return found
 
     return Observations(frame, evidence)
 
 
-ADVISORS = (settings, activities, steps, shapes, completeness, clocks, damage, size, outside)
+ADVISORS = (settings, activities, odd_steps, shapes, completeness, clocks, damage, size, outside)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from advisor_core.api import (
+    PROFILE,
     Column,
     Facts,
+    JobFacts,
     Metric,
     NotApplicable,
     Observations,
     Params,
-    Profile,
     Reference,
     Scalar,
-    Scope,
     Unavailable,
-    advisor,
+    collective_calls,
     fact,
+    job_advisor,
+    steps,
 )
 from advisors.measuring import row
 from advisors.messages import message
@@ -42,11 +42,11 @@ class Capture:
     end_ns: int
 
 
-@fact("capture", needs=("profile",), wants=("steps",), shared=True)
+@fact("capture", needs=(PROFILE,), wants=(steps,), shared=True)
 def capture(facts: Facts) -> Capture:
     """How the profile of a rank came about, for the comparison with others."""
-    profile: Profile = facts["profile"]
-    windows = facts.get("steps")
+    profile = facts[PROFILE]
+    windows = facts.get(steps)
     return Capture(
         level=profile.level or "",
         versions=", ".join(f"{name} {profile.versions[name]}" for name in sorted(profile.versions)),
@@ -58,10 +58,9 @@ def capture(facts: Facts) -> Capture:
     )
 
 
-@advisor(
+@job_advisor(
     "capture_job.same_job",
-    scope=Scope.JOB,
-    needs=("capture",),
+    needs=(capture,),
     columns=(
         Column("profiles", "int", "count", "profiles that were given as one job"),
         Column("differing", "int", "count", "aspects that ranks of one job have in common and these do not"),
@@ -71,9 +70,9 @@ def capture(facts: Facts) -> Capture:
         ),
     ),
 )
-def same_job(facts: Facts, params: Params) -> Observations:
+def same_job(facts: JobFacts, params: Params) -> Observations:
     """Whether the profiles belong to the same run."""
-    captures: Mapping[int, Capture] = facts["capture"]
+    captures = facts.ranks(capture)
     if len(captures) < 2:
         raise NotApplicable(message("capture_job.one_rank"))
     known = list(captures.values())
@@ -110,20 +109,19 @@ def same_job(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, lambda number: sorted(captures))
 
 
-@advisor(
+@job_advisor(
     "capture_job.ranks",
-    scope=Scope.JOB,
-    needs=("capture", "collective_calls"),
+    needs=(capture, collective_calls),
     columns=(
         Column("profiled", "int", "count", "ranks that were given"),
         Column("expected", "int", "count", "ranks that the profiles name, by recorded sizes and groups or as peers"),
         Column("missing", "int", "count", "expected less profiled"),
     ),
 )
-def ranks(facts: Facts, params: Params) -> Observations:
+def ranks(facts: JobFacts, params: Params) -> Observations:
     """How many ranks of the job are not in the profile."""
-    captures: Mapping[int, Capture] = facts["capture"]
-    calls: Mapping[int, pd.DataFrame] = facts["collective_calls"]
+    captures = facts.ranks(capture)
+    calls = facts.ranks(collective_calls)
     recorded = {rank for found in captures.values() for rank in found.group_ranks}
     sizes = [found.world_size for found in captures.values() if found.world_size]
     numbered = recorded | set(range(max(sizes, default=0)))

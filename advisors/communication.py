@@ -12,8 +12,14 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    COLLECTIVE_BANDWIDTH,
+    COLLECTIVES,
+    COMMUNICATION_TASKS,
+    KERNELS,
+    LINKS,
     POINT_TO_POINT,
-    Bookings,
+    PROFILE,
+    STEP_TRACE,
     Column,
     Facts,
     Interval,
@@ -22,12 +28,18 @@ from advisor_core.api import (
     NotApplicable,
     Observations,
     Params,
-    Profile,
     Reference,
     Rows,
     Scalar,
     Unavailable,
     advisor,
+    bookings,
+    collective_calls,
+    collective_state,
+    ledger,
+    rank_summary,
+    steps,
+    timeline,
 )
 from advisors.measuring import DEVICE_LANE, LARGEST, leaves, pieces_of, records, row, share, step_count, step_ns, under
 from advisors.messages import message
@@ -37,7 +49,7 @@ _STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
 
 
 def _in_steps(facts: Facts) -> pd.DataFrame:
-    calls: pd.DataFrame = facts["collective_calls"]
+    calls = facts[collective_calls]
     return calls[calls["step"] >= 0].reset_index(drop=True)
 
 
@@ -45,17 +57,17 @@ def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refer
     """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
     chosen = calls.head(limit)
     found: list[Reference] = []
-    if facts.get("kernels") is not None and len(chosen):
+    if facts.get(KERNELS) is not None and len(chosen):
         columns = ("name", "start_ns", "duration_ns")
-        found.append(Rows(message("communication.largest"), "kernels", chosen["row"].to_numpy(), columns))
-    exported = facts.get("collectives")
+        found.append(Rows(message("communication.largest"), KERNELS, chosen["row"].to_numpy(), columns))
+    exported = facts.get(COLLECTIVES)
     if exported is not None and len(exported) and len(chosen):
         names = exported["name"].astype(str).str.split("@").str[0]
         place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
         rows = place.dropna().sort_values(kind="stable").index.to_numpy()
         if len(rows):
             shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
-            found.append(Rows(message("communication.exporter_collectives"), "collectives", rows, shown))
+            found.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
     return found
 
 
@@ -89,8 +101,8 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
 
 @advisor(
     "communication.overlap",
-    needs=("steps", "ledger", "rank_summary", "collective_calls"),
-    wants=("kernels", "collectives", "step_trace"),
+    needs=(steps, ledger, rank_summary, collective_calls),
+    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         _STEP_NS,
         Column("uncovered_ns", "float", "ns", "communication that no computing covers, per step"),
@@ -107,7 +119,7 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
 def overlap(facts: Facts, params: Params) -> Observations:
     """Communication that is not covered by computing."""
     calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    totals = facts["rank_summary"]
+    totals = facts[rank_summary]
     covered = float(totals["overlapped_ns"].sum()) / steps
     open_ns = float(totals["uncovered_ns"].sum()) / steps
     frame = row(
@@ -126,10 +138,10 @@ def overlap(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
         found = [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
-        if "step_trace" in facts and len(facts["step_trace"]):
+        if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "uncovered_communication_ns", "overlapped_ns", "communication_ns")
-            rows = np.arange(len(facts["step_trace"]))
-            found.append(Rows(message("common.exporter_totals"), "step_trace", rows, columns))
+            rows = np.arange(len(facts[STEP_TRACE]))
+            found.append(Rows(message("common.exporter_totals"), STEP_TRACE, rows, columns))
         return found
 
     return Observations(frame, evidence)
@@ -142,8 +154,8 @@ _WAIT = "communication/wait/"
 
 @advisor(
     "communication.late_rank",
-    needs=("steps", "ledger", "bookings", "collective_calls", "collective_state", "communication_tasks"),
-    wants=("kernels", "collectives"),
+    needs=(steps, ledger, bookings, collective_calls, collective_state, COMMUNICATION_TASKS),
+    wants=(KERNELS, COLLECTIVES),
     about=(Column("late", "text", "", "the rank that is waited for, as the ledger names it: rank N"),),
     columns=(
         _STEP_NS,
@@ -158,7 +170,7 @@ _WAIT = "communication/wait/"
 )
 def late_rank(facts: Facts, params: Params) -> Observations:
     """Waiting in collectives, by the rank that was waited for."""
-    booked: Bookings = facts["bookings"]
+    booked = facts[bookings]
     calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
     named = per_leaf[per_leaf.index.str.fullmatch(rf"{_WAIT}(group )?rank \d+")]
     if named.empty:
@@ -189,7 +201,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
         per_task = own.groupby("wait")["ns"].sum().sort_values(ascending=False, kind="stable")
         columns = ("lane", "name", "own_rank", "peer_rank", "start_ns", "duration_ns")
         found: list[Reference] = [
-            Rows(message("communication.waits", rank=name), "communication_tasks", per_task.index.to_numpy(), columns)
+            Rows(message("communication.waits", rank=name), COMMUNICATION_TASKS, per_task.index.to_numpy(), columns)
         ]
         longest = own.iloc[int(own["ns"].to_numpy().argmax())]
         title = message("communication.longest_wait", rank=name)
@@ -206,8 +218,8 @@ def late_rank(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.transmit",
-    needs=("steps", "ledger", "timeline", "collective_calls", "collective_state"),
-    wants=("kernels", "collectives"),
+    needs=(steps, ledger, timeline, collective_calls, collective_state),
+    wants=(KERNELS, COLLECTIVES),
     columns=(
         _STEP_NS,
         Column("time_ns", "float", "ns", "uncovered moving, per step"),
@@ -223,13 +235,13 @@ def late_rank(facts: Facts, params: Params) -> Observations:
 )
 def transmit(facts: Facts, params: Params) -> Observations:
     """Moving data while nothing computes, and how much of it could be hidden."""
-    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    computing: Layer = facts["timeline"].computing
-    bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / steps
+    calls, count, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    computing: Layer = facts[timeline].computing
+    bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / count
     rows = chains(calls)
     starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
-    before = np.concatenate([facts["steps"]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
-    hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / steps
+    before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
+    hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / count
     sizes = message_bytes(calls)
     frame = row(
         step_ns=wall,
@@ -237,10 +249,10 @@ def transmit(facts: Facts, params: Params) -> Observations:
         time_share=share(bare, wall),
         hideable_ns=hideable,
         hideable_share=share(hideable, wall),
-        late_ns=float(rows["displaced_ns"].sum()) / steps,
+        late_ns=float(rows["displaced_ns"].sum()) / count,
         share_of_uncovered=share(bare, under(per_leaf, "communication")),
         moving_overlap_ratio=share(moving - bare, moving),
-        calls=len(calls) / steps,
+        calls=len(calls) / count,
         largest_bytes=float(sizes.max()) if sizes.notna().any() else np.nan,
     )
 
@@ -253,8 +265,8 @@ def transmit(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.launch_gaps",
-    needs=("steps", "ledger", "collective_calls", "collective_state"),
-    wants=("kernels", "collectives"),
+    needs=(steps, ledger, collective_calls, collective_state),
+    wants=(KERNELS, COLLECTIVES),
     columns=(
         _STEP_NS,
         Column("time_ns", "float", "ns", "uncovered time in which a collective had begun and did nothing, per step"),
@@ -287,8 +299,8 @@ def launch_gaps(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.outliers",
-    needs=("steps", "collective_calls", "collective_state"),
-    wants=("kernels", "collectives"),
+    needs=(steps, collective_calls, collective_state),
+    wants=(KERNELS, COLLECTIVES),
     params=("min_samples",),
     about=(
         Column("name", "text", "", "operation, as the exporter names it"),
@@ -362,8 +374,8 @@ def outliers(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.small_calls",
-    needs=("steps", "collective_calls", "collective_state", "collective_bandwidth"),
-    wants=("kernels", "collectives"),
+    needs=(steps, collective_calls, collective_state, COLLECTIVE_BANDWIDTH),
+    wants=(KERNELS, COLLECTIVES),
     params=("small_sdma", "small_rdma", "bucket"),
     about=(
         Column("operation", "text", "", "kind of operation"),
@@ -389,7 +401,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     if known.empty:
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
     rates = known["bytes"] / known["moving_ns"] * 1e9
-    wide = _over_rdma(facts["collective_bandwidth"], known["name"])
+    wide = _over_rdma(facts[COLLECTIVE_BANDWIDTH], known["name"])
     small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
     # Operations over RDMA are compared with each other, those inside a server with each other.
     best = rates.groupby(wide).transform("max")
@@ -433,12 +445,12 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         rows = records(own, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets")
         units = {"size": "B", "moving": "ns", "bandwidth": "B/s", "packets": "count"}
         found: list[Reference] = [Metric(message("communication.small"), rows, units)]
-        table = facts["collective_bandwidth"]
+        table = facts[COLLECTIVE_BANDWIDTH]
         names = table["name"].astype(str).str.split("@").str[0]
         moved = np.flatnonzero((names.isin(own["name"]) & (table["bytes"] > 0)).to_numpy())
         if len(moved):
             columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
-            found.append(Rows(message("communication.bandwidth_rows"), "collective_bandwidth", moved, columns))
+            found.append(Rows(message("communication.bandwidth_rows"), COLLECTIVE_BANDWIDTH, moved, columns))
         return found
 
     return Observations(frame, evidence)
@@ -466,8 +478,8 @@ def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
 
 @advisor(
     "communication.all_reduce",
-    needs=("steps", "ledger", "collective_calls", "collective_state", "profile"),
-    wants=("kernels", "collectives"),
+    needs=(steps, ledger, collective_calls, collective_state, PROFILE),
+    wants=(KERNELS, COLLECTIVES),
     about=(Column("group", "text", "", "communication group"),),
     columns=(
         _STEP_NS,
@@ -484,7 +496,7 @@ def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
 def all_reduce(facts: Facts, params: Params) -> Observations:
     """AllReduce operations whose two halves could be done apart."""
     calls, steps, wall = _in_steps(facts), step_count(facts), step_ns(facts)
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     calls = calls[calls["operation"].str.lower() == "allreduce"].reset_index(drop=True)
     if calls.empty:
         raise NotApplicable(message("communication.no_all_reduce"))
@@ -515,7 +527,7 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.links",
-    needs=("collective_calls", "links", "steps", "ledger"),
+    needs=(collective_calls, LINKS, steps, ledger),
     params=("min_links",),
     about=(
         Column("group", "text", "", "communication group"),
@@ -536,7 +548,7 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
 )
 def links(facts: Facts, params: Params) -> Observations:
     """Links against the other links of the same transport."""
-    table, steps, wall = facts["links"], step_count(facts), step_ns(facts)
+    table, steps, wall = facts[LINKS], step_count(facts), step_ns(facts)
     # The exporter lists some operations (top, middle, bottom) and their total: only the totals count each once.
     totals = table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
     between = (table["transport"] != "LOCAL") & (table["source_rank"] != table["target_rank"])
@@ -571,7 +583,7 @@ def links(facts: Facts, params: Params) -> Observations:
         columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
         return [
             Metric(message("communication.links"), rows, {"bandwidth": "B/s", "moved": "B"}),
-            Rows(message("communication.link_rows"), "links", own.loc[mine, "row"].to_numpy(), columns),
+            Rows(message("communication.link_rows"), LINKS, own.loc[mine, "row"].to_numpy(), columns),
         ]
 
     return Observations(frame, evidence)
@@ -599,7 +611,7 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
 
 @advisor(
     "communication.bandwidth",
-    needs=("steps", "collective_calls", "collective_state", "links"),
+    needs=(steps, collective_calls, collective_state, LINKS),
     params=("usual_hccs", "usual_rdma", "large"),
     about=(
         Column("group", "text", "", "communication group"),
@@ -619,7 +631,7 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
 )
 def bandwidth(facts: Facts, params: Params) -> Observations:
     """Links of a group that are all slow: the fastest of them against what such links usually reach."""
-    calls, steps, wall, table = _in_steps(facts), step_count(facts), step_ns(facts), facts["links"]
+    calls, steps, wall, table = _in_steps(facts), step_count(facts), step_ns(facts), facts[LINKS]
     usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
     single = ~table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
     known = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
@@ -652,7 +664,7 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         mine = mine.sort_values("bandwidth", ascending=False, kind="stable")
         columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
         return [
-            Rows(message("communication.fastest_rows"), "links", mine["row"].to_numpy()[:LARGEST], columns),
+            Rows(message("communication.fastest_rows"), LINKS, mine["row"].to_numpy()[:LARGEST], columns),
             _call_metric(calls[calls["group"] == subject["group"]].sort_values("transmit_ns", ascending=False)),
         ]
 
@@ -664,8 +676,8 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "communication.pipeline",
-    needs=("steps", "ledger", "collective_calls", "profile"),
-    wants=("kernels", "collectives", "step_trace"),
+    needs=(steps, ledger, collective_calls, PROFILE),
+    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         _STEP_NS,
         Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step"),
@@ -685,7 +697,7 @@ def pipeline(facts: Facts, params: Params) -> Observations:
     untold = bool((calls["moving_ns"] < 0).any())
     mixed = float(calls["unknown_ns"].sum()) / steps if untold else 0.0
     waited = under(per_leaf, "communication/wait/pipeline") + mixed
-    reported = facts.get("step_trace")
+    reported = facts.get(STEP_TRACE)
     frame = row(
         step_ns=wall,
         wait_ns=waited,
@@ -693,7 +705,7 @@ def pipeline(facts: Facts, params: Params) -> Observations:
         calls=len(calls) / steps,
         data_included=untold,
         bubble_ns=float(reported["bubble_ns"].mean()) if reported is not None and len(reported) else np.nan,
-        stages=float(facts["profile"].parallel.get("pp", np.nan)),
+        stages=float(facts[PROFILE].parallel.get("pp", np.nan)),
     )
 
     def evidence(number: int) -> Sequence[Reference]:

@@ -15,16 +15,19 @@ import pandas as pd
 
 from advisor_core.api import (
     Column,
-    Facts,
+    JobFacts,
     Metric,
     NotApplicable,
     Observations,
     Params,
     Reference,
     Scalar,
-    Scope,
     Unavailable,
-    advisor,
+    collective_calls,
+    job_advisor,
+    ledger,
+    rank_summary,
+    steps,
 )
 from advisors.measuring import records, share
 from advisors.messages import message
@@ -34,10 +37,9 @@ _UNKNOWN = "communication/unknown"
 _WAIT = r"^communication/wait/rank (\d+)$"
 
 
-@advisor(
+@job_advisor(
     "communication_job.late_rank",
-    scope=Scope.JOB,
-    needs=("ledger", "steps", "collective_calls", "rank_summary"),
+    needs=(ledger, steps, collective_calls, rank_summary),
     about=(Column("late", "int", "", "the rank that others wait for"),),
     columns=(
         Column("step_ns", "float", "ns", "mean wall time of a step of the waiting ranks"),
@@ -72,17 +74,17 @@ _WAIT = r"^communication/wait/rank (\d+)$"
         Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step"),
     ),
 )
-def late_rank(facts: Facts, params: Params) -> Observations:
+def late_rank(facts: JobFacts, params: Params) -> Observations:
     """The rank that the others wait for, and what it was doing meanwhile."""
-    ledgers: Mapping[int, pd.DataFrame] = facts["ledger"]
+    ledgers = facts.ranks(ledger)
     if len(ledgers) < 2:
         raise NotApplicable(message("communication_job.one_rank"))
-    per_leaf = _per_step(ledgers, facts["steps"])
+    per_leaf = _per_step(ledgers, facts.ranks(steps))
     ranks = sorted(ledgers)
     walls = {rank: sum(per_leaf[rank].to_list()) for rank in ranks}
     waits = _waits(per_leaf).reindex(columns=ranks, fill_value=0.0)
-    saved = _saved(ledgers, facts["collective_calls"], facts["steps"])
-    arrival, order = _arrivals(facts["collective_calls"], facts["steps"])
+    saved = _saved(ledgers, facts.ranks(collective_calls), facts.ranks(steps))
+    arrival, order = _arrivals(facts.ranks(collective_calls), facts.ranks(steps))
     waits = waits[(waits > 0).any(axis=1)]
     if waits.empty:
         if _UNKNOWN in per_leaf.index:

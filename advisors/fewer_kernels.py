@@ -20,7 +20,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import NO_TIME, Bookings, Facts, fact
+from advisor_core.api import (
+    HOST_EVENTS,
+    NO_TIME,
+    Bookings,
+    Facts,
+    bookings,
+    fact,
+    host_activity,
+    launches,
+    timeline,
+    work,
+)
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -141,35 +152,35 @@ def in_turn(ready: Ints, duration: Ints) -> Ints:
 @fact(
     "step_replay",
     # Without the calls of the host it is not known where a synchronisation begins a new stretch.
-    needs=("work", "launches", "bookings", "timeline", "host_events"),
-    wants=("host_activity",),
+    needs=(work, launches, bookings, timeline, HOST_EVENTS),
+    wants=(host_activity,),
 )
 def step_replay(facts: Facts) -> StepReplay:
     """The tasks of a rank with what host and device need for each."""
-    work, launched, booked = facts["work"], facts["launches"], facts["bookings"]
-    duration = _durations(work, facts)
-    gap, late = _gaps(len(work), booked)
+    device, launched, booked = facts[work], facts[launches], facts[bookings]
+    duration = _durations(device, facts)
+    gap, late = _gaps(len(device), booked)
     launch, entered = (launched.frame[name].to_numpy() for name in ("launch_ns", "entered_ns"))
     known = launch != NO_TIME
-    waits = np.maximum(0, work["start_ns"].to_numpy() - launch)
+    waits = np.maximum(0, device["start_ns"].to_numpy() - launch)
     # A task that was launched early does not tell how long it would have taken to start; those that were late do.
     usual = int(np.median(waits[late & known])) if (late & known).any() else 0
     latency = np.where(known, np.where(late, waits, np.minimum(waits, usual)), 0)
     # What is not linked is launched with the task before it.
-    last = np.maximum.accumulate(np.where(known, np.arange(len(work)), 0))
+    last = np.maximum.accumulate(np.where(known, np.arange(len(device)), 0))
     launch, entered = launch[last], entered[last]
-    entered = np.where(launch == NO_TIME, work["start_ns"].to_numpy(), entered)
-    launch = np.where(launch == NO_TIME, work["start_ns"].to_numpy(), launch)
-    order = np.lexsort((np.arange(len(work)), launch))
+    entered = np.where(launch == NO_TIME, device["start_ns"].to_numpy(), entered)
+    launch = np.where(launch == NO_TIME, device["start_ns"].to_numpy(), launch)
+    order = np.lexsort((np.arange(len(device)), launch))
     begun = np.maximum(entered[order], np.concatenate([entered[order][:1], launch[order][:-1]]))
-    service = np.zeros(len(work), dtype=np.int64)
+    service = np.zeros(len(device), dtype=np.int64)
     service[order] = np.maximum(0, launch[order] - begun)
-    own = np.zeros(len(work), dtype=np.int64)
+    own = np.zeros(len(device), dtype=np.int64)
     reached = np.maximum.accumulate(entered[order])
     own[order] = np.diff(reached, prepend=reached[:1])
     begins, calls = _stretches(facts, int(reached[0]) if len(reached) else 0)
     # The device had nothing left to do when a stretch began: what starts later belongs to it or to a later one.
-    stretch = np.searchsorted(begins[1:], work["start_ns"].to_numpy(), side="right")
+    stretch = np.searchsorted(begins[1:], device["start_ns"].to_numpy(), side="right")
     return StepReplay(duration, gap, latency, entered, service, own, order, stretch, begins, calls)
 
 
@@ -180,8 +191,8 @@ def _durations(work: pd.DataFrame, facts: Facts) -> Ints:
     reach = np.maximum.accumulate(np.where(talks, NO_TIME, end))
     before = np.concatenate([[NO_TIME], reach[:-1]])
     duration = np.where(talks, 0, np.maximum(0, end - np.maximum(start, before)))
-    timeline = facts["timeline"]
-    collectives, computing = timeline.collectives, timeline.computing
+    time = facts[timeline]
+    collectives, computing = time.collectives, time.computing
     hidden = computing.measure(collectives.ends) - computing.measure(collectives.starts)
     np.add.at(duration, collectives.ids, collectives.ends - collectives.starts - hidden)
     return duration.astype(np.int64)
@@ -201,7 +212,7 @@ def _gaps(tasks: int, booked: Bookings) -> tuple[Ints, npt.NDArray[np.bool_]]:
 def _stretches(facts: Facts, first: int) -> tuple[Ints, Ints]:
     """When stretches begin on the host, and when it made the call that ended each; `NO_TIME` for the last."""
     none = np.zeros(0, dtype=np.int64)
-    activity, busy = facts.get("host_activity"), facts["timeline"].busy
+    activity, busy = facts.get(host_activity), facts[timeline].busy
     starts, ends = (activity.syncs.starts, activity.syncs.ends) if activity is not None else (none, none)
     # Only calls that return to a device with nothing to do have waited for all of it.
     drained = (ends > first) & (busy.measure(ends + 1) == busy.measure(ends))

@@ -23,6 +23,8 @@ import pandas as pd
 
 from advisor_core.api import (
     DTYPE_BYTES,
+    HOST_EVENTS,
+    KERNELS,
     Column,
     Facts,
     Metric,
@@ -34,12 +36,13 @@ from advisor_core.api import (
     advisor,
     elements,
     fact,
+    launches,
     packaged_yaml,
     shapes_of,
 )
-from advisors.fewer_kernels import Merging, StepReplay
+from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.messages import message
-from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
 Ints = npt.NDArray[np.int64]
 
@@ -218,10 +221,10 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=("step_kernels",))
+@fact("fusion_chains", needs=(step_kernels,))
 def fusion_chains(facts: Facts) -> Chains:
     """The chains of kernels that a fused kernel would replace."""
-    return find_chains(facts["step_kernels"])
+    return find_chains(facts[step_kernels])
 
 
 def find_chains(own: StepKernels) -> Chains:
@@ -381,8 +384,8 @@ def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> t
 
 @advisor(
     "network_structure.fusion",
-    needs=("step_kernels", "fusion_chains"),
-    wants=("step_replay", "launches", "host_events"),
+    needs=(step_kernels, fusion_chains),
+    wants=(step_replay, launches, HOST_EVENTS),
     about=(Column("pattern", "text", "", "which pattern of fusion_patterns.yaml"),),
     columns=(
         Column("api", "text", "", "what replaces the chain"),
@@ -428,9 +431,9 @@ def _told(pattern: Pattern, types: Iterable[str], chain: Sequence[Tensors]) -> t
 )
 def fusion(facts: Facts, params: Params) -> Observations:
     """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     own.require_shapes()
-    chains: Chains = facts["fusion_chains"]
+    chains = facts[fusion_chains]
     found = chains.frame
     # What the best kernel of a chain reaches counts its start and end; what large kernels reach hides them.
     large = np.isfinite(own.bandwidth)
@@ -443,7 +446,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
     forward = [pattern for pattern in patterns() if not pattern.backward]
-    replay: StepReplay | None = facts.get("step_replay")
+    replay = facts.get(step_replay)
     rows = []
     for pattern in forward:
         mine = found[found["pattern"] == pattern.name]
@@ -464,7 +467,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
         top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
         units = {"chains": "count", "chain_ns": "ns", "fused_ns": "ns"}
         return [
-            Rows(message("fusion.example"), "kernels", best["row"].to_numpy(dtype=np.int64), EVIDENCE_COLUMNS),
+            Rows(message("fusion.example"), KERNELS, best["row"].to_numpy(dtype=np.int64), EVIDENCE_COLUMNS),
             Metric(message("fusion.by_shape"), records(top), units),
             kernel_rows(message("fusion.kernels"), part),
             *call_stack(facts, part),

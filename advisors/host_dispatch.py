@@ -16,18 +16,23 @@ from advisor_core.api import (
     ACTIVITIES,
     ANNOTATION,
     CALLS,
+    DEVICE_TASKS,
+    HOST_EVENTS,
+    KERNELS,
     LOADER,
+    MEMORY_RECORD,
     NO_TIME,
+    OPERATORS,
     PAUSE_NS,
+    PROFILE,
+    STEP_TRACE,
     SYNC_OPERATORS,
     TIMES_USUAL,
     Advisor,
-    Bookings,
     Column,
     Facts,
     HostActivity,
     Interval,
-    Launches,
     Layer,
     Metric,
     NotApplicable,
@@ -40,9 +45,18 @@ from advisor_core.api import (
     Setting,
     Unavailable,
     advisor,
+    bookings,
+    host_activity,
+    host_pauses,
+    late_gaps,
+    launches,
+    ledger,
     matching,
     paused,
+    steps,
+    sync_calls,
     union,
+    work,
 )
 from advisors.measuring import (
     HOST_LANE,
@@ -63,7 +77,7 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
-from advisors.without_waiting import Change, Replay
+from advisors.without_waiting import Change, Replay, replay
 
 LATE_ACTIVITIES = ("python", "framework", "runtime")
 LATE = tuple(f"idle/host/{activity}" for activity in LATE_ACTIVITIES)
@@ -100,8 +114,8 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 
 @advisor(
     "host_dispatch.idle",
-    needs=("steps", "ledger", "bookings"),
-    wants=("step_trace", "kernels", "work"),
+    needs=(steps, ledger, bookings),
+    wants=(STEP_TRACE, KERNELS, work),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step"),
@@ -119,7 +133,7 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
-    booked: Bookings = facts["bookings"]
+    booked = facts[bookings]
     per_leaf, wall, steps = leaves(facts), step_ns(facts), step_count(facts)
     total = under(per_leaf, "idle")
     gaps = booked.gaps
@@ -149,12 +163,12 @@ def idle(facts: Facts, params: Params) -> Observations:
         ]
         sizes = lengths.sort_values(ascending=False, kind="stable")
         found += gap_intervals(booked, sizes)
-        if "work" in facts:
+        if work in facts:
             found += next_kernels(facts, gaps.loc[sizes.index[:LARGEST], "next"])
-        if "step_trace" in facts and len(facts["step_trace"]):
+        if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "computing_ns", "uncovered_communication_ns", "free_ns", "stage_ns")
-            rows_of = np.arange(len(facts["step_trace"]))
-            found.append(Rows(message("common.exporter_totals"), "step_trace", rows_of, columns))
+            rows_of = np.arange(len(facts[STEP_TRACE]))
+            found.append(Rows(message("common.exporter_totals"), STEP_TRACE, rows_of, columns))
         return found
 
     return Observations(frame, evidence)
@@ -165,8 +179,8 @@ def idle(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.late_launches",
-    needs=("steps", "ledger", "bookings", "late_gaps", "host_events", "work", "replay"),
-    wants=("kernels", "memory_record", "host_activity", "launches", "host_pauses"),
+    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay),
+    wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses),
     columns=(
         _STEP_NS,
         Column("saved_ns", "float", "ns", "late_ns, or what a host without these delays saves in a long run, if less"),
@@ -186,21 +200,21 @@ def idle(facts: Facts, params: Params) -> Observations:
 )
 def late_launches(facts: Facts, params: Params) -> Observations:
     """Idle time before tasks that the host launched too late, by operator."""
-    booked: Bookings = facts["bookings"]
-    events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
+    booked = facts[bookings]
+    events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
     pieces = _late_pieces(facts)
     per_leaf = pieces.groupby("path", observed=True)["ns"].sum() / steps
     late = under(per_leaf, *LATE)
     sums = by_gap(pieces)
-    calls = facts["late_gaps"].set_index("gap")
+    calls = facts[late_gaps].set_index("gap")
     calls = calls.assign(ns=sums.reindex(calls.index, fill_value=0))
     calls = calls[calls["ns"] > 0]
     calls["operator"] = _names(events, calls["outer_row"])
     operators = (
         calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
     )
-    task_queue = _task_queue(events, facts.get("memory_record"))
-    replayed, host = facts["replay"], facts.get("host_activity")
+    task_queue = _task_queue(events, facts.get(MEMORY_RECORD))
+    replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
     without = _saved(replayed, wall, Change(slow, slow))
     queue = Change(handed_over=_cann_calls(facts)) if task_queue == "off" and host is not None else Change()
@@ -230,7 +244,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         return [
             Metric(message("host_dispatch.by_activity"), places, {"time": "ns"}),
             Metric(message("host_dispatch.late_operators"), table, units),
-            *host_rows("host_dispatch.late_calls", worst["outer_row"]),
+            *host_rows("host_dispatch.late_calls", worst["outer_row"].to_numpy()),
             *next_kernels(facts, worst["next"]),
             *gap_intervals(booked, sums, 1),
             *(stack_of(events, int(worst["outer_row"].iloc[0])) if len(worst) else ()),
@@ -241,9 +255,9 @@ def late_launches(facts: Facts, params: Params) -> Observations:
 
 def _late_pieces(facts: Facts) -> pd.DataFrame:
     """The pieces of idle time in which the host was too slow, less its rare long pauses (HD014)."""
-    pieces = pieces_of(facts["bookings"], *LATE)
-    if "host_pauses" in facts:
-        pauses = paused(facts["host_pauses"])
+    pieces = pieces_of(facts[bookings], *LATE)
+    if host_pauses in facts:
+        pauses = paused(facts[host_pauses])
         pieces["ns"] -= pauses.measure(pieces["end_ns"].to_numpy()) - pauses.measure(pieces["start_ns"].to_numpy())
     return pieces[pieces["ns"] > 0]
 
@@ -260,10 +274,10 @@ def _labelled(host: HostActivity | None, *activities: str) -> Layer:
 def _cann_calls(facts: Facts) -> Layer:
     """Calls into CANN of the threads that feed the device, but for those that wait for it: what a thread of its own
     would do for them with a task queue."""
-    events, host = facts["host_events"], facts["host_activity"]
+    events, host = facts[HOST_EVENTS], facts[host_activity]
     rows = (events["category"] == "cann").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
     rows &= ~matching(events["name"], CALLS["sync"])
-    return _layer(events, np.flatnonzero(rows), facts["launches"].skew_ns)
+    return _layer(events, np.flatnonzero(rows), facts[launches].skew_ns)
 
 
 def _names(events: pd.DataFrame, rows: pd.Series) -> np.ndarray:
@@ -290,8 +304,8 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
 
 @advisor(
     "host_dispatch.operators",
-    needs=("operators", "steps", "ledger", "profile"),
-    wants=("late_gaps", "host_events", "bookings", "host_pauses"),
+    needs=(OPERATORS, steps, ledger, PROFILE),
+    wants=(late_gaps, HOST_EVENTS, bookings, host_pauses),
     params=("first_calls",),
     columns=(
         _STEP_NS,
@@ -308,12 +322,12 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
 )
 def operators(facts: Facts, params: Params) -> Observations:
     """Operators whose summed host time exceeds their device time."""
-    table, steps, wall = facts["operators"], step_count(facts), step_ns(facts)
+    table, steps, wall = facts[OPERATORS], step_count(facts), step_ns(facts)
     calls = outermost_calls(table)
     if calls.empty:
         raise NotApplicable(message("host_dispatch.no_operators"))
     calls = calls[~calls["waits"]]
-    skip = 0 if _warmed_up(facts["profile"]) else int(params["first_calls"])
+    skip = 0 if _warmed_up(facts[PROFILE]) else int(params["first_calls"])
     order = calls.groupby("name", observed=True).cumcount()
     kept = (order >= skip) & ~_rarely_long(calls)
     left_out = int((~kept).sum())
@@ -347,7 +361,7 @@ def operators(facts: Facts, params: Params) -> Observations:
             own = calls[calls["name"] == name].sort_values("host_total_ns", ascending=False, kind="stable")
             columns = ("name", "input_shapes", "host_self_ns", "host_total_ns", "device_total_ns")
             shown = own["row"].to_numpy()[:LARGEST]
-            references.append(Rows(message("host_dispatch.slow_calls", name=name), "operators", shown, columns))
+            references.append(Rows(message("host_dispatch.slow_calls", name=name), OPERATORS, shown, columns))
         if len(slow):
             longest = calls[calls["name"] == slow.index[0]].nlargest(1, "host_total_ns")["row"].to_numpy()
             references += stack_of(table, int(longest[0]))
@@ -409,11 +423,11 @@ def _rarely_long(calls: pd.DataFrame) -> pd.Series:
 
 def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
     """Idle time in which a launch of one of these operators was late; all late time where that is not known."""
-    if not {"late_gaps", "host_events", "bookings"} <= set(facts):
+    if not facts.knows(late_gaps, HOST_EVENTS, bookings):
         return under(leaves(facts), *LATE, "idle/unknown")
     sums = by_gap(_late_pieces(facts))
-    calls = facts["late_gaps"]
-    own = calls[np.isin(_names(facts["host_events"], calls["outer_row"]), names.to_numpy())]
+    calls = facts[late_gaps]
+    own = calls[np.isin(_names(facts[HOST_EVENTS], calls["outer_row"]), names.to_numpy())]
     return float(sums.reindex(own["gap"], fill_value=0).sum()) / steps
 
 
@@ -422,7 +436,7 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
 
 @advisor(
     "host_dispatch.sync_calls",
-    needs=("steps", "sync_calls", "host_events", "ledger", "launches", "host_activity", "replay"),
+    needs=(steps, sync_calls, HOST_EVENTS, ledger, launches, host_activity, replay),
     about=(
         Column("operator", "text", "", "operator that synchronises, as the model's code called it"),
         Column("place", "text", "", "frame of the model's code, '' without call stacks"),
@@ -437,10 +451,10 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
         *_SAVED,
     ),
 )
-def sync_calls(facts: Facts, params: Params) -> Observations:
+def synchronising(facts: Facts, params: Params) -> Observations:
     """Synchronising calls and the idle time they leave behind, by place in the code."""
-    events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
-    calls, recorded = facts["sync_calls"], facts["host_activity"].steps
+    events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
+    calls, recorded = facts[sync_calls], facts[host_activity].steps
     # The last call of the last step ends when the device is done: after its window, within the step of the framework.
     inside = (calls["step"] >= 0) | (calls["idle_ns"] > 0) | (recorded.at(calls["start_ns"].to_numpy()) >= 0)
     calls = calls[inside].reset_index(drop=True)
@@ -456,8 +470,8 @@ def sync_calls(facts: Facts, params: Params) -> Observations:
     frame["longest_ns"] = frame["longest_ns"].astype(float)
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
-    waits = _whole_waits(events, calls, facts["launches"].skew_ns)
-    saved = [_saved(facts["replay"], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
+    waits = _whole_waits(events, calls, facts[launches].skew_ns)
+    saved = [_saved(facts[replay], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
     for measured in _SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
 
@@ -516,10 +530,10 @@ def _activity(
     that a long run has them as the recorded steps do; what strikes at random is judged where it struck."""
 
     def measure(facts: Facts, params: Params) -> Observations:
-        events, steps, wall = facts["host_events"], step_count(facts), step_ns(facts)
+        events, count, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
         absent(facts)
-        windows, skew = facts["steps"], facts["launches"].skew_ns
-        host: HostActivity = facts["host_activity"]
+        windows, skew = facts[steps], facts[launches].skew_ns
+        host = facts[host_activity]
         rows = np.flatnonzero(calls_of(events))
         dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
         change = _without(events, rows[dispatching] if recurs else rows, host, skew)
@@ -529,19 +543,19 @@ def _activity(
         inside = (start < end) & (start + length > begin)
         inside &= _not_nested(events["thread"].to_numpy()[rows], start, length)
         rows, length = rows[inside], length[inside]
-        booked: Bookings = facts["bookings"]
+        booked = facts[bookings]
         sums = by_gap(pieces_of(booked, leaf))
         lost = under(leaves(facts), leaf)
-        replayed = facts["replay"] if recurs else Replay.of(facts, long_run=False)
+        replayed = facts[replay] if recurs else Replay.of(facts, long_run=False)
         frame = row(
             step_ns=wall,
             **_saved(replayed, wall, change),
             idle_ns=lost,
             idle_share=share(lost, wall),
-            calls=len(rows) / steps,
-            total_ns=float(length.sum()) / steps,
+            calls=len(rows) / count,
+            total_ns=float(length.sum()) / count,
             longest_ns=float(length.max()) if len(length) else 0.0,
-            gaps=len(sums) / steps,
+            gaps=len(sums) / count,
         )
 
         def evidence(number: int) -> Sequence[Reference]:
@@ -563,7 +577,7 @@ def _activity(
     measure.__doc__ = meaning
     declare = advisor(
         name,
-        needs=("steps", "ledger", "bookings", "host_events", "launches", "host_activity", "profile", "work", "replay"),
+        needs=(steps, ledger, bookings, HOST_EVENTS, launches, host_activity, PROFILE, work, replay),
         columns=(
             _STEP_NS,
             *_SAVED,
@@ -593,20 +607,20 @@ def _cann(what: str) -> Chosen:
 
 
 def _require_cann(facts: Facts) -> None:
-    if not (facts["host_events"]["category"] == "cann").any():
+    if not (facts[HOST_EVENTS]["category"] == "cann").any():
         raise Unavailable(
             message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host", "level1")
         )
 
 
 def _require_loader(facts: Facts) -> None:
-    if not matching(facts["host_events"]["name"], LOADER).any():
+    if not matching(facts[HOST_EVENTS]["name"], LOADER).any():
         raise NotApplicable(message("host_dispatch.no_dataloader"))
 
 
 def _require_gc(facts: Facts) -> None:
-    recorded = facts["profile"].profiler.get("gc_detect_threshold")
-    if recorded is None and not (facts["host_events"]["category"] == "gc").any():
+    recorded = facts[PROFILE].profiler.get("gc_detect_threshold")
+    if recorded is None and not (facts[HOST_EVENTS]["category"] == "gc").any():
         raise Unavailable(message("host_dispatch.no_gc"), message("host_dispatch.no_gc.collect"), ("gc",))
 
 
@@ -646,7 +660,7 @@ allocation = _activity(
 
 @advisor(
     "host_dispatch.pauses",
-    needs=("steps", "work", "launches", "bookings", "host_events", "host_activity", "host_pauses", "profile"),
+    needs=(steps, work, launches, bookings, HOST_EVENTS, host_activity, host_pauses, PROFILE),
     columns=(
         _STEP_NS,
         *_SAVED,
@@ -659,20 +673,20 @@ allocation = _activity(
 )
 def pauses(facts: Facts, params: Params) -> Observations:
     """Rare long pauses of the host in which nothing is recorded."""
-    windows, steps, wall = facts["steps"], step_count(facts), step_ns(facts)
-    found = facts["host_pauses"]
+    windows, count, wall = facts[steps], step_count(facts), step_ns(facts)
+    found = facts[host_pauses]
     inside = (found["start_ns"] < windows["end_ns"].max()) & (found["end_ns"] > windows["start_ns"].min())
     found = found[inside].assign(ns=found["end_ns"] - found["start_ns"])
     longest = found.sort_values("ns", ascending=False, kind="stable")
-    recorded = facts["profile"].profiler.get("gc_detect_threshold") is not None
+    recorded = facts[PROFILE].profiler.get("gc_detect_threshold") is not None
     frame = row(
         step_ns=wall,
         **_saved(Replay.of(facts, long_run=False), wall, Change(paused(found))),
         pauses=len(found),
-        total_ns=float(found["ns"].sum()) / steps,
+        total_ns=float(found["ns"].sum()) / count,
         longest_ns=float(found["ns"].max()) if len(found) else 0.0,
         usual_ns=float(longest["usual_ns"].iloc[0]) if len(found) else np.nan,
-        gc_recorded=recorded or bool((facts["host_events"]["category"] == "gc").any()),
+        gc_recorded=recorded or bool((facts[HOST_EVENTS]["category"] == "gc").any()),
     )
 
     def evidence(number: int) -> Sequence[Reference]:
@@ -698,8 +712,8 @@ def pauses(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.launch_blocking",
-    needs=("profile", "steps", "ledger"),
-    wants=("host_events", "host_activity", "launches", "replay"),
+    needs=(PROFILE, steps, ledger),
+    wants=(HOST_EVENTS, host_activity, launches, replay),
     columns=(
         _STEP_NS,
         Column(
@@ -717,9 +731,9 @@ def pauses(facts: Facts, params: Params) -> Observations:
 )
 def launch_blocking(facts: Facts, params: Params) -> Observations:
     """Whether every launch waits for its task to finish."""
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     value = profile.variables.get("ASCEND_LAUNCH_BLOCKING")
-    launches, followed, example = _synchronised(facts.get("host_events"))
+    launches, followed, example = _synchronised(facts.get(HOST_EVENTS))
     lost = under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
     frame = row(
         step_ns=step_ns(facts),
@@ -744,11 +758,11 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
 
 def _without_blocking(facts: Facts) -> float:
     """What is saved per step where no launch waits for its task, and a task queue takes the launches."""
-    if not {"host_activity", "launches", "replay"} <= set(facts):
+    if not facts.knows(host_activity, launches, replay):
         return under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
-    events, host = facts["host_events"], facts["host_activity"]
-    replayed: Replay = facts["replay"]
-    change = Change(_layer(events, host.syncs.ids, facts["launches"].skew_ns), handed_over=_cann_calls(facts))
+    events, host = facts[HOST_EVENTS], facts[host_activity]
+    replayed = facts[replay]
+    change = Change(_layer(events, host.syncs.ids, facts[launches].skew_ns), handed_over=_cann_calls(facts))
     return replayed.saved_by(change) / replayed.steps
 
 
@@ -783,8 +797,8 @@ def _variable(profile: Profile, name: str) -> Setting:
 
 @advisor(
     "host_dispatch.task_switch",
-    needs=("steps", "ledger", "bookings", "work", "launches", "profile"),
-    wants=("kernels",),
+    needs=(steps, ledger, bookings, work, launches, PROFILE),
+    wants=(KERNELS,),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "idle although the next task had been launched before the gap, per step"),
@@ -798,13 +812,13 @@ def _variable(profile: Profile, name: str) -> Setting:
 )
 def task_switch(facts: Facts, params: Params) -> Observations:
     """Gaps that the device needs between two tasks although the host was in time."""
-    booked: Bookings = facts["bookings"]
-    launched: Launches = facts["launches"]
+    booked = facts[bookings]
+    launched = facts[launches]
     sums = by_gap(pieces_of(booked, "idle/task_switch"))
     gaps = booked.gaps.loc[sums.index]
     leads = launched.frame["lead_ns"].to_numpy()[gaps["next"].to_numpy()]
     lost, wall, steps = under(leaves(facts), "idle/task_switch"), step_ns(facts), step_count(facts)
-    option = facts["profile"].profiler.get("l2_cache")
+    option = facts[PROFILE].profiler.get("l2_cache")
     frame = row(
         step_ns=wall,
         idle_ns=lost,
@@ -818,7 +832,7 @@ def task_switch(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         rows = [{"gap": int(sums.iloc[place]), "lead": int(leads[place])} for place in range(min(LARGEST, len(sums)))]
-        profile: Profile = facts["profile"]
+        profile = facts[PROFILE]
         found: list[Reference] = [Metric(message("host_dispatch.switch_gaps"), rows, {"gap": "ns", "lead": "ns"})]
         found += next_kernels(facts, gaps["next"])
         found += gap_intervals(booked, sums, 1)
@@ -835,12 +849,12 @@ def task_switch(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.logging",
-    needs=("profile",),
+    needs=(PROFILE,),
     columns=(Column("log_level", "text", "", "ASCEND_GLOBAL_LOG_LEVEL as recorded, '' = unset"),),
 )
 def logging(facts: Facts, params: Params) -> Observations:
     """The log level of CANN."""
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     frame = row(log_level=profile.variables.get("ASCEND_GLOBAL_LOG_LEVEL"))
     return Observations(frame, lambda number: [_variable(profile, "ASCEND_GLOBAL_LOG_LEVEL")])
 
@@ -850,8 +864,8 @@ def logging(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.copies",
-    needs=("steps", "ledger", "bookings", "launches", "host_activity", "host_events"),
-    wants=("device_tasks",),
+    needs=(steps, ledger, bookings, launches, host_activity, HOST_EVENTS),
+    wants=(DEVICE_TASKS,),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "idle during copies between host and device, per step"),
@@ -868,14 +882,14 @@ def logging(facts: Facts, params: Params) -> Observations:
 )
 def copies(facts: Facts, params: Params) -> Observations:
     """Copies between host and device that leave the device without other work."""
-    booked: Bookings = facts["bookings"]
-    events, steps, wall, per_leaf = facts["host_events"], step_count(facts), step_ns(facts), leaves(facts)
-    host: HostActivity = facts["host_activity"]
+    booked = facts[bookings]
+    events, steps, wall, per_leaf = facts[HOST_EVENTS], step_count(facts), step_ns(facts), leaves(facts)
+    host = facts[host_activity]
     on_device = under(per_leaf, "idle/copy")
     active = events["thread"].isin(list(host.feeders | host.launchers)).to_numpy()
     # Copies of operators that read a value back belong to the synchronising calls (HD004).
     reading = np.flatnonzero(matching(events["name"], SYNC_OPERATORS) & active)
-    reads = _layer(events, reading, facts["launches"].skew_ns)
+    reads = _layer(events, reading, facts[launches].skew_ns)
     pieces = pieces_of(booked, "idle/host/copy", "idle/copy")
     read_back = reads.measure(pieces["end_ns"].to_numpy()) - reads.measure(pieces["start_ns"].to_numpy())
     pieces["ns"] -= np.where(pieces["path"] == "idle/host/copy", read_back, 0)
@@ -883,7 +897,7 @@ def copies(facts: Facts, params: Params) -> Observations:
     on_host = float(pieces.loc[pieces["path"] == "idle/host/copy", "ns"].sum()) / steps
     sums = by_gap(pieces)
     rows = np.flatnonzero(_cann("copy")(events) & active)
-    rows = rows[reads.at(events["start_ns"].to_numpy()[rows] - facts["launches"].skew_ns) < 0]
+    rows = rows[reads.at(events["start_ns"].to_numpy()[rows] - facts[launches].skew_ns) < 0]
     rows = rows[_in_window(facts, events, rows)]
     frame = row(
         step_ns=wall,
@@ -897,7 +911,7 @@ def copies(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         longest = rows[np.argsort(-events["duration_ns"].to_numpy()[rows], kind="stable")]
         found = [*host_rows("host_dispatch.activity_calls", longest), *gap_intervals(booked, sums)]
-        tasks = facts.get("device_tasks")
+        tasks = facts.get(DEVICE_TASKS)
         if tasks is not None and len(sums):
             chosen = booked.gaps.loc[sums.index]
             order = np.argsort(chosen["start_ns"].to_numpy())
@@ -908,7 +922,7 @@ def copies(facts: Facts, params: Params) -> Observations:
             meets = (place < len(starts)) & (end > starts[np.minimum(place, len(starts) - 1)])
             if meets.any():
                 columns = ("name", "task_type", "stream", "start_ns", "duration_ns")
-                found.append(Rows(message("host_dispatch.copy_tasks"), "device_tasks", moved[meets], columns))
+                found.append(Rows(message("host_dispatch.copy_tasks"), DEVICE_TASKS, moved[meets], columns))
         return found
 
     return Observations(frame, evidence)
@@ -918,8 +932,8 @@ _COPY_TASK = re.compile(r"SDMA|PCIE_DMA|MEMCPY", re.I)
 
 
 def _in_window(facts: Facts, events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
-    windows = facts["steps"]
-    start = events["start_ns"].to_numpy()[rows] - facts["launches"].skew_ns
+    windows = facts[steps]
+    start = events["start_ns"].to_numpy()[rows] - facts[launches].skew_ns
     end = start + events["duration_ns"].to_numpy()[rows]
     return np.asarray((start < windows["end_ns"].max()) & (end > windows["start_ns"].min()))
 
@@ -929,8 +943,8 @@ def _in_window(facts: Facts, events: pd.DataFrame, rows: np.ndarray) -> np.ndarr
 
 @advisor(
     "host_dispatch.step_boundary",
-    needs=("steps", "ledger", "bookings", "work", "launches"),
-    wants=("kernels",),
+    needs=(steps, ledger, bookings, work, launches),
+    wants=(KERNELS,),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "idle between two recorded steps of the framework, per step"),
@@ -942,7 +956,7 @@ def step_boundary(facts: Facts, params: Params) -> Observations:
     """Idle time between two steps, outside of what the framework records as a step."""
     if step_count(facts) < 2:
         raise NotApplicable(message("host_dispatch.one_step"))
-    booked: Bookings = facts["bookings"]
+    booked = facts[bookings]
     sums = by_gap(pieces_of(booked, "idle/step_boundary"))
     lost, wall = under(leaves(facts), "idle/step_boundary"), step_ns(facts)
     frame = row(
@@ -962,7 +976,7 @@ ADVISORS = (
     idle,
     late_launches,
     operators,
-    sync_calls,
+    synchronising,
     compilation,
     launch_blocking,
     data_loading,

@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Bookings, Facts, Interval, Reference, Rows, Scalar, Stack
+from advisor_core.api import (
+    HOST_EVENTS,
+    KERNELS,
+    Bookings,
+    Facts,
+    Interval,
+    Reference,
+    Rows,
+    Scalar,
+    Stack,
+    ledger,
+    steps,
+    work,
+)
 from advisors.messages import message
 
 HOST_LANE = "host"
@@ -18,18 +31,18 @@ LARGEST = 5
 
 
 def step_count(facts: Facts) -> int:
-    return len(facts["steps"])
+    return len(facts[steps])
 
 
 def step_ns(facts: Facts) -> float:
     """Mean wall time of a step."""
-    windows = facts["steps"]
+    windows = facts[steps]
     return float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
 
 
 def leaves(facts: Facts) -> pd.Series:
     """Ledger path to ns per step."""
-    booked: pd.DataFrame = facts["ledger"]
+    booked = facts[ledger]
     return booked.groupby("path")["ns"].sum() / step_count(facts)
 
 
@@ -80,14 +93,14 @@ def gap_intervals(booked: Bookings, sums: pd.Series, limit: int = 3) -> list[Ref
 
 def next_kernels(facts: Facts, following: Iterable[int], limit: int = 10) -> list[Reference]:
     """The kernels (rows of ``work``) that ended gaps, where kernel_details.csv was read."""
-    if facts.get("kernels") is None:
+    if facts.get(KERNELS) is None:
         return []
     numbers = [int(number) for number in following if number >= 0][:limit]
-    rows = facts["work"]["row"].to_numpy()[numbers]
+    rows = facts[work]["row"].to_numpy()[numbers]
     if not len(rows):
         return []
     columns = ("name", "type", "start_ns", "duration_ns", "wait_ns")
-    return [Rows(message("common.next_kernels"), "kernels", rows.astype(np.int64), columns)]
+    return [Rows(message("common.next_kernels"), KERNELS, rows.astype(np.int64), columns)]
 
 
 def host_rows(title: str, rows: Sequence[int] | np.ndarray, columns: Sequence[str] = ()) -> list[Reference]:
@@ -97,7 +110,7 @@ def host_rows(title: str, rows: Sequence[int] | np.ndarray, columns: Sequence[st
     if not len(numbers):
         return []
     shown = ("category", "name", "thread", "start_ns", "duration_ns", *columns)
-    return [Rows(message(title), "host_events", numbers, shown)]
+    return [Rows(message(title), HOST_EVENTS, numbers, shown)]
 
 
 def stack_of(events: pd.DataFrame, row_number: int) -> list[Reference]:

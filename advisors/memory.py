@@ -8,7 +8,12 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
-    Capacity,
+    COLLECTIVES,
+    HOST_EVENTS,
+    MEMORY_RECORD,
+    MODULE_MEMORY,
+    OPERATOR_MEMORY,
+    PROFILE,
     Column,
     Facts,
     Metric,
@@ -16,7 +21,6 @@ from advisor_core.api import (
     Observations,
     Params,
     PeakMemory,
-    Profile,
     Reference,
     Rows,
     Scalar,
@@ -25,7 +29,13 @@ from advisor_core.api import (
     Unavailable,
     advisor,
     fact,
+    ledger,
+    memory_capacity,
+    memory_curve,
+    memory_peak,
+    memory_steps,
     of_graph_engine,
+    steps,
 )
 from advisors.measuring import frames_of, leaves, records, row, share, step_ns, under
 from advisors.messages import message
@@ -48,7 +58,7 @@ def _capacity(facts: Facts, params: Params) -> tuple[float, str]:
     given = float(params["capacity"])
     if given > 0:
         return given, "given"
-    known: Capacity | None = facts.get("memory_capacity")
+    known = facts.get(memory_capacity)
     return (float(known.bytes), known.basis) if known is not None else (np.nan, "")
 
 
@@ -64,7 +74,7 @@ def _used(record: pd.DataFrame | None, modules: pd.DataFrame | None) -> float:
 
 
 def _of_capacity(facts: Facts, params: Params) -> dict[str, float | str]:
-    used = _used(facts.get("memory_record"), facts.get("module_memory"))
+    used = _used(facts.get(MEMORY_RECORD), facts.get(MODULE_MEMORY))
     capacity, basis = _capacity(facts, params)
     return {
         "used_bytes": used,
@@ -77,13 +87,13 @@ def _of_capacity(facts: Facts, params: Params) -> dict[str, float | str]:
 def _holders(facts: Facts) -> list[Reference]:
     """What each component holds at most, and the tensors of the peak."""
     found: list[Reference] = []
-    modules = facts.get("module_memory")
+    modules = facts.get(MODULE_MEMORY)
     if modules is not None and len(modules):
         most = modules.groupby("component", observed=True)["reserved_bytes"].max()
-        most = most[most > 0].sort_values(ascending=False, kind="stable").reset_index()
-        rows = records(most, component="component", reserved="reserved_bytes")
+        largest = most[most > 0].sort_values(ascending=False, kind="stable").reset_index()
+        rows = records(largest, component="component", reserved="reserved_bytes")
         found.append(Metric(message("memory.components"), rows, {"reserved": "B"}))
-    return [*found, *_alive(facts.get("memory_peak"))]
+    return [*found, *_alive(facts.get(memory_peak))]
 
 
 def _alive(peak: PeakMemory | None) -> list[Reference]:
@@ -93,7 +103,7 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
     columns = ("name", "bytes", "allocation_ns")
     return [
         Metric(message("memory.alive"), rows, {"size": "B", "tensors": "count"}),
-        Rows(message("memory.alive_rows"), "operator_memory", peak.rows, columns),
+        Rows(message("memory.alive_rows"), OPERATOR_MEMORY, peak.rows, columns),
     ]
 
 
@@ -102,8 +112,8 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
 
 @advisor(
     "memory.usage",
-    needs=("memory_record",),
-    wants=("memory_capacity", "module_memory", "memory_curve", "memory_peak", "steps", "ledger"),
+    needs=(MEMORY_RECORD,),
+    wants=(memory_capacity, MODULE_MEMORY, memory_curve, memory_peak, steps, ledger),
     params=("capacity",),
     columns=(
         *_CAPACITY,
@@ -116,7 +126,7 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
 )
 def usage(facts: Facts, params: Params) -> Observations:
     """How much of the device's memory the process holds, and what that costs."""
-    curve, booked = facts.get("memory_curve"), facts.get("ledger") is not None
+    curve, booked = facts.get(memory_curve), facts.get(ledger) is not None
     held = _of_capacity(facts, params)
     if not np.isfinite(float(held["used_bytes"])):
         raise Unavailable(message("memory.no_process"), message("memory.no_process.collect"), ("memory",))
@@ -131,10 +141,10 @@ def usage(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        record = facts["memory_record"]
+        record = facts[MEMORY_RECORD]
         own = record.index[record["component"] == "APP"].to_numpy()
         most = own[np.argsort(-record["reserved_bytes"].to_numpy()[own], kind="stable")[:1]]
-        highest = Rows(message("memory.highest"), "memory_record", most, ("component", "time_ns", "reserved_bytes"))
+        highest = Rows(message("memory.highest"), MEMORY_RECORD, most, ("component", "time_ns", "reserved_bytes"))
         return [*([highest] if len(most) else []), *_holders(facts)]
 
     return Observations(frame, evidence)
@@ -150,10 +160,10 @@ def _host_share(facts: Facts) -> float:
 # --- ME002, ME003: how it changes from step to step
 
 
-@fact("memory_trend", needs=("memory_steps",))
+@fact("memory_trend", needs=(memory_steps,))
 def memory_trend(facts: Facts) -> pd.DataFrame:
     """The rows of memory_steps, where there are enough of them to compare."""
-    steps: pd.DataFrame = facts["memory_steps"]
+    steps = facts[memory_steps]
     if len(steps) < _COMPARED:
         reason = message("memory.few_steps", count=len(steps), needed=_COMPARED)
         raise Unavailable(reason, message("memory.few_steps.collect"), ("steps", "memory"))
@@ -176,8 +186,8 @@ def _until_full(left: float, rise: float) -> float:
 
 @advisor(
     "memory.fragmentation",
-    needs=("memory_curve", "profile"),
-    wants=("memory_trend", "memory_capacity", "memory_record", "module_memory"),
+    needs=(memory_curve, PROFILE),
+    wants=(memory_trend, memory_capacity, MEMORY_RECORD, MODULE_MEMORY),
     params=("capacity",),
     columns=(
         *_CAPACITY,
@@ -194,8 +204,8 @@ def _until_full(left: float, rise: float) -> float:
 )
 def fragmentation(facts: Facts, params: Params) -> Observations:
     """What the allocator reserves beyond what tensors take, and whether that grows."""
-    curve, steps = facts["memory_curve"], facts.get("memory_trend")
-    profile: Profile = facts["profile"]
+    curve, steps = facts[memory_curve], facts.get(memory_trend)
+    profile = facts[PROFILE]
     reserved, allocated = float(curve["reserved_bytes"].max()), float(curve["allocated_bytes"].max())
     held = _of_capacity(facts, params)
     rise = climb = growing = np.nan
@@ -238,8 +248,8 @@ def _unfit(curve: pd.DataFrame) -> float:
 
 @advisor(
     "memory.growth",
-    needs=("memory_trend",),
-    wants=("operator_memory", "host_events", "memory_capacity", "memory_record", "module_memory"),
+    needs=(memory_trend,),
+    wants=(OPERATOR_MEMORY, HOST_EVENTS, memory_capacity, MEMORY_RECORD, MODULE_MEMORY),
     params=("capacity",),
     columns=(
         *_CAPACITY,
@@ -255,11 +265,11 @@ def _unfit(curve: pd.DataFrame) -> float:
 )
 def growth(facts: Facts, params: Params) -> Observations:
     """Whether the memory that remains between steps grows, and which tensors are never released."""
-    steps: pd.DataFrame = facts["memory_trend"]
+    steps = facts[memory_trend]
     least = steps["trough_bytes"].to_numpy()
     rise, median = _pace(least)
     held = _of_capacity(facts, params)
-    kept, rows = _unreleased(facts.get("operator_memory"), steps)
+    kept, rows = _unreleased(facts.get(OPERATOR_MEMORY), steps)
     lead = kept.iloc[0] if len(kept) else None
     frame = row(
         **held,
@@ -283,7 +293,7 @@ def growth(facts: Facts, params: Params) -> Observations:
         return [
             *found,
             Metric(message("memory.unreleased"), listed, units),
-            Rows(message("memory.unreleased_rows"), "operator_memory", rows, columns),
+            Rows(message("memory.unreleased_rows"), OPERATOR_MEMORY, rows, columns),
             *_allocated_by(facts, str(kept["name"].iloc[0]), rows),
         ]
 
@@ -320,7 +330,7 @@ def _unreleased(operators: pd.DataFrame | None, steps: pd.DataFrame) -> tuple[pd
 
 def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
     """The call stack of the operator that allocated the first of the rows, as far as it is recorded."""
-    events, operators = facts.get("host_events"), facts.get("operator_memory")
+    events, operators = facts.get(HOST_EVENTS), facts.get(OPERATOR_MEMORY)
     if events is None or operators is None or not len(rows):
         return []
     time = int(operators["allocation_ns"].iloc[rows[0]])
@@ -335,8 +345,8 @@ def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
 
 @advisor(
     "memory.communication",
-    needs=("module_memory", "profile"),
-    wants=("memory_capacity", "memory_record", "collectives"),
+    needs=(MODULE_MEMORY, PROFILE),
+    wants=(memory_capacity, MEMORY_RECORD, COLLECTIVES),
     params=("capacity",),
     columns=(
         *_CAPACITY,
@@ -348,13 +358,13 @@ def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
 )
 def communication(facts: Facts, params: Params) -> Observations:
     """What the buffers of communication take of the device."""
-    modules: pd.DataFrame = facts["module_memory"]
-    profile: Profile = facts["profile"]
+    modules = facts[MODULE_MEMORY]
+    profile = facts[PROFILE]
     own = modules[modules["component"] == "HCCL"]
     most = float(own["reserved_bytes"].max()) if len(own) else 0.0
     if not most > 0:
         raise NotApplicable(message("memory.no_hccl"))
-    collectives = facts.get("collectives")
+    collectives = facts.get(COLLECTIVES)
     groups = float(collectives["group"].nunique()) if collectives is not None and len(collectives) else np.nan
     groups = np.fmax(groups, float(len(profile.groups)) or np.nan)
     held = _of_capacity(facts, params)
@@ -372,7 +382,7 @@ def communication(facts: Facts, params: Params) -> Observations:
         units = {"communicators": "count", "hccl": "B", "default": "B"}
         columns = ("component", "time_ns", "reserved_bytes")
         return [
-            Rows(message("memory.hccl"), "module_memory", np.array([highest], dtype=np.int64), columns),
+            Rows(message("memory.hccl"), MODULE_MEMORY, np.array([highest], dtype=np.int64), columns),
             Metric(message("memory.buffers"), counted, units),
         ]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    HOST_EVENTS,
     Column,
     Facts,
     Metric,
@@ -17,16 +18,21 @@ from advisor_core.api import (
     Reference,
     Unavailable,
     advisor,
+    chip,
+    context,
     elements,
+    launches,
     matching,
     per_text,
+    pipes,
     shapes_of,
 )
-from advisors.fewer_kernels import Merging
-from advisors.fusion import Chains
+from advisors.fewer_kernels import Merging, step_replay
+from advisors.fusion import Chains, fusion_chains
 from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
 from advisors.messages import message
-from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records
+from advisors.products import matrix_products
+from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
 PRODUCTS = ("attention", "matmul")
 CUBE_WORK = (*PRODUCTS, "convolution")
@@ -65,7 +71,7 @@ def first_tail(text: str) -> int:
 
 @advisor(
     "network_structure.hot_share",
-    needs=("step_kernels", "context", "fusion_chains"),
+    needs=(step_kernels, context, fusion_chains),
     columns=(
         Column("phase", "text", "", "training, prefill, decode or unknown"),
         Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time"),
@@ -82,9 +88,9 @@ def first_tail(text: str) -> int:
 def hot_share(facts: Facts, params: Params) -> Observations:
     """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
     time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
-    own: StepKernels = facts["step_kernels"]
-    chains: Chains = facts["fusion_chains"]
-    frame, phase = own.frame[~_updates(own, chains)], str(facts["context"]["phase"])
+    own = facts[step_kernels]
+    chains = facts[fusion_chains]
+    frame, phase = own.frame[~_updates(own, chains)], str(facts[context]["phase"])
     kernel_ns = float(frame["duration_ns"].sum()) / own.steps
     by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / own.steps
     hot = float(by_class.reindex(PRODUCTS).fillna(0).sum())
@@ -123,8 +129,8 @@ def hot_share(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.slices",
-    needs=("step_kernels", "fusion_chains"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, fusion_chains),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("input_shape", "text", "", "the tensor that is sliced"),
         Column("dtype", "text", "", "its dtype"),
@@ -145,7 +151,7 @@ def hot_share(facts: Facts, params: Params) -> Observations:
 )
 def slices(facts: Facts, params: Params) -> Observations:
     """Matrix products whose result is cut by several slices."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     own.require_shapes()
     frame = own.frame
     position = np.arange(len(frame))
@@ -167,7 +173,7 @@ def slices(facts: Facts, params: Params) -> Observations:
         input_shape=frame["input_shapes"][cuts].astype(str).str.split(";").str[0],
         dtype=frame["input_dtypes"][cuts].astype(str).str.split(";").str[0],
         part=frame["output_shapes"][cuts].astype(str),
-        in_chain_ns=np.where(np.isin(position, facts["fusion_chains"].members), frame["duration_ns"], 0)[cuts],
+        in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[cuts],
     )
     cut = chosen.groupby("origin", sort=True).agg(
         input_shape=("input_shape", "first"),
@@ -216,8 +222,8 @@ def slices(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.conversions",
-    needs=("step_kernels", "fusion_chains"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, fusion_chains),
+    wants=(launches, HOST_EVENTS),
     about=(Column("conversion", "text", "", "format_conversion, cast, transpose or concat"),),
     columns=(
         Column("kernels", "float", "count", "kernels per step"),
@@ -239,7 +245,7 @@ def slices(facts: Facts, params: Params) -> Observations:
 )
 def conversions(facts: Facts, params: Params) -> Observations:
     """Kernels that only convert between what one operator writes and what the next one wants."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     frame = own.frame
     types = frame["type"].astype(str).to_numpy()
     starts_chain, ends_chain = own.breaks, np.append(own.breaks[1:], True)
@@ -257,7 +263,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     part["undone"] = _undone(part, own, int(params["reach"]))
     empty = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
     totals = part.groupby("conversion").agg(kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
-    chained = part[part.index.isin(facts["fusion_chains"].members)]
+    chained = part[part.index.isin(facts[fusion_chains].members)]
     totals["in_chain_ns"] = chained.groupby("conversion")["duration_ns"].sum()
     totals["inside_ns"] = part[matching(part["name"], _INSIDE)].groupby("conversion")["duration_ns"].sum()
     totals["back_and_forth_ns"] = part[part["undone"]].groupby("conversion")["duration_ns"].sum()
@@ -335,8 +341,8 @@ def _undone(part: pd.DataFrame, own: StepKernels, reach: int) -> np.ndarray:
 
 @advisor(
     "network_structure.norm_cast_matmul",
-    needs=("step_kernels",),
-    wants=("launches", "host_events"),
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
     about=(Column("norm", "text", "", "operator type of the normalisation"),),
     columns=(
         Column("chains", "float", "count", "chains per step"),
@@ -349,7 +355,7 @@ def _undone(part: pd.DataFrame, own: StepKernels, reach: int) -> np.ndarray:
 )
 def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     """Normalisation in 16 bits, cast to FP32, matrix product in FP32."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     frame = own.frame
     norm = matching(frame["type"], _NORM)
     if not norm.any():
@@ -404,8 +410,8 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.ai_cpu",
-    needs=("step_kernels",),
-    wants=("launches", "host_events"),
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("operator", "text", "", "operator type"),
         Column("dtypes", "text", "", "dtypes of its inputs"),
@@ -421,7 +427,7 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
 )
 def ai_cpu(facts: Facts, params: Params) -> Observations:
     """Operators that run on the AI CPU instead of the AI Core."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     mine = own.frame[own.frame["core"] == "AI_CPU"]
     if mine.empty:
         raise NotApplicable(message("network_structure.no_ai_cpu"))
@@ -454,8 +460,8 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "network_structure.precision",
-    needs=("step_kernels", "fusion_chains"),
-    wants=("matrix_products", "chip", "pipes", "step_replay"),
+    needs=(step_kernels, fusion_chains),
+    wants=(matrix_products, chip, pipes, step_replay),
     columns=(
         Column("cube_ns", "float", "ns", "matrix products, attention and convolutions per step"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step"),
@@ -476,7 +482,7 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
 )
 def precision(facts: Facts, params: Params) -> Observations:
     """How much of the work of the cube cores is done in FP32, and what the step would take in 16 bits."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     frame = own.frame
     cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
     if cube.any() and not (frame.loc[cube, "input_dtypes"] != "").any():
@@ -489,18 +495,18 @@ def precision(facts: Facts, params: Params) -> Observations:
     wide = wide_kernels(own) & cube
     fp32 = float(took[wide].sum()) / own.steps
     hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
-    updates = _updates(own, facts["fusion_chains"])
+    updates = _updates(own, facts[fusion_chains])
     after = narrowed_ns(own, cube, updates, params["saving"])
-    if {"matrix_products", "chip", "pipes"} <= set(facts):
-        mac = facts["pipes"]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
-        known = products_ns(own, facts["matrix_products"], facts["chip"], mac, params["reach"])
+    if facts.knows(matrix_products, chip, pipes):
+        mac = facts[pipes]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
+        known = products_ns(own, facts[matrix_products], facts[chip], mac, params["reach"])
         after = np.where(np.isfinite(known), known, after)
     saved = took - after
     shorter = np.flatnonzero(saved > 0)
     step = float(saved.sum())
-    if "step_replay" in facts:
+    if step_replay in facts:
         quicker = Merging.none(frame["work"].to_numpy()[shorter], took[shorter], after[shorter])
-        step = float(facts["step_replay"].saved_ns(quicker))
+        step = float(facts[step_replay].saved_ns(quicker))
     result = pd.DataFrame(
         {
             "cube_ns": [total],

@@ -14,9 +14,12 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    KERNELS,
     POINT_TO_POINT,
+    PROFILE,
     Column,
     Facts,
+    JobFacts,
     Metric,
     NotApplicable,
     Observations,
@@ -24,12 +27,15 @@ from advisor_core.api import (
     Profile,
     Reference,
     Scalar,
-    Scope,
     Unavailable,
-    advisor,
+    collective_calls,
     fact,
+    job_advisor,
+    ledger,
     per_text,
     shapes_of,
+    steps,
+    work,
 )
 from advisors.measuring import records, share, step_count
 from advisors.messages import message
@@ -57,14 +63,14 @@ class PipelinePart:
 
 @fact(
     "pipeline_part",
-    needs=("profile", "steps", "work", "collective_calls"),
-    wants=("kernels",),
+    needs=(PROFILE, steps, work, collective_calls),
+    wants=(KERNELS,),
     shared=True,
 )
 def pipeline_part(facts: Facts) -> PipelinePart:
     """The pipeline that a rank belongs to, and what the rank computes."""
-    profile: Profile = facts["profile"]
-    calls: pd.DataFrame = facts["collective_calls"]
+    profile = facts[PROFILE]
+    calls = facts[collective_calls]
     between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
     own = calls[between & (calls["step"] >= 0)]
     size = profile.parallel.get("pp")
@@ -106,7 +112,7 @@ def _by_order(profile: Profile) -> tuple[int, ...]:
 
 def _in_steps(facts: Facts) -> pd.DataFrame:
     """Computing within the steps."""
-    windows, device = facts["steps"], facts["work"]
+    windows, device = facts[steps], facts[work]
     inside = (device["start_ns"] >= windows["start_ns"].min()) & (device["start_ns"] < windows["end_ns"].max())
     own: pd.DataFrame = device[inside & ~device["communication"]]
     return own
@@ -123,8 +129,8 @@ def _longest(facts: Facts, device: pd.DataFrame) -> pd.DataFrame:
     longest = (device["end_ns"] - device["start_ns"]).rename("duration_ns").nlargest(_SHOWN)
     shown = device.loc[longest.index, ["row", "type", "start_ns"]].assign(duration_ns=longest)
     shown["type"] = shown["type"].astype(str)
-    table = facts["profile"].tables.get("kernels")
-    known = facts.get("kernels") is not None and table is not None
+    table = facts[PROFILE].tables.get("kernels")
+    known = facts.get(KERNELS) is not None and table is not None
     shown["file"] = table.source.file if known and table is not None else ""
     shown["line"] = table.positions(shown["row"].to_numpy()) if known and table is not None else -1
     return shown.reset_index(drop=True)
@@ -151,8 +157,8 @@ class _Pipeline:
         return sorted((rank for rank in ranks if self.waits[rank] > 0), key=lambda rank: (-self.waits[rank], rank))
 
 
-def _pipeline(facts: Facts) -> _Pipeline:
-    parts: Mapping[int, PipelinePart] = facts["pipeline_part"]
+def _pipeline(facts: JobFacts) -> _Pipeline:
+    parts = facts.ranks(pipeline_part)
     length = max(len(part.members) for part in parts.values())
     stages = [
         sorted(rank for rank, part in parts.items() if len(part.members) == length and part.members.index(rank) == n)
@@ -161,7 +167,8 @@ def _pipeline(facts: Facts) -> _Pipeline:
     if not all(stages):
         raise Unavailable(message("parallel_job.stages"), message("parallel_job.stages.collect"), ("all_ranks",))
     ranks = [rank for stage in stages for rank in stage]
-    per_leaf = {rank: facts["ledger"][rank].groupby("path")["ns"].sum() / len(facts["steps"][rank]) for rank in ranks}
+    booked, windows = facts.ranks(ledger), facts.ranks(steps)
+    per_leaf = {rank: booked[rank].groupby("path")["ns"].sum() / len(windows[rank]) for rank in ranks}
     computes = {
         rank: float(leaf[leaf.index.str.startswith("compute/") & (leaf.index != _OPTIMIZER)].sum())
         for rank, leaf in per_leaf.items()
@@ -187,10 +194,9 @@ def _slots(parts: Mapping[int, PipelinePart], stages: list[list[int]]) -> float:
 # --- CO011: uneven stages
 
 
-@advisor(
+@job_advisor(
     "communication_job.stages",
-    scope=Scope.JOB,
-    needs=("pipeline_part", "ledger", "steps"),
+    needs=(pipeline_part, ledger, steps),
     about=(Column("stage", "int", "", "the stage that computes longest, from 0"),),
     columns=(
         Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
@@ -208,9 +214,9 @@ def _slots(parts: Mapping[int, PipelinePart], stages: list[list[int]]) -> float:
         Column("longest_wait_ns", "float", "ns", "longest waiting of a rank of another stage for its neighbours"),
     ),
 )
-def stages(facts: Facts, params: Params) -> Observations:
+def stages(facts: JobFacts, params: Params) -> Observations:
     """Stages of a pipeline that compute for different times, and what an even split would save."""
-    pipeline, parts = _pipeline(facts), facts["pipeline_part"]
+    pipeline, parts = _pipeline(facts), facts.ranks(pipeline_part)
     longest, mean = int(pipeline.computing.argmax()), float(pipeline.computing.mean())
     most, wall = float(pipeline.computing[longest]), pipeline.wall_ns
     own = pipeline.stages[longest]
@@ -278,10 +284,9 @@ def _type_excess(parts: Mapping[int, PipelinePart], own: Sequence[int], others: 
 # --- CO013: few micro-batches
 
 
-@advisor(
+@job_advisor(
     "communication_job.bubble",
-    scope=Scope.JOB,
-    needs=("pipeline_part", "ledger", "steps"),
+    needs=(pipeline_part, ledger, steps),
     columns=(
         Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
         Column("stages", "int", "count", "stages of the pipeline"),
@@ -292,7 +297,7 @@ def _type_excess(parts: Mapping[int, PipelinePart], own: Sequence[int], others: 
         Column("longest_wait_ns", "float", "ns", "longest waiting of a rank for its neighbours, per step"),
     ),
 )
-def bubble(facts: Facts, params: Params) -> Observations:
+def bubble(facts: JobFacts, params: Params) -> Observations:
     """The part of a pipeline's waiting that its schedule makes necessary."""
     pipeline = _pipeline(facts)
     count, slots, wall = len(pipeline.stages), pipeline.slots, pipeline.wall_ns
@@ -353,19 +358,19 @@ class ExpertPart:
 
 @fact(
     "expert_part",
-    needs=("profile", "steps", "work"),
-    wants=("kernels", "collective_calls"),
+    needs=(PROFILE, steps, work),
+    wants=(KERNELS, collective_calls),
     shared=True,
 )
 def expert_part(facts: Facts) -> ExpertPart:
     """The experts of a rank: how long they compute between exchanges of tokens."""
-    profile: Profile = facts["profile"]
+    profile = facts[PROFILE]
     device, steps = _in_steps(facts), step_count(facts)
     kinds = device["type"].astype(str)
     experts = device[kinds.str.contains(_EXPERTS, case=False)]
     if experts.empty:
         raise NotApplicable(message("parallel_job.no_experts"))
-    calls: pd.DataFrame | None = facts.get("collective_calls")
+    calls = facts.get(collective_calls)
     exchanges = pd.DataFrame()
     if calls is not None:
         sends = calls["operation"].str.contains("alltoall", case=False)
@@ -398,18 +403,17 @@ def _of_size(profile: Profile, dimension: str) -> tuple[int, ...]:
 
 def _rows(facts: Facts, experts: pd.DataFrame) -> float:
     """Rows of the first inputs of grouped products, which are tokens."""
-    if facts.get("kernels") is None:
+    if facts.get(KERNELS) is None:
         return float("nan")
-    shapes = facts["kernels"]["input_shapes"].iloc[experts["row"].to_numpy()]
+    shapes = facts[KERNELS]["input_shapes"].iloc[experts["row"].to_numpy()]
     rows = per_text(shapes, lambda text: next((shape[0] for shape in shapes_of(text) if shape), -1))
     known = rows[rows > 0].astype(float)
     return float(known.sum()) if len(known) else float("nan")
 
 
-@advisor(
+@job_advisor(
     "communication_job.experts",
-    scope=Scope.JOB,
-    needs=("expert_part", "ledger", "steps"),
+    needs=(expert_part, ledger, steps),
     about=(Column("group", "text", "", "ranks that share out the experts"),),
     columns=(
         Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
@@ -425,23 +429,23 @@ def _rows(facts: Facts, experts: pd.DataFrame) -> float:
         Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
     ),
 )
-def experts(facts: Facts, params: Params) -> Observations:
+def experts(facts: JobFacts, params: Params) -> Observations:
     """Experts that get different numbers of tokens, and what even ones would save."""
-    parts: Mapping[int, ExpertPart] = facts["expert_part"]
+    parts = facts.ranks(expert_part)
     groups = sorted({part.members for part in parts.values()})
     found = {group: sorted(rank for rank in parts if parts[rank].members == group) for group in groups}
     found = {group: ranks for group, ranks in found.items() if len(ranks) > 1}
     if not found:
         raise Unavailable(message("parallel_job.experts_alone"), message("parallel_job.stages.collect"), ("all_ranks",))
-    windows, ledgers = facts["steps"], facts["ledger"]
+    windows, ledgers = facts.ranks(steps), facts.ranks(ledger)
     walls = {rank: float(ledgers[rank]["ns"].sum()) / len(windows[rank]) for rank in parts}
     rows = []
     for group, ranks in found.items():
-        steps = len(windows[ranks[0]])
+        count = len(windows[ranks[0]])
         totals = pd.Series({rank: float(parts[rank].phases_ns.sum()) / len(windows[rank]) for rank in ranks})
         tokens = pd.Series({rank: parts[rank].rows for rank in ranks})
         longest, wall = ranks[int(totals.to_numpy().argmax())], max(walls[rank] for rank in ranks)
-        saveable = _evened(parts, ranks, totals, steps)
+        saveable = _evened(parts, ranks, totals, count)
         rows.append(
             {
                 "group": ", ".join(map(str, group)),
@@ -452,7 +456,7 @@ def experts(facts: Facts, params: Params) -> Observations:
                 "mean_computing_ns": totals.mean(),
                 "ratio": 1 + share(saveable, totals.mean()),
                 "rows_ratio": share(tokens[longest], tokens.mean()),
-                "exchanges": float((parts[longest].phases_ns > 0).sum()) / steps,
+                "exchanges": float((parts[longest].phases_ns > 0).sum()) / count,
                 "longest_wait_ns": max(parts[rank].wait_ns for rank in ranks if rank != longest),
                 "saveable_ns": saveable,
                 "saveable_share": share(saveable, wall),

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import (
+    FREQUENCY,
+    HOST_EVENTS,
     Chip,
     Column,
     Facts,
@@ -19,13 +21,16 @@ from advisor_core.api import (
     Reference,
     Unavailable,
     advisor,
+    chip,
     elements,
+    launches,
+    pipes,
     shapes_of,
 )
-from advisors.fusion import Chains, matches, patterns
+from advisors.fusion import fusion_chains, matches, patterns
 from advisors.messages import message
-from advisors.products import tiles
-from advisors.step_kernels import PIPE_COLUMNS, STREAMING, StepKernels, call_stack, kernel_rows, records
+from advisors.products import matrix_products, tiles
+from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, records, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
 _SOURCES = {
@@ -59,8 +64,8 @@ CUBE_CORES = ("AI_CORE", "MIX_AIC")
 
 @advisor(
     "pipeline_bound.kernels",
-    needs=("step_kernels", "pipes"),
-    wants=("chip", "fusion_chains", "launches", "host_events"),
+    needs=(step_kernels, pipes),
+    wants=(chip, fusion_chains, launches, HOST_EVENTS),
     about=_ABOUT,
     columns=(
         Column("operator_class", "text", "", "its class in the ledger"),
@@ -85,9 +90,9 @@ CUBE_CORES = ("AI_CORE", "MIX_AIC")
 )
 def kernels(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     frame = own.frame
-    ratios = facts["pipes"].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    ratios = facts[pipes].iloc[frame["row"].to_numpy()].reset_index(drop=True)
     measured = ratios["bound_ratio"].notna().to_numpy()
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
     busy = pd.DataFrame({pipe: ratios[list(names)].max(axis=1) for pipe, names in _SOURCES.items()})
@@ -121,7 +126,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest)
     table["streaming"] = _streaming(table)
-    table["cores"] = table["core"].map(_core_counts(facts.get("chip")))
+    table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
     table = table.assign(**own.shares(table["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
@@ -142,7 +147,7 @@ def _number(value: float) -> float | None:
 
 def _chained(facts: Facts, count: int) -> np.ndarray:
     chained = np.zeros(count, dtype=np.bool_)
-    chains: Chains | None = facts.get("fusion_chains")
+    chains = facts.get(fusion_chains)
     if chains is not None:
         chained[chains.members] = True
     return chained
@@ -174,8 +179,8 @@ BLOCK_N = 128
 
 @advisor(
     "pipeline_bound.products",
-    needs=("step_kernels", "matrix_products", "chip", "pipes"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, matrix_products, chip, pipes),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("operator", "text", "", "operator type"),
         Column("left_shape", "text", "", "shape of the left operand"),
@@ -202,24 +207,24 @@ BLOCK_N = 128
 )
 def product_efficiency(facts: Facts, params: Params) -> Observations:
     """Matrix products: how much of the peak of the cube cores they reach."""
-    own: StepKernels = facts["step_kernels"]
-    chip: Chip = facts["chip"]
-    table: pd.DataFrame = facts["matrix_products"].copy()
+    own = facts[step_kernels]
+    device = facts[chip]
+    table: pd.DataFrame = facts[matrix_products].copy()
     if table.empty:
         raise NotApplicable(message("pipeline_bound.no_products"))
     frame = own.frame
-    loads = facts["pipes"]["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
+    loads = facts[pipes]["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
     sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
     per_signature = sums.groupby("signature").sum(min_count=1)
     table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
-    peaks = {size: chip.peak_flops(int(size)) / 1e12 for size in table["element_bytes"].unique()}
+    peaks = {size: device.peak_flops(int(size)) / 1e12 for size in table["element_bytes"].unique()}
     table["peak_tflops"] = table["element_bytes"].map(peaks)
     table["efficiency"] = table["tflops"] / table["peak_tflops"]
     table["fp32"] = table["dtype"] == "FLOAT"
     m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))
     table["reuse"] = m * n * k / (m * k + k * n + m * n)
-    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / chip.cube_cores, 1.0)
+    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / device.cube_cores, 1.0)
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
     table = table.assign(**own.shares(table["total_ns"]))
 
@@ -241,7 +246,7 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "pipeline_bound.clock",
-    needs=("step_kernels", "frequency"),
+    needs=(step_kernels, FREQUENCY),
     columns=(
         Column("highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches"),
         Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth"),
@@ -258,9 +263,9 @@ def clock(facts: Facts, params: Params) -> Observations:
     The cycle counters cannot replace the record: the exporter computes the time of a core from its cycles and one
     fixed clock, so cycles over time is that clock whatever the chip did.
     """
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
-    mhz = clock_at(facts["frequency"], mine["start_ns"].to_numpy())
+    mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
     if not np.isfinite(mhz).any():
         raise Unavailable(message("pipeline_bound.no_clock"))
     highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
+    FREQUENCY,
     Column,
     Facts,
+    JobFacts,
     Metric,
     NotApplicable,
     Observations,
     Params,
     Reference,
-    Scope,
     Unavailable,
-    advisor,
     fact,
+    job_advisor,
 )
 from advisors.messages import message
 from advisors.pipeline_bound import CUBE_CORES, clock_at
-from advisors.step_kernels import StepKernels, records
+from advisors.step_kernels import records, step_kernels
 
 
-@fact("rank_clock", needs=("step_kernels", "frequency"), shared=True)
+@fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True)
 def rank_clock(facts: Facts) -> pd.DataFrame:
     """One row: ``mhz``, the recorded clock of the AI cores while kernels of the cube ran, mean over their time;
     ``cube_ns``, that time per step; ``wall_ns`` of a step."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
-    mhz = clock_at(facts["frequency"], mine["start_ns"].to_numpy())
+    mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
     known = np.isfinite(mhz)
     took = mine["duration_ns"].to_numpy(dtype=np.float64)
     if not took[known].sum():
@@ -40,10 +41,9 @@ def rank_clock(facts: Facts) -> pd.DataFrame:
     return pd.DataFrame({"mhz": [mean], "cube_ns": [float(took.sum()) / own.steps], "wall_ns": [own.wall_ns]})
 
 
-@advisor(
+@job_advisor(
     "pipeline_bound_job.clock",
-    scope=Scope.JOB,
-    needs=("rank_clock",),
+    needs=(rank_clock,),
     about=(Column("slow", "int", "", "the rank"),),
     columns=(
         Column("mhz", "float", "MHz", "its clock while the cube computes"),
@@ -54,9 +54,9 @@ def rank_clock(facts: Facts) -> pd.DataFrame:
         Column("share_of_step", "float", "ratio", "lost_ns over its step"),
     ),
 )
-def clock(facts: Facts, params: Params) -> Observations:
+def clock(facts: JobFacts, params: Params) -> Observations:
     """Ranks whose AI cores run at a lower clock than those of the others."""
-    clocks: Mapping[int, pd.DataFrame] = facts["rank_clock"]
+    clocks = facts.ranks(rank_clock)
     if len(clocks) < 2:
         raise NotApplicable(message("communication_job.one_rank"))
     table = pd.concat(clocks, names=["slow"]).reset_index(level=0).sort_values("slow", ignore_index=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
-from advisors.step_kernels import StepKernels
+from advisors.step_kernels import StepKernels, step_kernels
 
 _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
 """Products whose shapes do not tell M, N and K, and products that wait for other ranks inside."""
@@ -102,10 +102,10 @@ def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores
     return np.maximum(*(balance(tiles(m, n, base, batch), cores) for base in BASE_N))
 
 
-@fact("matrix_products", needs=("step_kernels",))
+@fact("matrix_products", needs=(step_kernels,))
 def matrix_products(facts: Facts) -> pd.DataFrame:
     """The distinct matrix products of the steps, with M, N, K and what they take (see `products`)."""
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     if (own.frame["operator_class"] == "matmul").any():
         own.require_shapes()
     return products(own)

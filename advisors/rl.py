@@ -12,18 +12,25 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import (
-    Bookings,
+    KERNELS,
     Column,
     Facts,
     Interval,
+    JobFacts,
     Metric,
     NotApplicable,
     Observations,
     Params,
     Reference,
     Scalar,
-    Scope,
     advisor,
+    bookings,
+    job_advisor,
+    ledger,
+    stage_ledger,
+    stages,
+    steps,
+    work,
 )
 from advisors.measuring import DEVICE_LANE, next_kernels, share, step_count, step_ns, under
 from advisors.messages import message
@@ -48,8 +55,8 @@ _STAGE = (Column("stage", "text", "", "the stage of the iteration, as it is mark
 
 @advisor(
     "rl.idle",
-    needs=("stages", "stage_ledger", "steps", "bookings", "work"),
-    wants=("kernels",),
+    needs=(stages, stage_ledger, steps, bookings, work),
+    wants=(KERNELS,),
     about=_STAGE,
     columns=(
         Column("kind", "text", "", "the known stage that it is: rollout, log_prob, reward ..., '' unknown"),
@@ -75,13 +82,13 @@ _STAGE = (Column("stage", "text", "", "the stage of the iteration, as it is mark
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """What each stage leaves of the device unused, by cause."""
-    spans: pd.DataFrame = facts["stages"]
-    booked: Bookings = facts["bookings"]
+    spans = facts[stages]
+    booked = facts[bookings]
     steps, wall = step_count(facts), step_ns(facts)
-    ledger: pd.DataFrame = facts["stage_ledger"]
+    ledger = facts[stage_ledger]
     per_stage = ledger[ledger["stage"] != ""].groupby(["stage", "path"])["ns"].sum() / steps
-    tasks = _in_stages(spans, facts["work"]["start_ns"].to_numpy())
-    lasting = (facts["work"]["end_ns"] - facts["work"]["start_ns"]).groupby(tasks).agg(["size", "mean"])
+    tasks = _in_stages(spans, facts[work]["start_ns"].to_numpy())
+    lasting = (facts[work]["end_ns"] - facts[work]["start_ns"]).groupby(tasks).agg(["size", "mean"])
     gaps = booked.gaps.assign(ns=booked.gaps["end_ns"] - booked.gaps["start_ns"])
     gaps["stage"] = _in_stages(spans, gaps["start_ns"].to_numpy())
     kinds = dict(zip(spans["stage"].tolist(), spans["kind"].tolist(), strict=True))
@@ -112,8 +119,8 @@ def idle(facts: Facts, params: Params) -> Observations:
                 "late_ns": late,
                 "late_share": share(late, total),
                 "launch_ns": under(leaves, *LATE, *_REFILLING),
-                "kernels": float(lasting.loc[stage, "size"]) / steps if known else 0.0,
-                "mean_kernel_ns": float(lasting.loc[stage, "mean"]) if known else np.nan,
+                "kernels": float(lasting["size"][stage]) / steps if known else 0.0,
+                "mean_kernel_ns": float(lasting["mean"][stage]) if known else np.nan,
                 "largest_gap_ns": float(own.max()) if len(own) else 0.0,
             }
         )
@@ -167,10 +174,9 @@ def _longest(spans: pd.DataFrame, stage: str, limit: int) -> list[Reference]:
 # --- RL002: how evenly the ranks share a stage
 
 
-@advisor(
+@job_advisor(
     "rl.balance",
-    scope=Scope.JOB,
-    needs=("stages", "stage_ledger", "steps", "ledger"),
+    needs=(stages, stage_ledger, steps, ledger),
     about=_STAGE,
     columns=(
         Column("kind", "text", "", "the known stage that it is: rollout, log_prob, reward ..., '' unknown"),
@@ -194,22 +200,22 @@ def _longest(spans: pd.DataFrame, stage: str, limit: int) -> list[Reference]:
         Column("at_stake_share", "float", "ratio", "at_stake_ns over the wall time of a step of that rank"),
     ),
 )
-def balance(facts: Facts, params: Params) -> Observations:
+def balance(facts: JobFacts, params: Params) -> Observations:
     """How evenly the ranks share the work of each stage, and who waits for the one that has most."""
-    steps: Mapping[int, pd.DataFrame] = facts["steps"]
-    divided = {
-        rank: frame for rank, frame in facts["stage_ledger"].items() if rank in facts["stages"] and rank in steps
-    }
+    windows, spans = facts.ranks(steps), facts.ranks(stages)
+    divided = {rank: frame for rank, frame in facts.ranks(stage_ledger).items() if rank in spans and rank in windows}
     if len(divided) < 2:
         raise NotApplicable(message("rl.one_rank"))
-    per_leaf = _per_step(divided, steps, ["stage", "path"])
-    walls = {rank: float((found["end_ns"] - found["start_ns"]).sum()) / len(found) for rank, found in steps.items()}
-    booked = _per_step({rank: found for rank, found in facts["ledger"].items() if rank in divided}, steps, ["path"])
+    per_leaf = _per_step(divided, windows, ["stage", "path"])
+    walls = {rank: float((found["end_ns"] - found["start_ns"]).sum()) / len(found) for rank, found in windows.items()}
+    booked = _per_step(
+        {rank: found for rank, found in facts.ranks(ledger).items() if rank in divided}, windows, ["path"]
+    )
     waits = per_leaf.index.get_level_values("path").str.startswith(_WAITING)
     work = per_leaf[~waits]
     kinds = {
         str(stage): str(kind)
-        for found in facts["stages"].values()
+        for found in spans.values()
         for stage, kind in zip(found["stage"].tolist(), found["kind"].tolist(), strict=True)
     }
     rows = []

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import (
-    Chip,
+    HOST_EVENTS,
     Column,
     Facts,
     Metric,
@@ -18,15 +18,18 @@ from advisor_core.api import (
     Params,
     Reference,
     advisor,
+    chip,
     elements,
+    launches,
     matching,
     per_text,
+    pipes,
     shapes_of,
 )
-from advisors.fewer_kernels import Merging, StepReplay
+from advisors.fewer_kernels import Merging, step_replay
 from advisors.messages import message
-from advisors.products import BASE_N, TILED, balance, best_balance, tiles
-from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records
+from advisors.products import BASE_N, TILED, balance, best_balance, matrix_products, tiles
+from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
 LINE = 512
 """Bytes that the loads of the cube cores come in: a tail axis should be a multiple (seed 000, 4.1)."""
@@ -62,8 +65,8 @@ def good_tail(length: int, element_bytes: int) -> int:
 
 @advisor(
     "shape_affinity.tails",
-    needs=("step_kernels", "matrix_products"),
-    wants=("pipes", "launches", "host_events", "step_replay"),
+    needs=(step_kernels, matrix_products),
+    wants=(pipes, launches, HOST_EVENTS, step_replay),
     about=(
         Column("axis", "int", "count", "length of the last axis of the operands"),
         Column("dtype", "text", "", "their dtype"),
@@ -107,8 +110,8 @@ def good_tail(length: int, element_bytes: int) -> int:
 )
 def tails(facts: Facts, params: Params) -> Observations:
     """Last axes of the operands of matrix products that load badly, by length."""
-    own: StepKernels = facts["step_kernels"]
-    table: pd.DataFrame = facts["matrix_products"]
+    own = facts[step_kernels]
+    table = facts[matrix_products]
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
     if table.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
@@ -148,7 +151,7 @@ def tails(facts: Facts, params: Params) -> Observations:
 def _shorter(facts: Facts, own: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
     """By how much a step becomes shorter if the products and conversions of each axis take as much less; where the host
     cannot keep up that is little. ``None`` where the launches are not known."""
-    replay: StepReplay | None = facts.get("step_replay")
+    replay = facts.get(step_replay)
     if replay is None:
         return None
     frame = own.frame
@@ -207,10 +210,10 @@ def _good_row() -> dict[str, object]:
 
 def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
     """How much of the duration of each product the cube computes; 0 where that was not recorded."""
-    ratios = facts.get("pipes")
+    ratios = facts.get(pipes)
     if ratios is None:
         return np.zeros(len(table))
-    own: StepKernels = facts["step_kernels"]
+    own = facts[step_kernels]
     busy = ratios["aic_mac"].to_numpy()[own.frame["row"].to_numpy()]
     means = pd.Series(busy).groupby(own.frame["signature"].to_numpy()).mean()
     return table["signature"].map(means).fillna(0.0).to_numpy(dtype=np.float64)
@@ -286,8 +289,8 @@ def _size(text: str) -> int:
 
 @advisor(
     "shape_affinity.rows",
-    needs=("step_kernels", "chip"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, chip),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("operator", "text", "", "operator type"),
         Column("rows", "int", "count", "rows that the kernel divides among cores"),
@@ -308,8 +311,8 @@ def _size(text: str) -> int:
 )
 def rows_per_core(facts: Facts, params: Params) -> Observations:
     """Kernels that divide rows among vector cores (normalisation, dynamic quantisation): rows against cores."""
-    own: StepKernels = facts["step_kernels"]
-    cores = facts["chip"].vector_cores
+    own = facts[step_kernels]
+    cores = facts[chip].vector_cores
     frame = own.frame
     mine = frame[matching(frame["type"], _BY_ROWS)]
     if mine.empty:
@@ -346,8 +349,8 @@ def _row_count(text: str) -> int:
 
 @advisor(
     "shape_affinity.blocks",
-    needs=("step_kernels", "matrix_products", "chip"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, matrix_products, chip),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("m", "int", "count", "rows of the result"),
         Column("n", "int", "count", "columns of the result"),
@@ -378,9 +381,9 @@ def _row_count(text: str) -> int:
 )
 def blocks(facts: Facts, params: Params) -> Observations:
     """Matrix products: how their blocks divide among the cube cores."""
-    own: StepKernels = facts["step_kernels"]
-    cores = facts["chip"].cube_cores
-    distinct: pd.DataFrame = facts["matrix_products"]
+    own = facts[step_kernels]
+    cores = facts[chip].cube_cores
+    distinct = facts[matrix_products]
     if distinct.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
     grouped = distinct.groupby(["m", "n", "k", "batch", "dtype"], sort=True)
@@ -441,8 +444,8 @@ def _grown(m: Ints, n: Ints, batch: Ints, cores: int, enough: float, *, rows: bo
 
 @advisor(
     "shape_affinity.shared_input",
-    needs=("step_kernels", "matrix_products", "chip"),
-    wants=("pipes", "step_replay", "launches", "host_events"),
+    needs=(step_kernels, matrix_products, chip),
+    wants=(pipes, step_replay, launches, HOST_EVENTS),
     about=(
         Column("input_shape", "text", "", "the operand that the products share"),
         Column("widths", "text", "", "N of each of them"),
@@ -484,10 +487,10 @@ def _grown(m: Ints, n: Ints, batch: Ints, cores: int, enough: float, *, rows: bo
 )
 def shared_input(facts: Facts, params: Params) -> Observations:
     """Matrix products in a row on the same left operand, which could be one with the weights side by side."""
-    own: StepKernels = facts["step_kernels"]
-    cores = facts["chip"].cube_cores
+    own = facts[step_kernels]
+    cores = facts[chip].cube_cores
     frame = own.frame
-    told = facts["matrix_products"].set_index("signature")
+    told = facts[matrix_products].set_index("signature")
     place = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
     mine = frame.iloc[place][["signature", "duration_ns"]].join(told, on="signature", how="left")
     mine["place"], mine["chain"] = place, np.cumsum(own.breaks)[place]
@@ -525,7 +528,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     largest = mine.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
     largest = largest.set_index("run").reindex(runs.index)
     runs["together_ns"] = _merged_ns(largest, runs, np.minimum(merged_blocks, cores), facts)
-    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else _best_bandwidth(facts["matrix_products"])
+    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else _best_bandwidth(facts[matrix_products])
     written = largest["element_bytes"] * runs["rows"] * runs["together"] * runs["batch"]
     runs["split_ns"] = 2 * written / bandwidth * 1e9 + own.least_ns
     grouped = runs.groupby(["input_shape", "widths", "dtype"], sort=True)
@@ -562,10 +565,10 @@ def shared_input(facts: Facts, params: Params) -> Observations:
 def _busy(facts: Facts, place: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Of kernels: the part of the time in which the cube computes, 1 where not recorded; and whether loading is what
     keeps them busiest, no where not recorded."""
-    ratios = facts.get("pipes")
+    ratios = facts.get(pipes)
     if ratios is None:
         return np.ones(len(place)), np.zeros(len(place), dtype=np.bool_)
-    mine = ratios.iloc[facts["step_kernels"].frame["row"].to_numpy()[place]]
+    mine = ratios.iloc[facts[step_kernels].frame["row"].to_numpy()[place]]
     mac = mine["aic_mac"].to_numpy(dtype=np.float64)
     return np.where(mac > 0, mac, 1.0), (mine["bound"] == "aic_mte2").to_numpy()
 
@@ -581,7 +584,7 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
     many times as long as it has more rounds of blocks. Where loading is, it moves its bytes with more of the cores,
     each as fast as it does now, all of them no faster than the product of the profile that moves most; and computes
     besides. Never longer than the products apart."""
-    cores = facts["chip"].cube_cores
+    cores = facts[chip].cube_cores
     took = largest["duration_ns"].to_numpy(dtype=np.float64)
     rounds = took * (runs["merged"] / largest["cost"]).to_numpy(dtype=np.float64)
     element, rows, batch = largest["element_bytes"], runs["rows"], runs["batch"]
@@ -589,7 +592,7 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
     moved = largest["left_bytes"] + element * batch * runs["together"] * (runs["k"] + rows)
     reached = (largest["bytes"] / took).to_numpy(dtype=np.float64)
     spread = reached * used / np.minimum(largest["blocks"].to_numpy(dtype=np.float64), cores)
-    limit = np.maximum(reached, _best_bandwidth(facts["matrix_products"]) / 1e9)
+    limit = np.maximum(reached, _best_bandwidth(facts[matrix_products]) / 1e9)
     loading = moved.to_numpy(dtype=np.float64) / np.minimum(spread, limit)
     computing = np.where(largest["loads"], largest["mac"] * rounds, rounds)
     together = np.where(largest["loads"], np.maximum(loading, computing), computing)
@@ -599,7 +602,7 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
 def _replayed(facts: Facts, mine: pd.DataFrame, runs: pd.DataFrame) -> float:
     """ns by which the profiled steps become shorter if these runs of products are one product and one split each; NaN
     without launches."""
-    replay = facts.get("step_replay")
+    replay = facts.get(step_replay)
     if replay is None:
         return float("nan")
     members = mine[mine["run"].isin(runs.index)]
@@ -610,7 +613,7 @@ def _replayed(facts: Facts, mine: pd.DataFrame, runs: pd.DataFrame) -> float:
     split = np.bincount(number[last], weights=durations[last], minlength=len(runs))
     apart = runs["total_ns"].to_numpy(dtype=np.float64) - split
     before, after = np.concatenate([apart, split]), np.concatenate([runs["together_ns"], runs["split_ns"]])
-    tasks = facts["step_kernels"].frame["work"].to_numpy()[members["place"].to_numpy()]
+    tasks = facts[step_kernels].frame["work"].to_numpy()[members["place"].to_numpy()]
     return float(replay.saved_ns(Merging(tasks, number + last * len(runs), before, after)))
 
 
@@ -635,8 +638,8 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
 
 @advisor(
     "shape_affinity.attention",
-    needs=("step_kernels", "chip"),
-    wants=("launches", "host_events"),
+    needs=(step_kernels, chip),
+    wants=(launches, HOST_EVENTS),
     about=(
         Column("operator", "text", "", "operator type"),
         Column("input_shapes", "text", "", "shapes of its inputs"),
@@ -659,14 +662,14 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
 )
 def attention(facts: Facts, params: Params) -> Observations:
     """Attention over a cache, one token at a time: sequences times heads against cores."""
-    own: StepKernels = facts["step_kernels"]
-    chip: Chip = facts["chip"]
+    own = facts[step_kernels]
+    device = facts[chip]
     frame = own.frame
     mine = frame[matching(frame["type"], _DECODE_ATTENTION)]
     if len(mine):
         own.require_shapes()
     told = per_text(mine["input_shapes"], _decode_shape)
-    cores = np.where(mine["core"].isin(_VECTOR), chip.vector_cores, chip.cube_cores)
+    cores = np.where(mine["core"].isin(_VECTOR), device.vector_cores, device.cube_cores)
     texts = mine["input_shapes"].astype(str)
     mine = mine.assign(operator=mine["type"].astype(str), texts=texts, told=told, cores=cores)
     mine = mine[mine["told"].notna()]

@@ -9,7 +9,22 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Facts, Reference, Rows, Scalar, Stack, Text, Unavailable, fact, moved_bytes
+from advisor_core.api import (
+    HOST_EVENTS,
+    KERNELS,
+    Facts,
+    Reference,
+    Rows,
+    Scalar,
+    Stack,
+    Text,
+    Unavailable,
+    fact,
+    launches,
+    moved_bytes,
+    steps,
+    work,
+)
 from advisors.messages import message
 
 SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")
@@ -87,10 +102,10 @@ class StepKernels:
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
 
 
-@fact("step_kernels", needs=("kernels", "work", "steps"))
+@fact("step_kernels", needs=(KERNELS, work, steps))
 def step_kernels(facts: Facts) -> StepKernels:
     """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains."""
-    kernels, device, windows = facts["kernels"], facts["work"], facts["steps"]
+    kernels, device, windows = facts[KERNELS], facts[work], facts[steps]
     start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     inside = (device["start_ns"] >= start) & (device["start_ns"] < end)
     own = device[inside & ~device["communication"]].sort_values(["stream", "start_ns", "end_ns"], kind="stable")
@@ -127,12 +142,12 @@ def _breaks(frame: pd.DataFrame, collectives: pd.DataFrame, windows: pd.DataFram
 def kernel_rows(title: Text, frame: pd.DataFrame, columns: Sequence[str] = EVIDENCE_COLUMNS) -> Rows:
     """The kernels as evidence, the longest first."""
     longest = frame.sort_values("duration_ns", ascending=False, kind="stable")
-    return Rows(title, "kernels", longest["row"].to_numpy(dtype=np.int64), tuple(columns))
+    return Rows(title, KERNELS, longest["row"].to_numpy(dtype=np.int64), tuple(columns))
 
 
 def call_stack(facts: Facts, frame: pd.DataFrame) -> list[Reference]:
     """The Python call stack of the longest of the kernels for which one was recorded."""
-    launched, events = facts.get("launches"), facts.get("host_events")
+    launched, events = facts.get(launches), facts.get(HOST_EVENTS)
     if launched is None or events is None:
         return []
     longest = frame.sort_values("duration_ns", ascending=False, kind="stable")["work"].to_numpy()

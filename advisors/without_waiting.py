@@ -32,7 +32,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import NO_TIME, Bookings, Facts, HostActivity, Launches, Layer, fact, union
+from advisor_core.api import (
+    NO_TIME,
+    Bookings,
+    Facts,
+    HostActivity,
+    Launches,
+    Layer,
+    bookings,
+    fact,
+    host_activity,
+    launches,
+    steps,
+    union,
+    work,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -130,11 +144,11 @@ class Replay:
     def of(cls, facts: Facts, *, long_run: bool = True) -> Replay:
         """From the facts that `replay` needs and wants."""
         return cls(
-            facts["work"],
-            facts["launches"],
-            facts["bookings"],
-            facts.get("host_activity"),
-            facts["steps"],
+            facts[work],
+            facts[launches],
+            facts[bookings],
+            facts.get(host_activity),
+            facts[steps],
             long_run=long_run,
         )
 
@@ -214,8 +228,8 @@ class Replay:
 
 @fact(
     "replay",
-    needs=("work", "launches", "bookings", "steps"),
-    wants=("host_activity",),
+    needs=(work, launches, bookings, steps),
+    wants=(host_activity,),
 )
 def replay(facts: Facts) -> Replay:
     """The tasks with their launches, ready to be replayed without some of the host's time (a long run of the steps)."""

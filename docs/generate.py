@@ -30,6 +30,7 @@ from advisor_core.cli import main as cli
 from advisor_core.contracts import tables
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.keys import AnyKey
 from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
 from advisor_core.plugins import hookspecs
 from advisor_core.plugins.host import ONLY, Host, load_host
@@ -135,6 +136,9 @@ class Catalogue:
             return to("tables.md", name, start)
         return to("facts.md", name, start)
 
+    def keys(self, keys: Iterable[AnyKey], start: str) -> str:
+        return self.givens((key.name for key in keys), start)
+
     def givens(self, names: Iterable[str], start: str) -> str:
         return ", ".join(self.given(name, start) for name in names) or "nothing"
 
@@ -142,18 +146,17 @@ class Catalogue:
         """(tables without which it cannot answer, tables it uses where they are there), through all facts."""
         must: set[str] = set()
         may: set[str] = set()
-        seen: set[tuple[str, bool]] = set()
-        waiting = [(name, True) for name in advisor.needs] + [(name, False) for name in advisor.wants]
+        seen: set[tuple[AnyKey, bool]] = set()
+        waiting = [(key, True) for key in advisor.needs] + [(key, False) for key in advisor.wants]
         while waiting:
-            name, needed = waiting.pop()
-            if (name, needed) in seen:
+            key, needed = waiting.pop()
+            if (key, needed) in seen:
                 continue
-            seen.add((name, needed))
-            if name in tables.SCHEMAS:
-                (must if needed else may).add(name)
-            elif name in self.host.facts:
-                fact = self.host.facts[name]
-                waiting += [(below, needed) for below in fact.needs] + [(below, False) for below in fact.wants]
+            seen.add((key, needed))
+            if isinstance(key, tables.TableSchema):
+                (must if needed else may).add(key.name)
+            elif isinstance(key, Fact):
+                waiting += [(below, needed) for below in key.needs] + [(below, False) for below in key.wants]
         return sorted(must), sorted(may - must)
 
 
@@ -189,7 +192,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
     explained_by = [other.id for other in catalogue.rules.values() if rule.id in other.explains]
     facts = [("Advisor", f"{catalogue.advisor(rule.advisor, page)}: {compiled.advisor.meaning}"), ("Status", status)]
     facts += [("Confidence", rule.confidence), ("At most", f"{rule.limit} findings")]
-    facts += [("Needs", catalogue.givens(compiled.advisor.needs, page))]
+    facts += [("Needs", catalogue.keys(compiled.advisor.needs, page))]
     facts += [("Tables it cannot do without", catalogue.givens(must, page))] if must else []
     facts += [("Tables it uses if recorded", catalogue.givens(may, page))] if may else []
     for word, names in (
@@ -303,8 +306,8 @@ def one_advisor(advisor: Advisor, catalogue: Catalogue, page: str) -> str:
             [
                 ("Scope", f"{advisor.scope.value}: {_SCOPES[advisor.scope.value]}"),
                 ("One row is about", about or f"the {advisor.scope.value}"),
-                ("Needs", catalogue.givens(advisor.needs, page)),
-                ("Uses if there", catalogue.givens(advisor.wants, page)),
+                ("Needs", catalogue.keys(advisor.needs, page)),
+                ("Uses if there", catalogue.keys(advisor.wants, page)),
                 ("Reads thresholds", ", ".join(map(code, advisor.params)) or "none"),
                 ("Judged by", ", ".join(catalogue.rule(name, page) for name in sorted(judged)) or "no rule"),
                 ("Source", source_link(source_of(advisor.measure), page)),
@@ -346,14 +349,10 @@ def facts_page(catalogue: Catalogue) -> str:
     )
 
 
-def one_fact(fact: Fact, catalogue: Catalogue, page: str) -> str:
-    users = [
-        catalogue.given(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact.name in (*f.needs, *f.wants)
-    ]
+def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
+    users = [catalogue.given(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact in (*f.needs, *f.wants)]
     users += [
-        catalogue.advisor(n, page)
-        for n, a in sorted(catalogue.host.advisors.items())
-        if fact.name in (*a.needs, *a.wants)
+        catalogue.advisor(n, page) for n, a in sorted(catalogue.host.advisors.items()) if fact in (*a.needs, *a.wants)
     ]
     kind = typing.get_type_hints(fact.compute).get("return")
     described = dataclasses.is_dataclass(kind) and isinstance(kind, type)
@@ -364,8 +363,8 @@ def one_fact(fact: Fact, catalogue: Catalogue, page: str) -> str:
         table(
             ("", ""),
             [
-                ("Needs", catalogue.givens(fact.needs, page)),
-                ("Uses if there", catalogue.givens(fact.wants, page)),
+                ("Needs", catalogue.keys(fact.needs, page)),
+                ("Uses if there", catalogue.keys(fact.wants, page)),
                 ("Shared", "yes" if fact.shared else "no"),
                 ("Used by", ", ".join(users) or "no fact or advisor"),
                 ("Source", source_link(source_of(fact.compute), page)),
@@ -378,10 +377,10 @@ def tables_page(catalogue: Catalogue) -> str:
     page = "tables.md"
     users: dict[str, list[str]] = {name: [] for name in tables.SCHEMAS}
     for name, fact in sorted(catalogue.host.facts.items()):
-        for table_name in users.keys() & {*fact.needs, *fact.wants}:
+        for table_name in users.keys() & {key.name for key in (*fact.needs, *fact.wants)}:
             users[table_name].append(catalogue.given(name, page))
     for name, advisor in sorted(catalogue.host.advisors.items()):
-        for table_name in users.keys() & {*advisor.needs, *advisor.wants}:
+        for table_name in users.keys() & {key.name for key in (*advisor.needs, *advisor.wants)}:
             users[table_name].append(catalogue.advisor(name, page))
     files = (
         (

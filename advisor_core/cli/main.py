@@ -517,7 +517,7 @@ def show_advisor(name: str) -> None:
     advisor = known[name]
     about = {column.name for column in advisor.about}
     click.echo(f"{name} ({advisor.scope.value}): {advisor.meaning}")
-    click.echo(f"  needs: {', '.join(advisor.needs) or 'nothing'}")
+    click.echo(f"  needs: {', '.join(key.name for key in advisor.needs) or 'nothing'}")
     click.echo(f"  params: {', '.join(advisor.params) or 'none'}")
     for column in advisor.declared().values():
         mark = "*" if column.name in about else " "
@@ -540,8 +540,12 @@ def plugins(as_json: bool) -> None:
         click.echo(json.dumps([dataclasses.asdict(plugin) for plugin in found], indent=2))
         return
     for plugin in found:
-        state = plugin.problem or ", ".join(hook.removeprefix("advisor_register_") for hook in plugin.hooks)
-        mark = "FAILED" if plugin.problem else "ok"
+        state = (
+            plugin.problem
+            or "; ".join(plugin.lacks)
+            or ", ".join(hook.removeprefix("advisor_register_") for hook in plugin.hooks)
+        )
+        mark = "FAILED" if plugin.problem else "LACKS" if plugin.lacks else "ok"
         click.echo(f"{plugin.name:20} {plugin.distribution} {plugin.version:10} {mark:7} {state}")
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts
-from advisor_core.contracts.tables import Dtype, Int64Array
+from advisor_core.contracts.facts import Fact, Facts, JobFacts
+from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.tables import Dtype, Int64Array, TableSchema
 from advisor_core.text.base import Scalar, Text
 
 
@@ -36,7 +37,7 @@ class Rows:
     """Evidence: rows of a canonical table, by their 0-based number in the frame."""
 
     title: Text
-    table: str
+    table: TableSchema
     rows: Int64Array
     columns: tuple[str, ...]
 
@@ -101,17 +102,18 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Advisor:
-    """A measurement, by name ``module.measure``. ``params``: the rule parameters that it reads."""
+    """A measurement, by name ``module.measure``. ``params``: the rule parameters that it reads. ``measure`` takes
+    `Facts` in the scope of a rank and `JobFacts` in that of a job, which `advisor` and `job_advisor` see to."""
 
     name: str
     meaning: str
     scope: Scope
-    needs: tuple[str, ...]
-    wants: tuple[str, ...]
+    needs: tuple[AnyKey, ...]
+    wants: tuple[AnyKey, ...]
     about: tuple[Column, ...]
     columns: tuple[Column, ...]
     params: tuple[str, ...]
-    measure: Callable[[Facts, Params], Observations] = field(repr=False)
+    measure: Callable[[Any, Params], Observations] = field(repr=False)
 
     def declared(self) -> dict[str, Column]:
         """Every name a condition or a text may use, ``about`` included."""
@@ -121,31 +123,43 @@ class Advisor:
 def advisor(
     name: str,
     *,
-    needs: Iterable[str],
+    needs: Iterable[AnyKey],
     columns: Iterable[Column],
     about: Iterable[Column] = (),
-    wants: Iterable[str] = (),
+    wants: Iterable[AnyKey] = (),
     params: Iterable[str] = (),
-    scope: Scope = Scope.RANK,
 ) -> Callable[[Callable[[Facts, Params], Observations]], Advisor]:
-    """Declare the decorated function as the advisor ``name``; its docstring's first line is its meaning.
-
-    A *rank* advisor gets the facts of one rank. A *job* advisor gets, for each needed fact (which must be shared),
-    a mapping of rank to value, for the ranks that have it.
-    """
+    """Declare the decorated function as the advisor ``name`` of a rank: it gets the facts of one rank. Its docstring's
+    first line is its meaning."""
+    given = tuple(needs), tuple(wants), tuple(about), tuple(columns), tuple(params)
 
     def declare(measure: Callable[[Facts, Params], Observations]) -> Advisor:
-        lines = (measure.__doc__ or "").strip().splitlines()
-        return Advisor(
-            name,
-            lines[0] if lines else "",
-            scope,
-            tuple(needs),
-            tuple(wants),
-            tuple(about),
-            tuple(columns),
-            tuple(params),
-            measure,
-        )
+        return Advisor(name, _meaning(measure), Scope.RANK, *given, measure)
 
     return declare
+
+
+def job_advisor(
+    name: str,
+    *,
+    needs: Iterable[Fact[object]],
+    columns: Iterable[Column],
+    about: Iterable[Column] = (),
+    wants: Iterable[Fact[object]] = (),
+    params: Iterable[str] = (),
+) -> Callable[[Callable[[JobFacts, Params], Observations]], Advisor]:
+    """As `advisor`, of a job: it gets the shared facts of all ranks. Raises TypeError for a fact that is not shared."""
+    given = tuple(needs), tuple(wants), tuple(about), tuple(columns), tuple(params)
+    for key in (*given[0], *given[1]):
+        if not (isinstance(key, Fact) and key.shared):
+            raise TypeError(f"{name} is an advisor of a job, and {key.name!r} is not a shared fact")
+
+    def declare(measure: Callable[[JobFacts, Params], Observations]) -> Advisor:
+        return Advisor(name, _meaning(measure), Scope.JOB, *given, measure)
+
+    return declare
+
+
+def _meaning(measure: Callable[..., Observations]) -> str:
+    lines = (measure.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""

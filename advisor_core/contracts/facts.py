@@ -1,4 +1,4 @@
-"""Facts: things derived from a profile once and asked for by name.
+"""Facts: things derived from a profile once and asked for by typed key.
 
 A fact is a function of tables and other facts. It declares what it needs; it receives exactly that; it is computed
 at most once per rank. A fact that cannot be computed raises `Unavailable` with the reason and, where a profiler
@@ -7,57 +7,33 @@ option would provide it, what to collect. What needs it becomes unavailable with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
 
+from advisor_core.contracts.keys import Answers, AnyKey, Key, Source
+from advisor_core.contracts.missing import Missing
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
 
-
-class Unavailable(Exception):  # noqa: N818 - a state, not a mistake
-    """Something could not be computed or answered from this profile. ``options``: what a new profile has to record
-    to answer it, as ids of ``collecting/options.yaml``; empty where no option of the profiler would help."""
-
-    def __init__(self, reason: Text, collect: Text | None = None, options: tuple[str, ...] = ()) -> None:
-        super().__init__(reason, collect, options)  # what it is made of: it travels between processes
-        self.reason = reason
-        self.collect = collect
-        self.options = options
-
-    def __str__(self) -> str:
-        return self.reason.en
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Failed(Unavailable):
-    """The function of a fact raised by mistake; the reason names the fact and the plugin that it belongs to."""
+class Facts(Source):
+    """What a fact or an advisor of a rank declared, and nothing else.
 
-
-class NotApplicable(Exception):  # noqa: N818 - a state, not a mistake
-    """The question does not arise for this profile (no collectives on a single rank)."""
-
-    def __init__(self, reason: Text) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return self.reason.en
-
-
-class Facts(Mapping[str, Any]):
-    """What a fact or an advisor declared, and nothing else.
-
-    ``facts["timeline"]`` is a needed fact. A wanted one that is unavailable is absent: ``facts.get("launches")``
-    gives ``None``.
+    ``facts[timeline]`` is a needed fact. A wanted one may be missing: ``facts.get(launches)`` gives ``None`` then, and
+    ``facts.find(launches)`` says why. Raises LookupError for a key that is not declared.
     """
 
     def __init__(
         self,
-        values: Mapping[str, Any],
-        declared: Iterable[str],
+        answers: Answers,
+        declared: Iterable[AnyKey],
         note: Callable[[Diagnostic], None] = lambda diagnostic: None,
     ) -> None:
-        self._values = values
+        self._answers = answers
         self._declared = frozenset(declared)
         self._note = note
 
@@ -65,39 +41,49 @@ class Facts(Mapping[str, Any]):
         """Tell the reader of the report something about the input."""
         self._note(Diagnostic(severity=severity, source=source, message=text))
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._declared:
-            raise LookupError(f"fact {name!r} is not declared in needs or wants")
-        return self._values[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+    def find(self, key: Key[T]) -> T | Missing:
+        _require_declared(key, self._declared)
+        return self._answers.find(key)
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A named derivation. ``shared``: small enough to leave the rank's process; job advisors may need it."""
+class JobFacts:
+    """What an advisor of a job declared, of every rank: ``facts.ranks(ledger)`` is a mapping of rank to value, for the
+    ranks that have it."""
 
-    name: str
-    meaning: str
-    needs: tuple[str, ...]
-    wants: tuple[str, ...]
-    compute: Callable[[Facts], Any]
+    def __init__(self, ranks: Mapping[int, Answers], declared: Iterable[AnyKey]) -> None:
+        self._ranks = ranks
+        self._declared = frozenset(declared)
+
+    def ranks(self, key: Key[T]) -> dict[int, T]:
+        """The values by rank; empty where no rank has one, which happens to what is only wanted. Raises LookupError for
+        a key that is not declared."""
+        _require_declared(key, self._declared)
+        found = {rank: answers.find(key) for rank, answers in self._ranks.items()}
+        return {rank: value for rank, value in found.items() if not isinstance(value, Missing)}
+
+
+def _require_declared(key: AnyKey, declared: frozenset[AnyKey]) -> None:
+    if key not in declared:
+        raise LookupError(f"{key.name!r} is not declared in needs or wants")
+
+
+@dataclass(frozen=True, eq=False)
+class Fact(Key[T_co]):
+    """A derivation, and the key to its value. ``shared``: small enough to leave the rank's process; advisors of a job
+    may need it."""
+
+    needs: tuple[AnyKey, ...]
+    wants: tuple[AnyKey, ...]
+    compute: Callable[[Facts], T_co] = field(repr=False)
     shared: bool = False
 
 
 def fact(
-    name: str, *, needs: Iterable[str] = (), wants: Iterable[str] = (), shared: bool = False
-) -> Callable[[Callable[[Facts], Any]], Fact]:
-    """Declare the decorated function as the fact ``name``; its docstring's first line is its meaning."""
+    name: str, *, needs: Iterable[AnyKey] = (), wants: Iterable[AnyKey] = (), shared: bool = False
+) -> Callable[[Callable[[Facts], T]], Fact[T]]:
+    """Declare the decorated function as a fact; its docstring's first line is its meaning."""
 
-    def declare(compute: Callable[[Facts], Any]) -> Fact:
+    def declare(compute: Callable[[Facts], T]) -> Fact[T]:
         lines = (compute.__doc__ or "").strip().splitlines()
         return Fact(name, lines[0] if lines else "", tuple(needs), tuple(wants), compute, shared)
 

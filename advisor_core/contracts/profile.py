@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from advisor_core.contracts.facts import Unavailable
-from advisor_core.contracts.tables import Table
+from advisor_core.contracts.keys import Answers, Key
+from advisor_core.contracts.missing import Missing
+from advisor_core.contracts.tables import SCHEMAS, Table
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.phases import Aliases
@@ -63,7 +64,7 @@ class Profile:
     profiler: Mapping[str, Scalar]
     variables: Mapping[str, str]
     tables: Mapping[str, Table]
-    missing: Mapping[str, Unavailable]
+    missing: Mapping[str, Missing]
     files: Sequence[InputFile]
     diagnostics: Sequence[Diagnostic]
     chip: Mapping[str, Scalar] = field(default_factory=dict)
@@ -75,6 +76,20 @@ class Profile:
     stage_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
+
+    def given(self) -> Answers:
+        """What facts are derived from: the profile itself, its tables, and why others are missing."""
+        answers = Answers()
+        answers.put(PROFILE, self)
+        for name, schema in SCHEMAS.items():
+            if name in self.tables:
+                answers.put(schema, self.tables[name].frame)
+            elif name in self.missing:
+                answers.put(schema, self.missing[name])
+        return answers
+
+
+PROFILE: Key[Profile] = Key("profile", "the recorded settings of the rank, and its tables with their sources")
 
 
 class Loader(Protocol):

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.contracts.keys import Key
+
 PositionKind = Literal["line", "offset", "rowid"]
 Dtype = Literal["int", "float", "bool", "text"]
 Int64Array = npt.NDArray[np.int64]
@@ -55,10 +57,10 @@ class Field:
     meaning: str
 
 
-@dataclass(frozen=True)
-class TableSchema:
-    name: str
-    meaning: str
+@dataclass(frozen=True, eq=False)
+class TableSchema(Key[pd.DataFrame]):
+    """What a canonical table holds, and the key to its frame."""
+
     fields: tuple[Field, ...]
 
     def units(self) -> dict[str, str]:

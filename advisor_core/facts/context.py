@@ -8,8 +8,14 @@ from collections.abc import Mapping
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
+from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
+from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.shapes import per_text, shapes_of
+from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import matching
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
 
 _BACKWARD = re.compile(r"Grad(V\d+)?$|Backward|ApplyAdam|ApplySgd|ApplyMomentum|Foreach(Add|Mul)", re.I)
@@ -26,22 +32,22 @@ GRAPH_SHARE = 0.5
 """A graph runs when more than half of the kernels belong to one."""
 
 
-@fact("context", needs=("profile", "work", "steps"), wants=("kernels", "host_events", "launches", "chip"), shared=True)
+@fact("context", needs=(PROFILE, work, steps), wants=(KERNELS, HOST_EVENTS, launches, chip), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
 
     ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
     ``world_size``.
     """
-    profile, device = facts["profile"], facts["work"]
-    kind = _kind(device, facts.get("host_events"))
+    profile, device = facts[PROFILE], facts[work]
+    kind = _kind(device, facts.get(HOST_EVENTS))
     return {
         "kind": kind,
-        "phase": kind if kind != "inference" else _phase(facts.get("kernels")),
+        "phase": kind if kind != "inference" else _phase(facts.get(KERNELS)),
         "level": profile.level,
         "framework": profile.framework,
-        "chip": " ".join(facts["chip"].generations) or None if "chip" in facts else None,
-        "steps": len(facts["steps"]),
+        "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
+        "steps": len(facts[steps]),
         "graph_mode": _graph_mode(facts),
         "with_stack": profile.profiler.get("with_stack"),
         "l2_cache": profile.profiler.get("l2_cache"),
@@ -84,7 +90,7 @@ def _activation_rows(text: str) -> int:
 
 def _graph_mode(facts: Facts) -> bool | None:
     """Whether captured or compiled graphs run: kernels with a graph id, or few host calls that replay many kernels."""
-    kernels, events, launched = facts.get("kernels"), facts.get("host_events"), facts.get("launches")
+    kernels, events, launched = facts.get(KERNELS), facts.get(HOST_EVENTS), facts.get(launches)
     if kernels is not None and len(kernels) and (kernels["model"] >= 0).mean() > GRAPH_SHARE:
         return True
     if events is not None and matching(events["name"], _REPLAY).any():
@@ -92,5 +98,5 @@ def _graph_mode(facts: Facts) -> bool | None:
     if launched is not None and len(launched.frame):
         return bool((launched.frame["siblings"] > 8).mean() > GRAPH_SHARE)
     return (
-        False if kernels is not None and (kernels["model"] >= -1).all() and facts["profile"].level != "level0" else None
+        False if kernels is not None and (kernels["model"] >= -1).all() and facts[PROFILE].level != "level0" else None
     )

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
-from advisor_core.facts.device.chip import Chip
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import HOST_EVENTS, MEMORY_RECORD, OPERATOR_MEMORY
+from advisor_core.facts.device.chip import chip
 from advisor_core.facts.host.activity import STEP_MARK, matching
 from advisor_core.text.messages import message
 
@@ -30,7 +32,7 @@ class Capacity:
     basis: str
 
 
-@fact("memory_capacity", wants=("chip", "memory_record"), shared=True)
+@fact("memory_capacity", wants=(chip, MEMORY_RECORD), shared=True)
 def memory_capacity(facts: Facts) -> Capacity:
     """Memory of the device, by the kind of chip: no export records it.
 
@@ -38,13 +40,13 @@ def memory_capacity(facts: Facts) -> Capacity:
     or 64 GB at 1500 MHz; a process that holds more than 32 GB settles that. (``platform_config/*.ini`` of
     hicann/runtime.) Anything else is not known: other chips share their core counts.
     """
-    chip: Chip | None = facts.get("chip")
-    if chip is not None and chip.vector_cores == 2 * chip.cube_cores:
-        if chip.cube_cores == 24:
+    device = facts.get(chip)
+    if device is not None and device.vector_cores == 2 * device.cube_cores:
+        if device.cube_cores == 24:
             return Capacity(64 * GIB, "24 cube cores")
-        if chip.cube_cores == 20 and chip.mhz >= _SLOW_CLOCK:
+        if device.cube_cores == 20 and device.mhz >= _SLOW_CLOCK:
             return Capacity(64 * GIB, "20 cube cores at 1800 MHz")
-        if chip.cube_cores == 20 and _held(facts.get("memory_record")) > 32 * GIB:
+        if device.cube_cores == 20 and _held(facts.get(MEMORY_RECORD)) > 32 * GIB:
             return Capacity(64 * GIB, "20 cube cores, more than 32 GiB in use")
     raise Unavailable(message("memory.capacity_unknown"), message("memory.capacity_unknown.collect"))
 
@@ -56,15 +58,15 @@ def _held(record: pd.DataFrame | None) -> float:
     return float(most) if np.isfinite(most) else 0.0
 
 
-@fact("memory_curve", wants=("memory_record", "operator_memory"))
+@fact("memory_curve", wants=(MEMORY_RECORD, OPERATOR_MEMORY))
 def memory_curve(facts: Facts) -> pd.DataFrame:
     """What the framework has allocated and reserved, in order of time (host clock).
 
     Columns ``time_ns``, ``allocated_bytes``, ``reserved_bytes``. From the framework's rows of memory_record.csv;
     without them from the totals at each allocation in operator_memory.csv. Two devices of a process are not told apart.
     """
-    record: pd.DataFrame | None = facts.get("memory_record")
-    operators: pd.DataFrame | None = facts.get("operator_memory")
+    record = facts.get(MEMORY_RECORD)
+    operators = facts.get(OPERATOR_MEMORY)
     columns = ["time_ns", "allocated_bytes", "reserved_bytes"]
     if record is not None:
         for component in _TOTALS:
@@ -86,7 +88,7 @@ def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
 
 
-@fact("memory_steps", needs=("memory_curve", "host_events"))
+@fact("memory_steps", needs=(memory_curve, HOST_EVENTS))
 def memory_steps(facts: Facts) -> pd.DataFrame:
     """Allocated and reserved in each step of the host, which is where memory comes and goes.
 
@@ -94,7 +96,7 @@ def memory_steps(facts: Facts) -> pd.DataFrame:
     ``peak_bytes`` (least and most allocated, with what was allocated when the step began), ``reserved_bytes`` (most
     reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
     """
-    curve, events = facts["memory_curve"], facts["host_events"]
+    curve, events = facts[memory_curve], facts[HOST_EVENTS]
     marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], STEP_MARK)]
     if marks.empty:
         raise Unavailable(message("memory.no_steps"), message("memory.no_steps.collect"), ("host", "steps"))
@@ -134,10 +136,10 @@ class PeakMemory:
     earlier_bytes: int
 
 
-@fact("memory_peak", needs=("memory_curve", "operator_memory"))
+@fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY))
 def memory_peak(facts: Facts) -> PeakMemory:
     """What was alive when most was allocated, by operator."""
-    curve, operators = facts["memory_curve"], facts["operator_memory"]
+    curve, operators = facts[memory_curve], facts[OPERATOR_MEMORY]
     top = int(curve["allocated_bytes"].to_numpy().argmax())
     time = int(curve["time_ns"].iloc[top])
     released = operators["release_ns"]

@@ -3,64 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypeVar
 
-from advisor_core.contracts.facts import Fact, Facts, Failed, NotApplicable, Unavailable
+from advisor_core.contracts.facts import Fact, Facts
+from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
+from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.registry import Registry
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
+T = TypeVar("T")
 
-class FactStore:
-    """The facts of one rank. ``base``: what the loader gave (tables by name, ``profile``); ``missing``: why a table
-    is not there."""
 
-    def __init__(self, facts: Mapping[str, Fact], base: Mapping[str, Any], missing: Mapping[str, Unavailable]) -> None:
+class FactStore(Source):
+    """The facts of one rank: what is ``given`` of it, and what the registered ``facts`` derive."""
+
+    def __init__(self, facts: Mapping[str, Fact[object]], given: Answers) -> None:
         self._facts = facts
-        self._values: dict[str, Any] = dict(base)
-        self._failed: dict[str, Unavailable | NotApplicable] = dict(missing)
-        self._computing: list[str] = []
+        self._answers = given.copy()
         self.diagnostics: list[Diagnostic] = []
 
-    def get(self, name: str) -> Any:
-        """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`; `Failed` where a function raised by
-        mistake, which a diagnostic says as well: a fact that is only wanted fails in silence otherwise."""
-        if name in self._values:
-            return self._values[name]
-        if name in self._failed:
-            raise self._failed[name]
-        fact = self._facts.get(name)
-        if fact is None:
-            raise Unavailable(message("fact.unknown", name=name))
-        if name in self._computing:
-            raise RuntimeError(f"facts need each other: {' -> '.join([*self._computing, name])}")
-        self._computing.append(name)
+    def find(self, key: Key[T]) -> T | Missing:
+        """The value, or why it is not known: because a function raised by mistake is said in a diagnostic as well, as
+        a fact that is only wanted fails in silence otherwise."""
+        if not self._answers.asked(key):
+            self._answers.put(key, self._derive(key))
+        return self._answers.find(key)
+
+    def _derive(self, key: Key[T]) -> T | Missing:
+        if not isinstance(key, Fact) or self._facts.get(key.name) is not key:
+            return unknown(key)
         try:
-            value = fact.compute(self.view(fact.needs, fact.wants))
-        except (Unavailable, NotApplicable) as reason:
-            self._failed[name] = reason
-            raise
+            value: T = key.compute(self.view(key.needs, key.wants))
+        except Unanswered as stopped:
+            return stopped.missing
         except Exception as error:
-            self._failed[name] = failure = self._failure(name, error)
-            self.diagnostics.append(Diagnostic(severity="error", source=name, message=failure.reason))
-            raise failure from error
-        finally:
-            self._computing.pop()
-        self._values[name] = value
+            failure = self._failure(key.name, error)
+            self.diagnostics.append(Diagnostic(severity="error", source=key.name, message=failure.reason))
+            return failure
         return value
 
-    def _failure(self, name: str, error: Exception) -> Failed:
+    def _failure(self, name: str, error: Exception) -> Missing:
         plugin = self._facts.owner(name) if isinstance(self._facts, Registry) else ""
         detail = f"{type(error).__name__}: {error}"
-        return Failed(message("engine.plugin_raised", what=name, plugin=plugin, error=detail))
+        return Missing(message("engine.plugin_raised", what=name, plugin=plugin, error=detail), kind="failed")
 
-    def view(self, needs: Iterable[str], wants: Iterable[str]) -> Facts:
-        """The declared facts. Raises `Unavailable` for the first needed one that is not to be had."""
+    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts:
+        """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that is not known."""
         needs, wants = tuple(needs), tuple(wants)
-        values = {name: self.get(name) for name in needs}
-        for name in wants:
-            try:
-                values[name] = self.get(name)
-            except (Unavailable, NotApplicable):
-                continue
-        return Facts(values, (*needs, *wants), self.diagnostics.append)
+        for key in needs:
+            if (missing := self.missing(key)) is not None:
+                raise missing.error()
+        for key in wants:
+            self.find(key)
+        return Facts(self._answers, (*needs, *wants), self.diagnostics.append)

@@ -11,15 +11,15 @@ of the rank has ``communication/unknown``, which this module divides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
+from advisor_core.contracts.keys import Answers
+from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.communication.state import POINT_TO_POINT
+from advisor_core.facts.context import context
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.result.run import LedgerEntry, LedgerStep
-
-Shared = Mapping[str, Any]
-"""The shared facts of one rank, by name; what a rank lacks is an exception instead of a value."""
 
 _KEY = ["group", "ranks", "index", "name", "occurrence"]
 _UNEVEN = "alltoallv"
@@ -28,29 +28,29 @@ the last to arrive."""
 _UNKNOWN = "communication/unknown"
 
 
-def settle(ranks: Mapping[int, Shared]) -> dict[int, Shared]:
+def settle(ranks: Mapping[int, Answers]) -> dict[int, Answers]:
     """The shared facts with ``last_rank`` (-1 unknown) and ``waited_ns`` (for it, uncovered) of ``collective_calls``
     filled in, and ``communication/unknown`` of ``ledger`` divided into waiting and transmitting where they tell."""
-    known = {rank: shared for rank, shared in ranks.items() if _has(shared, "collective_calls")}
+    known = {rank: calls for rank, shared in ranks.items() if (calls := shared.get(collective_calls)) is not None}
     if len(known) < 2:
         return dict(ranks)
-    calls = _arrivals({rank: shared["collective_calls"] for rank, shared in known.items()}, _world(known))
     settled = dict(ranks)
-    for rank, shared in known.items():
-        update = {"collective_calls": calls[rank]}
-        if _has(shared, "ledger"):
-            update["ledger"] = _divided(shared["ledger"], calls[rank], rank)
-        settled[rank] = {**shared, **update}
+    for rank, calls in _arrivals(known, _world([ranks[rank] for rank in known])).items():
+        settled[rank] = ranks[rank].copy()
+        settled[rank].put(collective_calls, calls)
+        booked = ranks[rank].get(ledger)
+        if booked is not None:
+            settled[rank].put(ledger, _divided(booked, calls, rank))
     return settled
 
 
-def rebooked(steps: Sequence[LedgerStep], ledger: pd.DataFrame) -> list[LedgerStep]:
-    """The steps of a rank with the entries of its settled ``ledger``; what is known of an entry stays with it."""
+def rebooked(steps: Sequence[LedgerStep], booked: pd.DataFrame) -> list[LedgerStep]:
+    """The steps of a rank with the entries of its settled ledger; what is known of an entry stays with it."""
     result = []
-    by_step = dict(list(ledger.groupby("step")))
+    by_step = dict(list(booked.groupby("step")))
     for number, step in enumerate(steps):
         told = {entry.path: entry for entry in step.entries}
-        own = by_step.get(number, ledger.iloc[:0])
+        own = by_step.get(number, booked.iloc[:0])
         entries = [
             told.get(path, LedgerEntry(path=path, ns=0)).model_copy(update={"ns": ns})
             for path, ns in zip(own["path"].tolist(), own["ns"].tolist(), strict=True)
@@ -59,14 +59,9 @@ def rebooked(steps: Sequence[LedgerStep], ledger: pd.DataFrame) -> list[LedgerSt
     return result
 
 
-def _has(shared: Shared, name: str) -> bool:
-    return isinstance(shared.get(name), pd.DataFrame)
-
-
-def _world(ranks: Mapping[int, Shared]) -> int:
+def _world(ranks: Sequence[Answers]) -> int:
     """Ranks of the job, 0 where no rank has it recorded."""
-    contexts = [shared["context"] for shared in ranks.values() if isinstance(shared.get("context"), Mapping)]
-    sizes = [context.get("world_size") for context in contexts]
+    sizes = [found.get("world_size") for shared in ranks if (found := shared.get(context)) is not None]
     return max((size for size in sizes if isinstance(size, int)), default=0)
 
 
@@ -98,11 +93,11 @@ def _arrivals(calls: Mapping[int, pd.DataFrame], world: int) -> dict[int, pd.Dat
     }
 
 
-def _divided(ledger: pd.DataFrame, calls: pd.DataFrame, rank: int) -> pd.DataFrame:
+def _divided(booked: pd.DataFrame, calls: pd.DataFrame, rank: int) -> pd.DataFrame:
     """``communication/unknown`` of the compared collectives: first the waiting, then the transfer."""
     told = calls[(calls["last_rank"] >= 0) & (calls["unknown_ns"] > 0)]
     if told.empty:
-        return ledger
+        return booked
     waited = told["waited_ns"].clip(upper=told["unknown_ns"]).where(told["last_rank"] != rank, 0)
     paths = "communication/wait/rank " + told["last_rank"].astype(str)
     moves = pd.concat(
@@ -112,6 +107,6 @@ def _divided(ledger: pd.DataFrame, calls: pd.DataFrame, rank: int) -> pd.DataFra
             pd.DataFrame({"step": told["step"], "path": _UNKNOWN, "ns": -told["unknown_ns"]}),
         ]
     )
-    moved = pd.concat([ledger, moves.assign(overlapped_ns=0)], ignore_index=True)
+    moved = pd.concat([booked, moves.assign(overlapped_ns=0)], ignore_index=True)
     totals = moved.groupby(["step", "path"], as_index=False)[["ns", "overlapped_ns"]].sum()
     return totals[totals["ns"] > 0].reset_index(drop=True)

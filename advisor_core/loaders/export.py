@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.tables import Table
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Text
@@ -32,12 +32,12 @@ _OPTIONS: Final = {
 """What the messages that say how to collect a table ask for, as ids of ``collecting/options.yaml``."""
 
 
-def lacking(reason: Text, collect: str, instead: Text | None = None) -> Unavailable:
+def lacking(reason: Text, collect: str, instead: Text | None = None) -> Missing:
     """A table that is not there. ``collect``: id of the message that says how to get it. ``instead``: what else has
     to be done, where the table was collected and is only not at hand."""
     if instead is not None:
-        return Unavailable(reason, instead)
-    return Unavailable(reason, message(collect), _OPTIONS.get(collect, ()))
+        return Missing(reason, instead)
+    return Missing(reason, message(collect), _OPTIONS.get(collect, ()))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Export:
     export records of the job, as in profiler_metadata.json, and ``metadata_file`` where."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    missing: dict[str, Unavailable] = field(default_factory=dict)
+    missing: dict[str, Missing] = field(default_factory=dict)
     files: list[InputFile] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     metadata: Mapping[str, Any] = field(default_factory=dict)

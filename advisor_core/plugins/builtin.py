@@ -18,7 +18,7 @@ def advisor_register_loaders(registry: Registry[Loader]) -> None:
 
 
 @hookimpl
-def advisor_register_facts(registry: Registry[Fact]) -> None:
+def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts import context, memory
     from advisor_core.facts.communication import calls as collective_calls
     from advisor_core.facts.communication import state as collective_state

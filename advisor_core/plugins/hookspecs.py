@@ -23,7 +23,7 @@ def advisor_register_loaders(registry: Registry[Loader]) -> None:
 
 
 @hookspec
-def advisor_register_facts(registry: Registry[Fact]) -> None:
+def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     """Add facts that advisors can need."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,20 @@ class ShadowedError(Exception):
 
 @dataclass(frozen=True)
 class PluginStatus:
-    """One plugin: ``problem`` is ``None`` if it loaded, else what went wrong."""
+    """One plugin: ``problem`` is ``None`` if it loaded, else what went wrong. ``lacks``: which of its facts and
+    advisors ask for facts that are not there."""
 
     name: str
     distribution: str
     version: str
     hooks: tuple[str, ...] = ()
     problem: str | None = None
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """How a registry names the plugin."""
+        return f"{self.name} ({self.distribution} {self.version})".replace(" )", ")")
 
 
 @dataclass
@@ -56,7 +63,7 @@ class Host:
     """All that the loaded plugins registered."""
 
     loaders: Registry[Loader] = field(default_factory=lambda: Registry("loader"))
-    facts: Registry[Fact] = field(default_factory=lambda: Registry("fact"))
+    facts: Registry[Fact[object]] = field(default_factory=lambda: Registry("fact"))
     advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor"))
     rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set"))
     renderers: Registry[Renderer] = field(default_factory=lambda: Registry("renderer"))
@@ -101,7 +108,24 @@ def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
         host.plugins.append(_register(host, manager, point.name, distribution, version, module))
     for name, module in extra:
         host.plugins.append(_register(host, manager, name, "(given)", "", module))
+    _check_keys(host)
     return host
+
+
+def _check_keys(host: Host) -> None:
+    """Tell which plugins need or want a fact that is not registered, be it that the one of its name is another."""
+    for registry in (host.facts, host.advisors):
+        for thing in registry.values():
+            for key in (*thing.needs, *thing.wants):
+                if isinstance(key, Fact) and host.facts.get(key.name) is not key:
+                    problem = f"{thing.name} asks for the fact {key.name!r}, which no plugin registered"
+                    _blame(host, registry.owner(thing.name), problem)
+
+
+def _blame(host: Host, owner: str, problem: str) -> None:
+    for number, plugin in enumerate(host.plugins):
+        if plugin.owner == owner:
+            host.plugins[number] = replace(plugin, lacks=(*plugin.lacks, problem))
 
 
 def own_plugins() -> tuple[str, ...]:
@@ -134,7 +158,7 @@ def _register(
         others = [plugin for plugin in manager.get_plugins() if plugin is not module]
         for hook, registry in host.registries().items():
             if hook in hooks:
-                registry.plugin = f"{name} ({distribution} {version})".replace(" )", ")")
+                registry.plugin = PluginStatus(name, distribution, version).owner
                 manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
     except (pluggy.PluginValidationError, DuplicateError) as error:
         _forget(manager, module)

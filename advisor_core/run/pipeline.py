@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from advisor_core.contracts.advisor import Scope
-from advisor_core.contracts.facts import Facts, NotApplicable, Unavailable
 from advisor_core.contracts.profile import InputError, Loader, RankInput
+from advisor_core.facts.job_store import JobStore
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.steps.phases import stages
+from advisor_core.facts.steps.steps import steps
 from advisor_core.job.cross_rank_waits import rebooked, settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
@@ -145,34 +148,6 @@ def _require_step(outcomes: Sequence[RankOutcome], options: RunOptions) -> None:
         raise StepError(reasons[0] if reasons else f"step {options.step} is not in the profile")
 
 
-class JobFacts:
-    """The shared facts of all ranks: each is a mapping of rank to value, for the ranks that have it."""
-
-    def __init__(self, outcomes: Sequence[RankOutcome]) -> None:
-        self._outcomes = outcomes
-
-    def _get(self, name: str) -> dict[int, object]:
-        values, reasons = {}, []
-        for outcome in self._outcomes:
-            value = outcome.shared.get(name, Unavailable(message("fact.unknown", name=name)))
-            if isinstance(value, Unavailable | NotApplicable):
-                reasons.append(value)
-            else:
-                values[outcome.rank] = value
-        if not values and reasons:
-            raise reasons[0]
-        return values
-
-    def view(self, needs: tuple[str, ...], wants: tuple[str, ...]) -> Facts:
-        values: dict[str, object] = {name: self._get(name) for name in needs}
-        for name in wants:
-            try:
-                values[name] = self._get(name)
-            except (Unavailable, NotApplicable):
-                continue
-        return Facts(values, (*needs, *wants))
-
-
 def combine(
     host: Host,
     book: RuleBook,
@@ -185,12 +160,12 @@ def combine(
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
-    job = run_rules(host, book, Scope.JOB, JobFacts(outcomes), None, context, known)
-    ledger = [step for outcome in outcomes for step in outcome.ledger]
+    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known)
+    booked = [step for outcome in outcomes for step in outcome.ledger]
     runs = [outcome.rules for outcome in outcomes] + [job]
     drafts = _merge([draft for run in runs for draft in run.drafts])
     explains = {rule.id: rule.explains for rule in book}
-    claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
+    claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, booked)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     return RunResult(
         tool=_tool(host),
@@ -204,7 +179,7 @@ def combine(
             parallel=dict(outcomes[0].parallel),
             role=role,
         ),
-        ledger=ledger,
+        ledger=booked,
         findings=findings,
         rules=_rule_outcomes(book, runs, findings, context),
         views=[*_stage_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
@@ -220,8 +195,9 @@ def _compared(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
     compared = []
     for outcome in outcomes:
         shared = settled[outcome.rank]
-        if shared.get("ledger") is not outcome.shared.get("ledger"):
-            outcome = replace(outcome, ledger=rebooked(outcome.ledger, shared["ledger"]))
+        booked = shared.get(ledger)
+        if booked is not None and booked is not outcome.shared.get(ledger):
+            outcome = replace(outcome, ledger=rebooked(outcome.ledger, booked))
         compared.append(replace(outcome, shared=shared))
     return compared
 
@@ -333,11 +309,13 @@ def _drawn(outcomes: Sequence[RankOutcome], findings: Sequence[Finding]) -> list
     return [outcome for outcome in outcomes if outcome.rank in order]
 
 
+def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:
+    return JobStore({outcome.rank: outcome.shared for outcome in outcomes})
+
+
 def _stage_views(outcomes: Sequence[RankOutcome]) -> list[View]:
-    facts = JobFacts(outcomes).view((), ("stages", "steps"))
-    if "stages" not in facts or "steps" not in facts:
-        return []
-    drawn = stage_strip(facts["stages"], facts["steps"])
+    facts = _shared(outcomes).view((), (stages, steps))
+    drawn = stage_strip(facts.ranks(stages), facts.ranks(steps))
     return [] if drawn is None else [drawn]
 
 
@@ -357,6 +335,10 @@ def _diagnostics(
         for plugin in host.plugins
         if plugin.problem
     ]
+    for plugin in host.plugins:
+        for lack in plugin.lacks:
+            text = message("engine.plugin_lacks", plugin=f"{plugin.distribution} {plugin.version}", problem=lack)
+            found.append(Diagnostic(severity="error", source=plugin.name, about="tool", message=text))
     for problem in book.problems:
         name = Path(problem.file).name
         text = message("engine.rule_left_out", line=problem.line, problem=problem.message)

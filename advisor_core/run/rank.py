@@ -13,14 +13,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from advisor_core.contracts.advisor import Scope
-from advisor_core.contracts.facts import Failed, NotApplicable, Unavailable
+from advisor_core.contracts.keys import Answers
+from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
+from advisor_core.facts.context import context
+from advisor_core.facts.device.chip import chip
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
+from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
@@ -52,7 +61,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """What one rank gives to the job. ``shared``: fact name to its value, or to why it is not there."""
+    """What one rank gives to the job. ``shared``: the facts that advisors of the job need."""
 
     rank: int
     source: Input
@@ -65,7 +74,7 @@ class RankOutcome:
     steps: list[StepInfo]
     ledger: list[LedgerStep]
     rules: RuleRun
-    shared: Mapping[str, Any]
+    shared: Answers
     views: list[View]
     stage: str
     stages: list[StageTime]
@@ -124,7 +133,7 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     context = _context(store)
     job = job_of(context, profile.versions, profile.variables, profile.stage)
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
-    shared = {name: _shared(store, name) for name in _shared_names(host)}
+    shared = _shared(host, store)
     steps, ledger = _ledger(store, profile)
     views = _views(store, profile.rank)
     judged = time.perf_counter()
@@ -160,98 +169,88 @@ def _older(source: RankInput) -> list[Diagnostic]:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them."""
-    base: dict[str, Any] = {name: table.frame for name, table in profile.tables.items()}
-    return FactStore(host.facts, base | {"profile": profile}, profile.missing)
+    """The profile, its tables, and what can be derived from them."""
+    return FactStore(host.facts, profile.given())
 
 
-def _shared_names(host: Host) -> list[str]:
-    needed = {name for advisor in host.advisors.values() if advisor.scope is Scope.JOB for name in advisor.needs}
-    needed |= {name for advisor in host.advisors.values() if advisor.scope is Scope.JOB for name in advisor.wants}
-    return sorted(name for name in needed if name in host.facts and host.facts[name].shared)
-
-
-def _shared(store: FactStore, name: str) -> Any:
-    try:
-        return store.get(name)
-    except (Unavailable, NotApplicable) as reason:
-        return reason
+def _shared(host: Host, store: FactStore) -> Answers:
+    """The facts of the rank that advisors of the job ask for."""
+    of_job = [advisor for advisor in host.advisors.values() if advisor.scope is Scope.JOB]
+    shared = Answers()
+    for key in (key for advisor in of_job for key in (*advisor.needs, *advisor.wants)):
+        if not shared.asked(key):
+            shared.put(key, store.find(key))
+    return shared
 
 
 def _context(store: FactStore) -> dict[str, Scalar]:
-    found = _shared(store, "context")
-    return {} if isinstance(found, Unavailable | NotApplicable) else dict(found)
+    return dict(store.get(context) or {})
 
 
 def _chip(store: FactStore) -> dict[str, Scalar]:
-    found = _shared(store, "chip")
-    if isinstance(found, Unavailable | NotApplicable):
+    found = store.get(chip)
+    if found is None:
         return {}
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 
 def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[LedgerStep]]:
     rank = profile.rank
-    ledger, steps = _shared(store, "ledger"), _shared(store, "steps")
-    for found in (steps, ledger):
-        if isinstance(found, Unavailable | NotApplicable):
-            if not isinstance(found, Failed):  # which has been said
+    found, windows = store.find(ledger), store.find(steps)
+    for missing in (windows, found):
+        if isinstance(missing, Missing):
+            if missing.kind != "failed":  # which has been said
                 source = f"rank {rank}"
-                store.diagnostics.append(Diagnostic(severity="error", source=source, message=found.reason))
+                store.diagnostics.append(Diagnostic(severity="error", source=source, message=missing.reason))
             return [], []
-    walls = (steps["end_ns"] - steps["start_ns"]).to_numpy()
+    assert not isinstance(found, Missing) and not isinstance(windows, Missing)
+    walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
     slowest = int(walls.argmax())
     told = _derivations(store, profile).of_step(slowest, int(walls[slowest]))
-    why = {path: why_unknown(path, store) for path in ledger["path"].unique().tolist()}
+    why = {path: why_unknown(path, store) for path in found["path"].unique().tolist()}
     infos, booked = [], []
-    leaves = [*ledger.itertuples()]
-    edges = np.searchsorted(ledger["step"].to_numpy(), np.arange(len(steps) + 1))  # its rows are in order of steps
-    for number, window in enumerate(steps.itertuples()):
-        step = int(window.step) if window.step >= 0 else None
+    leaves = list(zip(*(found[name].tolist() for name in ("path", "ns", "overlapped_ns")), strict=True))
+    edges = np.searchsorted(found["step"].to_numpy(), np.arange(len(windows) + 1))  # its rows are in order of steps
+    bounds = zip(*(windows[name].tolist() for name in ("step", "start_ns", "end_ns")), strict=True)
+    for number, (recorded, start, end) in enumerate(bounds):
+        step = recorded if recorded >= 0 else None
         entries = [
             LedgerEntry(
-                path=row.path,
-                ns=int(row.ns),
-                reason=why[row.path][0],
-                collect=why[row.path][1],
-                detail={"overlapped_communication_ns": int(row.overlapped_ns)} if row.overlapped_ns else {},
-                pieces=told.get(row.path, []) if number == slowest else [],
+                path=path,
+                ns=ns,
+                reason=why[path][0],
+                collect=why[path][1],
+                detail={"overlapped_communication_ns": overlapped} if overlapped else {},
+                pieces=told.get(path, []) if number == slowest else [],
             )
-            for row in leaves[edges[number] : edges[number + 1]]
+            for path, ns, overlapped in leaves[edges[number] : edges[number + 1]]
         ]
-        infos.append(StepInfo(rank=rank, step=step, start_ns=int(window.start_ns), end_ns=int(window.end_ns)))
-        wall = int(window.end_ns - window.start_ns)
-        booked.append(LedgerStep(rank=rank, step=step, wall_ns=wall, entries=entries))
+        infos.append(StepInfo(rank=rank, step=step, start_ns=start, end_ns=end))
+        booked.append(LedgerStep(rank=rank, step=step, wall_ns=end - start, entries=entries))
     return infos, booked
 
 
 def _derivations(store: FactStore, profile: Profile) -> Derivations:
-    launched, host = _shared(store, "launches"), _shared(store, "host_activity")
-    return Derivations(
-        store.get("bookings"),
-        store.get("work"),
-        profile.tables,
-        None if isinstance(launched, Unavailable | NotApplicable) else launched,
-        None if isinstance(host, Unavailable | NotApplicable) else host,
-    )
+    return Derivations(store[bookings], store[work], profile.tables, store.get(launches), store.get(host_activity))
 
 
 def _views(store: FactStore, rank: int) -> list[View]:
     """The slowest step as a strip, the operators, and memory: of these what was recorded."""
     memory = _memory_views(store, rank)
-    steps, booked, device = (_shared(store, name) for name in ("steps", "bookings", "work"))
-    if any(isinstance(found, Unavailable | NotApplicable) for found in (steps, booked, device)):
+    windows, booked, device = store.get(steps), store.get(bookings), store.get(work)
+    if windows is None or booked is None or device is None:
         return memory
-    slowest = int((steps["end_ns"] - steps["start_ns"]).to_numpy().argmax())
-    return [step_strip(rank, slowest, steps, booked, device), operator_bars(rank, device, steps), *memory]
+    slowest = int((windows["end_ns"] - windows["start_ns"]).to_numpy().argmax())
+    return [step_strip(rank, slowest, windows, booked, device), operator_bars(rank, device, windows), *memory]
 
 
 def _memory_views(store: FactStore, rank: int) -> list[View]:
-    curve, steps, peak = (_shared(store, name) for name in ("memory_curve", "memory_steps", "memory_peak"))
-    if isinstance(curve, Unavailable | NotApplicable):
+    curve = store.get(memory_curve)
+    if curve is None:
         return []
-    drawn = memory_curve_view(rank, curve, None if isinstance(steps, Unavailable | NotApplicable) else steps)
-    alive = [] if isinstance(peak, Unavailable | NotApplicable) else [memory_peak_view(rank, peak)]
+    drawn = memory_curve_view(rank, curve, store.get(memory_steps))
+    peak = store.get(memory_peak)
+    alive = [] if peak is None else [memory_peak_view(rank, peak)]
     return [*([drawn] if drawn is not None else []), *alive]
 
 

@@ -25,7 +25,7 @@ def resolve(references: Sequence[Reference], tables: Mapping[str, Table], rank: 
 
 def _resolve(reference: Reference, tables: Mapping[str, Table], rank: int | None) -> Evidence:
     if isinstance(reference, Rows):
-        return _rows(reference, tables[reference.table], rank)
+        return _rows(reference, tables[reference.table.name], rank)
     if isinstance(reference, Interval):
         return Evidence(
             kind="interval",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pandas as pd
 
 from advisor_core.contracts.advisor import Advisor, Observations, Scope
-from advisor_core.contracts.facts import Facts, Failed, NotApplicable, Unavailable
+from advisor_core.contracts.facts import Facts, JobFacts
+from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.profile import Profile
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
@@ -29,14 +31,18 @@ from advisor_core.text.messages import message
 
 
 class FactSource(Protocol):
-    """Gives an advisor what it declared. Raises `Unavailable` or `NotApplicable`."""
+    """The facts of a rank, or those of all ranks of the job."""
 
-    def view(self, needs: tuple[str, ...], wants: tuple[str, ...]) -> Facts: ...
+    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
+        """What an advisor declared. Raises `Unavailable` or `NotApplicable`."""
+
+    def missing(self, key: AnyKey) -> Missing | None:
+        """Why a value is not known, ``None`` where it is."""
 
 
 @dataclass(frozen=True)
 class RuleState:
-    """How one rule ended for one rank, or for the job. ``options``: as of `Unavailable`."""
+    """How one rule ended for one rank, or for the job. ``options``: as of `Missing`."""
 
     state: State
     reason: Text | None = None
@@ -107,16 +113,16 @@ def run_rules(
     return result
 
 
+_STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}
+"""The state of a rule whose advisor has no answer, by kind of `Missing`."""
+
+
 def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
     try:
         observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
         return replace(observed, frame=_checked(observed.frame, advisor))
-    except NotApplicable as state:
-        return RuleState("not_applicable", state.reason)
-    except Failed as state:
-        return RuleState("error", state.reason)
-    except Unavailable as state:
-        return RuleState("cannot_answer", state.reason, state.collect, state.options)
+    except Unanswered as stopped:
+        return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)
     except Exception as error:
         return _raised(host, advisor, advisor.name, error)
 
@@ -136,20 +142,10 @@ def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState
     then its absence says what to collect."""
     if verdict.state != "cannot_answer":
         return RuleState(verdict.state, _reason(verdict))
-    absent = [state for name in advisor.wants if (state := _absence(facts, name)) is not None]
-    collect = next((state.collect for state in absent if state.collect is not None), None)
-    options = tuple(dict.fromkeys(option for state in absent for option in state.options))
+    absent = [missing for key in advisor.wants if (missing := facts.missing(key)) is not None]
+    collect = next((missing.collect for missing in absent if missing.collect is not None), None)
+    options = tuple(dict.fromkeys(option for missing in absent for option in missing.options))
     return RuleState("cannot_answer", _reason(verdict), collect, options)
-
-
-def _absence(facts: FactSource, name: str) -> Unavailable | None:
-    try:
-        facts.view((name,), ())
-    except Unavailable as state:
-        return state
-    except NotApplicable:
-        pass
-    return None
 
 
 def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:

@@ -64,7 +64,7 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
 def stage_strip(stages: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> View | None:
     """The stages of the slowest step over time, a lane for each rank (facts ``stages`` and ``steps``), each from the
     start of its own step, as clocks of hosts need not agree. ``None`` where there are fewer than two stages."""
-    if len({name for found in stages.values() for name in found["stage"].unique().tolist()}) < 2:
+    if not steps or len({name for found in stages.values() for name in found["stage"].unique().tolist()}) < 2:
         return None
     ranks = sorted(rank for rank in stages if rank in steps)[:SHOWN_LANES]
     walls = {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from advisor_core.contracts.facts import NotApplicable, Unavailable
+from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.missing import Missing
+from advisor_core.facts.communication.state import collective_state
+from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.launches import launches
 from advisor_core.facts.store import FactStore
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
-_DECIDED_BY = {"communication": "collective_state", "idle": "launches", "idle/host": "host_activity"}
+_DECIDED_BY: dict[str, AnyKey] = {"communication": collective_state, "idle": launches, "idle/host": host_activity}
 """Branch of the ledger to the fact that divides it by cause."""
 
 
@@ -17,11 +21,6 @@ def why_unknown(path: str, store: FactStore) -> tuple[Text | None, Text | None]:
     branch, _, leaf = path.rpartition("/")
     if leaf != "unknown":
         return None, None
-    if (name := _DECIDED_BY.get(branch)) is not None:
-        try:
-            store.get(name)
-        except Unavailable as missing:
-            return missing.reason, missing.collect
-        except NotApplicable as other:
-            return other.reason, None
+    if (key := _DECIDED_BY.get(branch)) is not None and isinstance(found := store.find(key), Missing):
+        return found.reason, found.collect
     return message(f"ledger.unknown.{branch.replace('/', '.')}"), None

@@ -2,10 +2,11 @@
 
 ::
 
+    from advisor_core.api import ledger
     from advisor_core.testing import fact_store, judge_rows, table
 
     store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
-    assert store.get("ledger")["path"].tolist() == ["compute/elementwise"]
+    assert store[ledger]["path"].tolist() == ["compute/elementwise"]
 
 The pytest fixtures of `advisor_core.testing.pytest_plugin` come with the installation.
 """
@@ -58,10 +59,18 @@ def profile(**changes: Any) -> Profile:
     return Profile(**{**fields, **changes})
 
 
-def fact_store(host: Host | None = None, about: Profile | None = None, **tables: pd.DataFrame) -> FactStore:
-    """The facts of all installed plugins over these tables."""
-    facts: Mapping[str, Fact] = (host or load_host()).facts
-    return FactStore(facts, {**tables, "profile": about or profile()}, {})
+def fact_store(
+    host: Host | None = None,
+    about: Profile | None = None,
+    facts: Iterable[Fact[object]] = (),
+    **tables: pd.DataFrame,
+) -> FactStore:
+    """The facts of all installed plugins, and ``facts``, over these tables. Raises KeyError for a table that there is
+    not."""
+    given = (about or profile()).given()
+    for name, frame in tables.items():
+        given.put(SCHEMAS[name], frame)
+    return FactStore({**(host or load_host()).facts, **{fact.name: fact for fact in facts}}, given)
 
 
 def measure(advisor: Advisor, store: FactStore, **params: Scalar) -> Observations:

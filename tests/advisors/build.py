@@ -10,9 +10,14 @@ from typing import Any
 import pandas as pd
 
 from advisor_core import testing
-from advisor_core.contracts.advisor import Observations, Scope
-from advisor_core.contracts.facts import Facts, NotApplicable, Unavailable
-from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.advisor import Advisor, Observations
+from advisor_core.contracts.keys import Answers
+from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.context import context
+from advisor_core.facts.job_store import JobStore
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.store import FactStore
 from advisor_core.job.cross_rank_waits import settle
 from advisor_core.plugins.host import Host, load_host
@@ -184,9 +189,9 @@ class Scene:
     def store(self, *without: str, **about: Any) -> FactStore:
         """The facts; ``without`` these tables. ``about``: fields of the profile."""
         tables = {name: self.table(name) for name in self.rows if name not in without}
-        profile = testing.profile(**{"rank": self.rank, **about})
-        missing = {name: Unavailable(_absent(name)) for name in without}
-        return FactStore(host().facts, {**tables, "profile": profile}, missing)
+        missing = {name: Missing(_absent(name)) for name in without}
+        profile = testing.profile(**{"rank": self.rank, "missing": missing, **about})
+        return testing.fact_store(host(), profile, **tables)
 
 
 def _absent(name: str) -> Any:
@@ -220,52 +225,30 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
     advisor = compiled.advisor
     params = {**compiled.measure_params, **overrides}
     try:
-        facts = (
-            _job(store, advisor.needs, advisor.wants)
-            if advisor.scope is Scope.JOB
-            else store.view(  # type: ignore[union-attr, arg-type]
-                advisor.needs, advisor.wants
-            )
-        )
-        observed = advisor.measure(facts, params)
+        source = store if isinstance(store, FactStore) else _job(store, advisor)
+        observed = advisor.measure(source.view(advisor.needs, advisor.wants), params)
     except NotApplicable:
         return Outcome("not_applicable")
     except Unavailable:
         return Outcome("cannot_answer")
     _check_types(advisor, observed.frame)
     one = store if isinstance(store, FactStore) else next(iter(store.values()))
-    profile: Profile = one.get("profile")
-    try:
-        names = dict(one.get("context"))
-    except (Unavailable, NotApplicable):
-        names = {}
+    profile: Profile = one[PROFILE]
+    names = dict(one.get(context) or {})
     job = job_of(names, profile.versions, profile.variables, profile.stage)
-    context = Context(profile=names, job=job)
-    verdict = judge(compiled, observed.frame[list(advisor.declared())].reset_index(drop=True), context)
+    judged = Context(profile=names, job=job)
+    verdict = judge(compiled, observed.frame[list(advisor.declared())].reset_index(drop=True), judged)
     for row in verdict.rows:
         assert observed.evidence(row.row), f"{rule} gives no evidence"
     return Outcome(verdict.state, verdict, observed)
 
 
-def _job(stores: Any, needs: Sequence[str], wants: Sequence[str]) -> Facts:
-    names = {*needs, *wants, "ledger", "collective_calls", "context"}
-    ranks = settle({rank: {name: _value(store, name) for name in names} for rank, store in stores.items()})
-    values: dict[str, Any] = {}
-    for name in (*needs, *wants):
-        found = {rank: shared[name] for rank, shared in ranks.items()}
-        known = {rank: value for rank, value in found.items() if not isinstance(value, Exception)}
-        if known:
-            values[name] = known
-        elif name in needs:
-            raise next(iter(found.values()))
-    return Facts(values, (*needs, *wants))
-
-
-def _value(store: FactStore, name: str) -> Any:
-    try:
-        return store.get(name)
-    except (Unavailable, NotApplicable) as reason:
-        return reason
+def _job(stores: Mapping[int, FactStore], advisor: Advisor) -> JobStore:
+    ranks = {rank: Answers() for rank in stores}
+    for rank, store in stores.items():
+        for key in (*advisor.needs, *advisor.wants, ledger, collective_calls, context):
+            ranks[rank].put(key, store.find(key))
+    return JobStore(settle(ranks))
 
 
 def _check_types(advisor: Any, frame: pd.DataFrame) -> None:

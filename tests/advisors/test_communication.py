@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.contracts.tables import COMMUNICATION_TASKS
 from advisor_core.names.settings import clash
 from advisor_core.result.finding import Advice
 from advisor_core.rules.model import AdviceSpec
@@ -614,7 +615,7 @@ def test_alexnet_rank_0(profiles: Path) -> None:
     assert late.first.impact_ns == pytest.approx(97.9e6, rel=1e-3) and late.first.severity == "high"
     assert late.first.observation["calls"] == 2
     # The first wait by hand from the raw trace: Notify_Wait on Plane 5, 78.76 ms from 1736408883732253.684 us on.
-    first = store.get("communication_tasks").iloc[late.evidence()[0].rows[0]]
+    first = store[COMMUNICATION_TASKS].iloc[late.evidence()[0].rows[0]]
     assert (first["lane"], first["peer_rank"], first["duration_ns"]) == ("Plane 5", 5, 78_764_614)
     for rule in ("CO003", "CO005", "CO006", "CO007", "CO009", "CO014"):
         assert outcome(rule, store).state == "pass"

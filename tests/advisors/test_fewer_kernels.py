@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.api import NO_TIME
-from advisors.fewer_kernels import Merging, StepReplay
+from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from tests.advisors.build import Scene
 
 ROWS = st.lists(
@@ -36,7 +36,7 @@ def launched_every(interval: float, kernel: float, count: int = 10) -> Scene:
 
 
 def saved_us(scene: Scene, merging: Merging) -> float:
-    replay: StepReplay = scene.store().get("step_replay")
+    replay: StepReplay = scene.store()[step_replay]
     return replay.saved_ns(merging) / 1000
 
 

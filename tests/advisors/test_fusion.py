@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.facts.device.shapes import elements
-from advisors.fusion import Chains, Step, Tensors, connected, matches, patterns, tensors_of, traffic
+from advisors.fusion import Chains, Step, Tensors, connected, fusion_chains, matches, patterns, tensors_of, traffic
 from tests.advisors.build import Scene, outcome
 
 Kernel = tuple[str, float, Sequence[str], Sequence[str]]
@@ -151,7 +151,7 @@ def scene_of(*chains: Sequence[Kernel], wall: float = 1000, end: str = "TopKV2",
 
 
 def found_in(scene: Scene) -> list[tuple[str, bool, int]]:
-    chains: Chains = scene.store().get("fusion_chains")
+    chains: Chains = scene.store()[fusion_chains]
     frame = chains.frame
     return list(zip(frame["pattern"], frame["backward"], frame["kernels"], strict=True))
 
@@ -496,7 +496,7 @@ def test_search_agrees_with_trying_every_place(types: list[str]) -> None:
     for number, type_ in enumerate(types):
         scene.tensors(number * 10, 10, type_, (HALF,), (HALF,))
     scene.tensors(len(types) * 10, 10, "Tanh", (HALF,), (HALF,))
-    chains_found: Chains = scene.store().get("fusion_chains")
+    chains_found: Chains = scene.store()[fusion_chains]
     runs = [
         (members[0], members[-1] + 1)
         for n in range(len(chains_found.frame))

@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import HOST_EVENTS, OPERATORS
+from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.host.pauses import host_pauses
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec
 from advisor_core.testing import table
@@ -567,8 +572,8 @@ def test_alexnet_rank_0(profiles: Path) -> None:
 def test_alexnet_operators_are_not_counted_twice(profiles: Path) -> None:
     """operator_details.csv lists the same calls as the trace, where nesting is plain from the times."""
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    calls = outermost_calls(store.get("operators"))
-    events = store.get("host_events")
+    calls = outermost_calls(store[OPERATORS])
+    events = store[HOST_EVENTS]
     events = events[(events["category"] == "cpu_op") & ~events["name"].astype(str).str.startswith("ProfilerStep")]
     events = events.sort_values("start_ns", kind="stable")
     expected = []
@@ -610,12 +615,12 @@ def test_order_of_rows_does_not_matter() -> None:
 def test_unavailable_says_what_to_collect() -> None:
     store = late().store("host_events", "flows")
     with pytest.raises(Unavailable) as reason:
-        store.view(("launches",), ())
+        store.view((launches,), ())
     assert reason.value.reason.en and reason.value.reason.zh
 
 
 def test_threads_of_the_scene_are_those_of_the_facts() -> None:
-    activity = late().store().get("host_activity")
+    activity = late().store()[host_activity]
     assert activity.feeders == {MAIN} and ACL not in activity.launchers
 
 
@@ -645,8 +650,8 @@ def test_pauses_are_what_the_same_passage_does_not_take_at_other_times() -> None
     # The device waits for every launch: it loses the whole pause, and only that.
     assert seen["saved_ns"] == 4_960_000
     assert not seen["gc_recorded"]
-    pauses = scene.store().get("host_pauses")
-    events = scene.store().get("host_events")
+    pauses = scene.store()[host_pauses]
+    events = scene.store()[HOST_EVENTS]
     assert events["name"].iloc[pauses["before"]].tolist() == ["aten::mm"]
     assert events["name"].iloc[pauses["after"]].tolist() == ["aten::add"]
 
@@ -701,7 +706,7 @@ def queued(*, sync: bool) -> Scene:
 
 @pytest.mark.parametrize("sync", [False, True])
 def test_a_task_in_the_queue_is_held_up_by_the_thread_that_empties_it(sync: bool) -> None:
-    booked = queued(sync=sync).store().get("ledger").set_index("path")["ns"]
+    booked = queued(sync=sync).store()[ledger].set_index("path")["ns"]
     assert booked["idle/host/framework"] == 10_000
     assert booked["idle/host/runtime"] == 390_000 - 110_000
     assert booked["idle/launch_latency"] == 10_000

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core import testing
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.facts.memory import memory_capacity, memory_curve, memory_peak, memory_steps
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec, HoldsFor
 from advisors.memory import _unfit
@@ -120,9 +121,9 @@ def test_the_chip_tells_the_capacity_only_where_it_is_certain(
     store = scene(app_gib=app_gib).store(chip=chip)
     if gib is None:
         with pytest.raises(Unavailable):
-            store.get("memory_capacity")
+            store[memory_capacity]
     else:
-        assert store.get("memory_capacity").bytes == gib * GIB
+        assert store[memory_capacity].bytes == gib * GIB
 
 
 def advised(rule: str, made: Scene, *without: str, **about: Any) -> list[Any]:
@@ -313,7 +314,7 @@ def test_steps_are_those_of_the_host() -> None:
     """The value at the start of a step counts for it, and what lies between two steps for neither."""
     made = Scene().step(1, 100, 100).step(2, 300, 100)
     totals(made, (50, 5, 20), (120, 9, 20), (180, 6, 20), (250, 99, 120), (280, 4, 30), (350, 7, 30))
-    steps = made.store().get("memory_steps")
+    steps = made.store()[memory_steps]
     assert steps["step"].tolist() == [1, 2]
     assert (steps["trough_bytes"] / MIB).tolist() == [5, 4]
     assert (steps["peak_bytes"] / MIB).tolist() == [9, 7]
@@ -331,7 +332,7 @@ def test_extremes_of_steps_against_a_loop(points: list[tuple[int, int]], starts:
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         made.step(number, start, end - start)
     totals(made, *((time, value, 100) for time, value in points))
-    steps = made.store().get("memory_steps")
+    steps = made.store()[memory_steps]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         before = [value for time, value in points if time <= start]
         inside = [value for time, value in points if start < time < end]
@@ -348,7 +349,7 @@ def test_what_is_alive_at_the_peak() -> None:
     made.add("operator_memory", name="aten::mm", bytes=9 * MIB, allocation_us=21)
     made.add("operator_memory", name="cann::Add", bytes=9 * MIB, allocation_us=1)
     made.add("operator_memory", name="aten::sum", bytes=-3 * MIB, allocation_us=2)
-    peak = made.store().get("memory_peak")
+    peak = made.store()[memory_peak]
     assert (peak.time_ns, peak.allocated_bytes) == (20_000, 160 * MIB)
     assert peak.rows.tolist() == [0, 1]
     assert peak.by_operator["name"].tolist() == ["aten::mm", "aten::add"]
@@ -358,7 +359,7 @@ def test_what_is_alive_at_the_peak() -> None:
 def test_without_the_record_the_allocations_tell_the_totals() -> None:
     rows = [{"name": "aten::mm", "bytes": 8.0, "allocation_us": 5, "allocated_bytes": 50.0, "reserved_bytes": 90.0}]
     store = testing.fact_store(operator_memory=testing.table("operator_memory", rows))
-    curve = store.get("memory_curve")
+    curve = store[memory_curve]
     assert curve.to_dict("records") == [{"time_ns": 5_000, "allocated_bytes": 50.0, "reserved_bytes": 90.0}]
 
 
@@ -374,7 +375,7 @@ def test_a_real_profile_against_its_files(profiles: Path, name: str, rank: int) 
         record = list(csv.DictReader(lines))
     framework = [line for line in record if line["Component"] == "PTA"]
     store = real_rank(profiles, name, rank)
-    curve, peak = store.get("memory_curve"), store.get("memory_peak")
+    curve, peak = store[memory_curve], store[memory_peak]
     assert len(curve) == len(framework)
     top = max(float(line["Total Allocated(MB)"]) for line in framework)
     assert peak.allocated_bytes == pytest.approx(top * MIB)

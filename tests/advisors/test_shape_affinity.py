@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisors.products import balance, best_balance, product_of, tiles
+from advisors.products import balance, best_balance, matrix_products, product_of, tiles
 from advisors.shape_affinity import GROWTH, _cost, _decode_shape, _grown, good_tail
 from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
@@ -670,7 +670,7 @@ def test_shapes_that_do_not_tell_are_left_alone(shapes: str, formats: str, out: 
 @pytest.mark.parametrize("type_", ["GroupedMatmul", "MatmulAllReduce", "AllGatherMatmul", "MatmulReduceScatter"])
 def test_products_of_several_ranks_or_groups_are_no_plain_products(type_: str) -> None:
     scene = until_the_end(times(Scene(), 0, 1000, "128,7168", "7168,1536", "128,1536", type_=type_))
-    assert len(scene.store(chip=CHIP).get("matrix_products")) == 0
+    assert len(scene.store(chip=CHIP)[matrix_products]) == 0
 
 
 # --- the real profile, calculated from the csv file

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from advisor_core.api import union
-from advisors.without_waiting import ENTRY_NS, Change, Replay
+from advisor_core.facts.steps.steps import steps
+from advisors.without_waiting import ENTRY_NS, Change, Replay, replay
 from tests.advisors.build import Scene, outcome
 
 
@@ -46,7 +47,7 @@ def test_a_collective_takes_as_long_as_it_did() -> None:
     assert outcome("HD004", scene.store()).first.observation["saved_ns"] == 50_000
 
 
-def steps(count: int, turns: int, *, kernel: int, host: int, pause: int = 0, sync: bool = False) -> Scene:
+def repeated(count: int, turns: int, *, kernel: int, host: int, pause: int = 0, sync: bool = False) -> Scene:
     """Steps of ``turns`` kernels each: the host works ``host`` us for each and launches it, the device takes ``kernel``
     us and starts no sooner than 10 us after the launch. A step begins with a data loader of ``pause`` us on the host,
     and ends, with ``sync``, with reading a result back, which returns 5 us after the device is done."""
@@ -72,7 +73,7 @@ def steps(count: int, turns: int, *, kernel: int, host: int, pause: int = 0, syn
 
 
 def replayed(scene: Scene) -> Replay:
-    found = scene.store().get("replay")
+    found = scene.store()[replay]
     assert isinstance(found, Replay)
     return found
 
@@ -95,11 +96,11 @@ def test_a_long_run_takes_what_many_more_steps_take(kernel: int, host: int, paus
     def long_run(pause: int) -> float:
         ends = [
             max(row["start_us"] + row["duration_us"] for row in scene.rows["kernels"])
-            for scene in (steps(count, 8, kernel=kernel, host=host, pause=pause, sync=sync) for count in (30, 60))
+            for scene in (repeated(count, 8, kernel=kernel, host=host, pause=pause, sync=sync) for count in (30, 60))
         ]
         return (ends[1] - ends[0]) / 30
 
-    scene = steps(3, 8, kernel=kernel, host=host, pause=pause, sync=sync)
+    scene = repeated(3, 8, kernel=kernel, host=host, pause=pause, sync=sync)
     found = replayed(scene)
     # The first of all steps has no call before it, and what separates two steps is in the recorded steps once less.
     assert found.recorded_ns / 3 == pytest.approx(1000 * long_run(pause), rel=0.01)
@@ -108,9 +109,9 @@ def test_a_long_run_takes_what_many_more_steps_take(kernel: int, host: int, paus
 
 
 def test_nothing_left_out_is_the_recorded_step() -> None:
-    scene = steps(1, 8, kernel=50, host=20, pause=300)
+    scene = repeated(1, 8, kernel=50, host=20, pause=300)
     found = replayed(scene)
-    window = scene.store().get("steps")
+    window = scene.store()[steps]
     assert found.recorded_ns == int(window["end_ns"].iloc[0] - window["start_ns"].iloc[0])
 
 

@@ -17,7 +17,8 @@ from advisor_core.collecting.options import TOOLS, Tool, known_options
 from advisor_core.collecting.plan import plan
 from advisor_core.collecting.render import render
 from advisor_core.contracts.advisor import Advisor, Scope
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.keys import Answers, Key
+from advisor_core.contracts.missing import Missing
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import (
     Environment,
@@ -419,7 +420,7 @@ def test_options_that_code_names_exist() -> None:
     named = set()
     for path in (*ROOT.glob("advisors/*.py"), *ROOT.glob("advisor_core/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Unavailable":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Missing", "Unavailable"}:
                 named |= {option for given in node.args[2:] for option in _texts(given)}
     assert {"gc", "level1"} <= named <= OPTIONS.keys()
 
@@ -492,9 +493,12 @@ def test_report_leads_to_the_command(lang: str, name: str) -> None:
 def test_a_rule_that_lacks_a_wanted_fact_asks_for_it() -> None:
     """The advisor ran without the fact that it wanted; that a value is not known is due to that."""
     collect = Text(en="profile with it", zh="打开采集")
-    nothing = Unavailable(Text(en="gone", zh="没有"), collect, ("gc",))
-    store = FactStore({}, {"there": 1}, {"gone": nothing})
-    asking = Advisor("a.b", "", Scope.RANK, (), ("there", "gone"), (), (), (), lambda facts, params: None)  # type: ignore
+    there, gone = Key[int]("there", ""), Key[int]("gone", "")
+    given = Answers()
+    given.put(there, 1)
+    given.put(gone, Missing(Text(en="gone", zh="没有"), collect, ("gc",)))
+    store = FactStore({}, given)
+    asking = Advisor("a.b", "", Scope.RANK, (), (there, gone), (), (), (), lambda facts, params: None)  # type: ignore
     unknown = Verdict("cannot_answer", unknown_columns=("x",), reason=Text(en="x is unknown", zh="x 未知"))
     state = _settled(unknown, asking, store)
     assert (state.options, state.collect, state.reason) == (("gc",), collect, unknown.reason)

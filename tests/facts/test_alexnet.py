@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.contracts.tables import STEP_TRACE
+from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.device.chip import chip
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.steps.timeline import timeline
 from advisor_core.facts.store import FactStore
 from advisor_core.loaders.discover import discover
 from advisor_core.plugins.host import Host, load_host
@@ -63,7 +69,7 @@ def rank0(profiles: Path, host: Host) -> FactStore:
 
 
 def leaves(store: FactStore, gap: int) -> dict[str, int]:
-    pieces = store.get("bookings").pieces
+    pieces = store[bookings].pieces
     inside = pieces[pieces["gap"] == gap]
     sums = (inside["end_ns"] - inside["start_ns"]).groupby(inside["path"].astype(str)).sum()
     return {path.removeprefix("idle/"): int(ns) for path, ns in sums.items() if ns}
@@ -71,7 +77,7 @@ def leaves(store: FactStore, gap: int) -> dict[str, int]:
 
 @pytest.mark.parametrize(("gap", "start", "length", "expected"), BY_HAND)
 def test_gaps_by_hand(rank0: FactStore, gap: int, start: int, length: int, expected: dict[str, int]) -> None:
-    gaps = rank0.get("bookings").gaps
+    gaps = rank0[bookings].gaps
     assert abs(gaps["start_ns"][gap] - FIRST_GAP - start) <= 1
     assert abs(gaps["end_ns"][gap] - gaps["start_ns"][gap] - length) <= 1
     found = leaves(rank0, gap)
@@ -99,8 +105,8 @@ def test_leaves_of_gaps_by_hand(rank0: FactStore, gap: int, expected: dict[str, 
 )
 def test_totals_agree_with_the_exporter(profiles: Path, host: Host, folder: str, rank: int) -> None:
     store = store_of(host, profiles / "ascend" / folder, rank)
-    totals = store.get("timeline").totals().iloc[0]
-    reported = store.get("step_trace").iloc[0]
+    totals = store[timeline].totals().iloc[0]
+    reported = store[STEP_TRACE].iloc[0]
     pairs = {
         "computing_ns": "computing_ns",
         "overlapped_ns": "overlapped_ns",
@@ -119,8 +125,7 @@ def test_the_straggler_is_named_and_nearly_everything_has_a_cause(
     profiles: Path, host: Host, folder: str, straggler: int, rank: int
 ) -> None:
     """Two runs of the same job: in each both ranks name the same late rank, but not the same in both runs."""
-    ledger = store_of(host, profiles / "ascend" / folder, rank).get("ledger")
-    ns = ledger.set_index("path")["ns"]
+    ns = store_of(host, profiles / "ascend" / folder, rank)[ledger].set_index("path")["ns"]
     waits = ns[ns.index.str.startswith("communication/wait/")]
     assert waits.idxmax() == f"communication/wait/rank {straggler}"
     for top in ("idle", "communication"):
@@ -132,7 +137,7 @@ def test_the_straggler_is_named_and_nearly_everything_has_a_cause(
 def test_rank_0_waits_78_8_ms_of_its_first_all_reduce_for_rank_5(rank0: FactStore) -> None:
     """Notify_Wait on plane 5 lasts 78,764,613.75 ns of 79,089,520 ns; 3.5 ms of the collective are covered by
     computing."""
-    calls = rank0.get("collective_calls")
+    calls = rank0[collective_calls]
     first = calls.iloc[0]
     assert (first["operation"], first["waits_for"]) == ("allReduce", 5)
     assert first["elapse_ns"] == pytest.approx(79_089_520, abs=2)
@@ -141,14 +146,14 @@ def test_rank_0_waits_78_8_ms_of_its_first_all_reduce_for_rank_5(rank0: FactStor
 
 
 def test_the_chip_is_24_cores_at_1800_mhz(rank0: FactStore) -> None:
-    chip = rank0.get("chip")
-    assert (chip.cube_cores, chip.vector_cores) == (24, 48)
-    assert chip.mhz == pytest.approx(1800, rel=1e-4)
+    found = rank0[chip]
+    assert (found.cube_cores, found.vector_cores) == (24, 48)
+    assert found.mhz == pytest.approx(1800, rel=1e-4)
 
 
 def test_level0_says_what_it_cannot_tell(profiles: Path, host: Host) -> None:
     store = store_of(host, profiles / "ascend/alexnet-ddp-text-level0", 0)
-    paths = set(store.get("ledger")["path"])
+    paths = set(store[ledger]["path"])
     assert {path for path in paths if path.startswith("communication")} == {"communication/unknown"}
     assert "idle/host/framework" in paths
     assert "idle/unknown" not in paths

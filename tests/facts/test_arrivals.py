@@ -8,7 +8,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.api import collective_calls, context, ledger
+from advisor_core.contracts.keys import Answers
+from advisor_core.contracts.missing import Missing
 from advisor_core.job.cross_rank_waits import settle
 from advisor_core.text.base import Text
 
@@ -26,16 +28,19 @@ def calls(*elapsed: int, members: int, covered: int = 0, operation: str = "allRe
     return pd.DataFrame(rows)
 
 
-def rank(frame: pd.DataFrame, **context: Any) -> dict[str, Any]:
+def rank(frame: pd.DataFrame, **known: Any) -> Answers:
     unknown = int(frame["unknown_ns"].sum())
-    booked = [("compute/matmul", 1000, 0), *([("communication/unknown", unknown, 0)] if unknown else [])]
-    ledger = pd.DataFrame([(0, *row) for row in booked], columns=["step", "path", "ns", "overlapped_ns"])
-    return {"collective_calls": frame, "ledger": ledger, "context": context}
+    rows = [("compute/matmul", 1000, 0), *([("communication/unknown", unknown, 0)] if unknown else [])]
+    shared = Answers()
+    shared.put(collective_calls, frame)
+    shared.put(ledger, pd.DataFrame([(0, *row) for row in rows], columns=["step", "path", "ns", "overlapped_ns"]))
+    shared.put(context, known)
+    return shared
 
 
-def booked(shared: Any) -> dict[str, int]:
-    ledger = shared["ledger"]
-    return dict(zip(ledger["path"].tolist(), ledger["ns"].tolist(), strict=True))
+def booked(shared: Answers) -> dict[str, int]:
+    entries = shared[ledger]
+    return dict(zip(entries["path"].tolist(), entries["ns"].tolist(), strict=True))
 
 
 def test_the_last_to_arrive_does_not_wait_and_the_others_wait_for_it() -> None:
@@ -43,7 +48,7 @@ def test_the_last_to_arrive_does_not_wait_and_the_others_wait_for_it() -> None:
     # The first: rank 0 waits 800 for rank 1; the second: rank 1 waits 290 for rank 0. The rest is transfer.
     assert booked(job[0]) == {"compute/matmul": 1000, "communication/wait/rank 1": 800, "communication/transmit": 210}
     assert booked(job[1]) == {"compute/matmul": 1000, "communication/wait/rank 0": 290, "communication/transmit": 210}
-    assert job[0]["collective_calls"]["last_rank"].tolist() == [1, 0]
+    assert job[0][collective_calls]["last_rank"].tolist() == [1, 0]
 
 
 def test_only_uncovered_time_is_waiting() -> None:
@@ -74,14 +79,15 @@ def test_groups_side_by_side_share_a_name_and_are_not_mixed() -> None:
     """Every process numbers its own groups: those of ranks 0 and 1 and of ranks 2 and 3 have one hash."""
     job = {n: rank(calls(900 - n, members=2, ranks="0,1" if n < 2 else "2,3"), world_size=4) for n in range(4)}
     settled = settle(job)
-    assert [settled[n]["collective_calls"]["last_rank"].item() for n in range(4)] == [1, 1, 3, 3]
+    assert [settled[n][collective_calls]["last_rank"].item() for n in range(4)] == [1, 1, 3, 3]
     unrecorded = {n: rank(calls(900 - n, members=2), world_size=4) for n in range(4)}
-    assert settle(unrecorded)[0]["collective_calls"]["last_rank"].item() == -1
+    assert settle(unrecorded)[0][collective_calls]["last_rank"].item() == -1
 
 
 def test_ranks_without_the_facts_are_left_as_they_are() -> None:
-    missing = Unavailable(Text(en="no trace", zh="没有 trace"))
-    shared = {0: rank(calls(900, members=2)), 1: {"collective_calls": missing, "ledger": missing}}
+    without = Answers()
+    without.put(collective_calls, Missing(Text(en="no trace", zh="没有 trace")))
+    shared = {0: rank(calls(900, members=2)), 1: without}
     assert settle(shared) == shared
 
 

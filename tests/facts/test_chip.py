@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.contracts.facts import Unavailable
-from advisor_core.facts.device.chip import Chip
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.facts.device.chip import Chip, chip
 from advisor_core.testing import fact_store, profile, table
 
 
@@ -32,7 +32,7 @@ def counted(cores: int, mhz: int, time_us: float, blocks: int, *, tail_us: float
 
 
 def chip_of(*rows: dict[str, Any], **about: Any) -> Chip:
-    found = fact_store(about=profile(**about), kernels=table("kernels", rows)).get("chip")
+    found = fact_store(about=profile(**about), kernels=table("kernels", rows))[chip]
     assert isinstance(found, Chip)
     return found
 

@@ -10,6 +10,11 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advisor_core import testing
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.testing import table
 from tests.facts import reference, small
@@ -94,7 +99,7 @@ def build(story: Story, *, shift: int = ORIGIN, shuffle: int | None = None) -> F
 
 
 def booked(store: FactStore) -> dict[str, int]:
-    frame: pd.DataFrame = store.get("ledger")
+    frame: pd.DataFrame = store[ledger]
     return {row.path: int(row.ns) // small.US for row in frame.itertuples()}
 
 
@@ -130,23 +135,23 @@ def test_splitting_a_kernel_in_two_changes_nothing(story: Story, data: st.DataOb
 @given(stories())
 def test_pieces_tile_the_step(story: Story) -> None:
     store = build(story)
-    pieces = store.get("bookings").pieces
+    pieces = store[bookings].pieces
     lengths = (pieces["end_ns"] - pieces["start_ns"]).to_numpy()
     assert (lengths > 0).all()
     assert (pieces["start_ns"].to_numpy()[1:] == pieces["end_ns"].to_numpy()[:-1]).all()
-    window = store.get("steps")
+    window = store[steps]
     assert lengths.sum() == (window["end_ns"] - window["start_ns"]).sum()
 
 
 def test_steps_tile_the_profile_and_the_gap_between_two_belongs_to_the_earlier() -> None:
     rows = [small.kernel(0, 10, step=7), small.kernel(30, 10, step=8), small.kernel(50, 5, step=8)]
     store = small.store(kernels=table("kernels", rows))
-    windows = store.get("steps")
+    windows = store[steps]
     assert windows["step"].tolist() == [7, 8]
     assert (windows["end_ns"] - windows["start_ns"]).tolist() == [30 * small.US, 25 * small.US]
-    ledger = store.get("ledger")
-    assert ledger.groupby("step")["ns"].sum().tolist() == [30 * small.US, 25 * small.US]
-    assert set(ledger["path"]) == {"compute/matmul", "idle/unknown"}
+    totals = store[ledger]
+    assert totals.groupby("step")["ns"].sum().tolist() == [30 * small.US, 25 * small.US]
+    assert set(totals["path"]) == {"compute/matmul", "idle/unknown"}
 
 
 def test_a_sync_call_is_not_blamed_while_the_device_is_busy() -> None:
@@ -180,7 +185,7 @@ def test_waiting_is_named_for_the_rank_whose_wait_ends_last() -> None:
 def test_peers_become_global_ranks_through_the_recorded_group() -> None:
     story = Story([Kernel(0, 50, "hcom_allReduce__586_0_1", 0)], planes=[Task(0, 50, 1)])
     store = build(story)
-    tables = {name: store.get(name) for name in ("kernels", "flows", "host_events", "communication_tasks")}
+    tables = {name: store[testing.SCHEMAS[name]] for name in ("kernels", "flows", "host_events", "communication_tasks")}
     grouped = small.store(rank=4, groups={"17522688603477080586": [4, 12]}, **tables)
     assert booked(grouped) == {"communication/wait/rank 12": 50}
 
@@ -190,7 +195,7 @@ def test_host_and_device_clocks_are_brought_together() -> None:
     rows = [small.kernel(100, 10), small.kernel(150, 10)]
     flows = small.launch(1, 112, 100) + small.launch(2, 150, 150)
     store = small.store(kernels=table("kernels", rows), flows=table("flows", flows))
-    launches = store.get("launches")
-    assert launches.skew_ns == 12 * small.US
-    assert (launches.frame["lead_ns"] // small.US).tolist() == [0, 12]
-    assert np.array_equal(launches.frame["launch_ns"] // small.US, [100, 138])
+    found = store[launches]
+    assert found.skew_ns == 12 * small.US
+    assert (found.frame["lead_ns"] // small.US).tolist() == [0, 12]
+    assert np.array_equal(found.frame["launch_ns"] // small.US, [100, 138])

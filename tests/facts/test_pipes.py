@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.contracts.facts import Unavailable
-from advisor_core.facts.device.pipes import PIPES
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.facts.device.pipes import PIPES, pipes
 from advisor_core.testing import fact_store, table
 
 
@@ -20,7 +20,7 @@ def kernels(*rows: dict[str, Any]) -> Any:
 
 def test_the_duration_is_the_base_not_the_time_of_the_core() -> None:
     """80 us of 100 on the vector unit are 80 %, though the core itself ran 90 us (89 % in the export)."""
-    frame = kernels({"duration_us": 100, "aiv_us": 90, "aiv_vec_us": 80, "aiv_mte2_us": 20}).get("pipes")
+    frame = kernels({"duration_us": 100, "aiv_us": 90, "aiv_vec_us": 80, "aiv_mte2_us": 20})[pipes]
     assert frame["aiv_vec"].tolist() == [0.8] and frame["aiv_mte2"].tolist() == [0.2]
     assert frame["bound"].tolist() == ["aiv_vec"] and frame["bound_ratio"].tolist() == [0.8]
     assert frame["aic_mac"].isna().all()
@@ -28,7 +28,7 @@ def test_the_duration_is_the_base_not_the_time_of_the_core() -> None:
 
 def test_more_rounds_than_one_are_no_more_than_the_duration() -> None:
     """The exporter multiplies by the rounds of the cores: MaxPoolGrad of a real export has 101.669 us in 100.742."""
-    frame = kernels({"duration_us": 100.742, "aiv_scalar_us": 101.669}).get("pipes")
+    frame = kernels({"duration_us": 100.742, "aiv_scalar_us": 101.669})[pipes]
     assert frame["bound_ratio"].tolist() == [1.0]
 
 
@@ -38,7 +38,7 @@ def test_kernels_without_times_have_no_bound() -> None:
         {"duration_us": 100},
         {"duration_us": 100, **dict.fromkeys((f"{pipe}_us" for pipe in PIPES), 0)},
         {"duration_us": 0, "aiv_vec_us": 50},
-    ).get("pipes")
+    )[pipes]
     assert frame["bound"].tolist() == ["aiv_vec", "", "", ""]
     assert frame["bound_ratio"].isna().tolist() == [False, True, True, True]
 
@@ -46,7 +46,7 @@ def test_kernels_without_times_have_no_bound() -> None:
 @pytest.mark.parametrize("times", [{}, {"aiv_us": 90.0, "aic_us": 0.0}, {"aiv_vec_us": 0.0}])
 def test_without_pipe_utilisation_there_is_none(times: dict[str, float]) -> None:
     with pytest.raises(Unavailable) as reason:
-        kernels({"duration_us": 100, **times}).get("pipes")
+        kernels({"duration_us": 100, **times})[pipes]
     assert reason.value.collect is not None and "PipeUtilization" in reason.value.collect.en
 
 
@@ -61,9 +61,9 @@ def test_agrees_with_a_plain_reference(rows: list[tuple[int, list[int | None]]])
     ]
     if not any(time for _, times in rows for time in times):
         with pytest.raises(Unavailable):
-            kernels(*given_rows).get("pipes")
+            kernels(*given_rows)[pipes]
         return
-    frame = kernels(*given_rows).get("pipes")
+    frame = kernels(*given_rows)[pipes]
     for number, (duration, times) in enumerate(rows):
         known = {
             pipe: min(time / duration, 1)

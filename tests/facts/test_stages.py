@@ -10,7 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core import testing
-from advisor_core.contracts.facts import NotApplicable
+from advisor_core.contracts.missing import NotApplicable
+from advisor_core.contracts.tables import FLOWS
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.steps.phases import stage_ledger, stages
 from advisor_core.facts.store import FactStore
 from advisor_core.testing import table
 from advisor_core.vocabulary.phases import stage_of
@@ -25,7 +29,7 @@ NAMES = ("generate_sequences", "compute_ref_log_prob", "compute_log_prob", "upda
 def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about: Any) -> FactStore:
     """The same profile with MSTX ranges, in us, by name, start and end."""
     rows = [small.host("mstx", name, small.MAIN, start, end - start) for name, start, end in marks]
-    tables = {name: store.get(name) for name in TABLES}
+    tables = {name: store[testing.SCHEMAS[name]] for name in TABLES}
     if rows:
         events = pd.concat([tables["host_events"].astype(object), table("host_events", rows).astype(object)])
         tables["host_events"] = testing.SCHEMAS["host_events"].conform(events.reset_index(drop=True))
@@ -91,10 +95,10 @@ def marks(draw: st.DrawFn) -> list[tuple[str, float, float]]:
 def test_the_stages_of_a_step_add_up_to_its_ledger(story: Story, marked: list[tuple[str, float, float]]) -> None:
     store = with_marks(build(story), marked)
     try:
-        divided, spans = store.get("stage_ledger"), store.get("stages")
+        divided, spans = store[stage_ledger], store[stages]
     except NotApplicable:
         return
-    whole = store.get("ledger")
+    whole = store[ledger]
     key = ["step", "path"]
     sums = divided.groupby(key)["ns"].sum()
     assert sums.to_dict() == whole.set_index(key)["ns"].to_dict()
@@ -125,7 +129,7 @@ def test_marks_divide_the_steps() -> None:
         ("compute_ref_log_prob", 120, 130),
         ("compute_ref_log_prob", 130, 135),
     ]
-    spans = with_marks(two_steps(), marked).get("stages")
+    spans = with_marks(two_steps(), marked)[stages]
     shown = [
         (row.step, row.stage, row.start_ns // small.US, row.end_ns // small.US) for row in spans.itertuples(index=False)
     ]
@@ -140,41 +144,41 @@ def test_marks_divide_the_steps() -> None:
 
 def test_marks_are_brought_to_the_clock_of_the_device() -> None:
     store = two_steps()
-    late = store.get("flows").assign(time_ns=lambda frame: frame["time_ns"] + (~frame["device"]) * 7 * small.US)
-    tables = {name: store.get(name) for name in TABLES if name != "flows"}
+    late = store[FLOWS].assign(time_ns=lambda frame: frame["time_ns"] + (~frame["device"]) * 7 * small.US)
+    tables = {name: store[testing.SCHEMAS[name]] for name in TABLES if name != "flows"}
     shifted = with_marks(small.store(flows=late, **tables), [("generate_sequences", 27, 57)])
-    assert shifted.get("launches").skew_ns == 7 * small.US
-    (span,) = shifted.get("stages").itertuples()
+    assert shifted[launches].skew_ns == 7 * small.US
+    (span,) = shifted[stages].itertuples()
     assert (span.start_ns // small.US, span.end_ns // small.US) == (20, 50)
 
 
 def test_a_role_that_was_profiled_by_itself_is_one_stage_whatever_it_marks() -> None:
     marked = [("generate_sequences", 10, 20)]
-    spans = with_marks(two_steps(), marked, stage="actor_update").get("stages")
+    spans = with_marks(two_steps(), marked, stage="actor_update")[stages]
     assert spans[["step", "stage", "kind"]].to_numpy().tolist() == [
         [0, "actor_update", "update_actor"],
         [1, "actor_update", "update_actor"],
     ]
     assert (spans["end_ns"] - spans["start_ns"]).sum() == 140 * small.US
-    of_own_name = with_marks(two_steps(), [], stage="teacher").get("stages")
+    of_own_name = with_marks(two_steps(), [], stage="teacher")[stages]
     assert set(of_own_name["stage"]) == {"teacher"} and set(of_own_name["kind"]) == {""}
-    end_to_end = with_marks(two_steps(), marked, stage="e2e").get("stages")
+    end_to_end = with_marks(two_steps(), marked, stage="e2e")[stages]
     assert end_to_end["stage"].tolist() == ["rollout"]
 
 
 def test_marks_that_the_user_names() -> None:
     marked = [("Agent.play", 0, 50), ("Agent.learn", 50, 100)]
     with pytest.raises(NotApplicable, match=r"none of the 2 marks .*Agent.play, Agent.learn"):
-        with_marks(two_steps(), marked).get("stages")
+        with_marks(two_steps(), marked)[stages]
     aliases = (("agent.PLAY", "rollout"), ("learn", "distil"))
-    spans = with_marks(two_steps(), marked, stage_marks=aliases).get("stages")
+    spans = with_marks(two_steps(), marked, stage_marks=aliases)[stages]
     assert spans["stage"].tolist() == ["rollout", "distil"]
     assert spans["kind"].tolist() == ["rollout", ""]
 
 
 def test_training_has_no_stages() -> None:
     with pytest.raises(NotApplicable, match="no marks of the stages"):
-        with_marks(two_steps(), []).get("stages")
+        with_marks(two_steps(), [])[stages]
     outside = [("generate_sequences", 1000, 2000)]
     with pytest.raises(NotApplicable):
-        with_marks(two_steps(), outside).get("stages")
+        with_marks(two_steps(), outside)[stages]

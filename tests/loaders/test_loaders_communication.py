@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems

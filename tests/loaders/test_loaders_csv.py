@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import OPERATORS
 from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
 from advisor_core.loaders.readers.csv_file import Column, CsvTable, blocks, read_csv

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor_core.contracts.facts import Facts
 from advisor_core.contracts.profile import InputError, Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.device.pipes import pipes as pipes_fact
+from advisor_core.facts.device.pipes import pipes
 from advisor_core.facts.device.work import work
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
+from advisor_core.facts.store import FactStore
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof.files import export_name
@@ -69,11 +69,8 @@ def said(profile: Profile) -> str:
     return "\n".join(f"{diagnostic.severity}: {diagnostic.message.en}" for diagnostic in profile.diagnostics)
 
 
-def facts(profile: Profile) -> dict[str, Any]:
-    values: dict[str, Any] = {"profile": profile, **{name: t.frame for name, t in profile.tables.items()}}
-    for fact in (work, steps, timeline):
-        values[fact.name] = fact.compute(Facts(values, (*fact.needs, *fact.wants)))
-    return values
+def facts(profile: Profile) -> FactStore:
+    return FactStore({fact.name: fact for fact in (work, steps, timeline, pipes, chip)}, profile.given())
 
 
 # --- a real export
@@ -115,7 +112,7 @@ def test_real_export(profiles: Path) -> None:
     for first, last in sorted(spans):
         busy += max(0, last - max(first, end))
         end = max(end, last)
-    totals = facts(profile)["timeline"].totals().iloc[0]
+    totals = facts(profile)[timeline].totals().iloc[0]
     assert totals["wall_ns"] == end - min(spans)[0]
     assert totals["computing_ns"] + totals["uncovered_ns"] == busy
     assert load(file).tables["kernels"].frame.equals(kernels)
@@ -147,8 +144,8 @@ def test_new_and_old_headers(tmp_path: Path) -> None:
 def test_the_step_is_anonymous(tmp_path: Path) -> None:
     rows = [row("a", "1000", "2"), row("b", "1001", "5"), row("c", "1010", "1", core="HCCL", kind="hcom_allReduce_")]
     computed = facts(load(export(tmp_path, {f"op_summary_{STAMP}.csv": table(*rows)})))
-    assert computed["steps"].to_dict("records") == [{"step": -1, "start_ns": 1000000, "end_ns": 1011000}]
-    totals = computed["timeline"].totals().iloc[0].to_dict()
+    assert computed[steps].to_dict("records") == [{"step": -1, "start_ns": 1000000, "end_ns": 1011000}]
+    totals = computed[timeline].totals().iloc[0].to_dict()
     assert (totals["computing_ns"], totals["uncovered_ns"], totals["idle_ns"]) == (6000, 1000, 4000)
 
 
@@ -228,7 +225,7 @@ def test_runs_of_a_graph_are_steps(tmp_path: Path) -> None:
     profile = load(export(tmp_path, files))
     # d lies within the second run of graph 11, which began when the first ended; f in none
     assert profile.tables["kernels"].frame["step"].tolist() == [-1, 1, 1, 2, 2, -1]
-    assert facts(profile)["steps"]["step"].tolist() == [1, 2]
+    assert facts(profile)[steps]["step"].tolist() == [1, 2]
     assert f"mindstudio_profiler_output/step_trace_{STAMP}.csv" in said(profile)
 
 
@@ -245,10 +242,10 @@ def test_runs_that_kernels_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["", "_exe"])
 def test_pipes_of_cores_that_are_whole(tmp_path: Path, suffix: str) -> None:
     """910A, 310P: cube and vector units in one core, so that no pipe is named after one."""
-    pipes = ("vec", "mac", "scalar", "mte1", "mte2", "mte3")
-    names = ",".join(f"{pipe}{suffix}_time(us),{pipe}{suffix}_ratio" for pipe in pipes)
+    names_of_pipes = ("vec", "mac", "scalar", "mte1", "mte2", "mte3")
+    names = ",".join(f"{pipe}{suffix}_time(us),{pipe}{suffix}_ratio" for pipe in names_of_pipes)
     header = f"Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),aicore_time(us),total_cycles,{names}\n"
-    values = ",".join(f"{number + 1}.5,0.1" for number in range(len(pipes)))
+    values = ",".join(f"{number + 1}.5,0.1" for number in range(len(names_of_pipes)))
     profile = load(
         export(tmp_path, {f"op_summary_{STAMP}.csv": f"{header}k,MatMul,AI_CORE,1000.000\t,20,9.87,78923,{values}\n"})
     )
@@ -256,7 +253,7 @@ def test_pipes_of_cores_that_are_whole(tmp_path: Path, suffix: str) -> None:
     assert (kernel["aic_ns"], kernel["aic_cycles"]) == (9870, 78923) and np.isnan(kernel["aiv_ns"])
     fields = ("aiv_vec", "aic_mac", "aic_scalar", "aic_mte1", "aic_mte2", "aiv_mte3")
     assert [kernel[f"{name}_ns"] for name in fields] == [1500, 2500, 3500, 4500, 5500, 6500]
-    assert pipes_fact.compute(Facts(facts(profile), ("kernels",)))["bound"].tolist() == ["aiv_mte3"]
+    assert facts(profile)[pipes]["bound"].tolist() == ["aiv_mte3"]
 
 
 def timeline_of(pid: int, tasks: Iterable[tuple[str, str, int]]) -> str:
@@ -403,7 +400,7 @@ def test_ranks_and_the_chip(tmp_path: Path) -> None:
     profile = MsprofLoader().load(found(tmp_path)[1])
     assert profile.chip == {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1850.0}
     assert "device_0/info.json.0" in [file.name for file in profile.files]
-    known = chip.compute(Facts({"kernels": profile.tables["kernels"].frame, "profile": profile}, chip.needs))
+    known = facts(profile)[chip]
     assert (known.cube_cores, known.vector_cores, known.mhz, known.basis) == (24, 48, 1850.0, "info.json")
 
 

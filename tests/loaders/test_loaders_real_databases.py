@@ -15,6 +15,8 @@ import pytest
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.steps.timeline import timeline
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.plugins.host import load_host
@@ -200,14 +202,14 @@ def test_the_ledger_agrees_with_the_exporter(real: tuple[Path, Profile]) -> None
     output, profile = real
     query = "SELECT computing, communication_not_overlapped, free, stage + bubble FROM StepTraceTime"
     ((*expected, wall),) = asker(output / "analysis.db")(query)
-    totals = fact_store(load_host(), profile).get("timeline").totals().iloc[0]
+    totals = fact_store(load_host(), profile)[timeline].totals().iloc[0]
     assert totals["wall_ns"] == pytest.approx(wall * 1e3, rel=0.005)
     for column, us in zip(("computing_ns", "uncovered_ns", "idle_ns"), expected, strict=True):
         assert totals[column] == pytest.approx(us * 1e3, abs=0.005 * wall * 1e3)
 
 
 def test_causes_are_found(real: tuple[Path, Profile]) -> None:
-    pieces = fact_store(load_host(), real[1]).get("bookings").pieces
+    pieces = fact_store(load_host(), real[1])[bookings].pieces
     lengths = (pieces["end_ns"] - pieces["start_ns"]).groupby(pieces["path"].astype(str)).sum()
     unknown = sum(ns for path, ns in lengths.items() if str(path).endswith("unknown"))
     assert unknown < 0.001 * lengths.sum()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.loaders.readers.trace_json import Trace
 from advisor_core.result.run import Diagnostic
 

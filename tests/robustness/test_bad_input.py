@@ -29,6 +29,8 @@ from advisor_core.api import (
     advisor,
     fact,
     hookimpl,
+    steps,
+    work,
 )
 from advisor_core.contracts.profile import RankInput
 from advisor_core.plugins.host import load_host
@@ -430,32 +432,32 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 _AMOUNT = [Column("amount", "float", "ns", "an amount")]
 
 
-@fact("broken_fact", needs=("work",))
+@fact("broken_fact", needs=(work,))
 def _broken_fact(facts: Facts) -> int:
     """A fact that is wrong."""
     raise ZeroDivisionError("in a fact")
 
 
-@advisor("broken.raises", needs=("steps",), columns=_AMOUNT)
+@advisor("broken.raises", needs=(steps,), columns=_AMOUNT)
 def _raises(facts: Facts, params: Any) -> Observations:
     """Divides by nothing."""
     raise ZeroDivisionError("in a measurement")
 
 
-@advisor("broken.needs", needs=("broken_fact",), columns=_AMOUNT)
+@advisor("broken.needs", needs=(_broken_fact,), columns=_AMOUNT)
 def _needs(facts: Facts, params: Any) -> Observations:
     """Needs what is broken."""
     return Observations(pd.DataFrame({"amount": [1.0]}), lambda row: [])
 
 
-@advisor("broken.wants", needs=("steps",), wants=("broken_fact",), columns=_AMOUNT)
+@advisor("broken.wants", needs=(steps,), wants=(_broken_fact,), columns=_AMOUNT)
 def _wants(facts: Facts, params: Any) -> Observations:
     """Could use what is broken."""
-    assert "broken_fact" not in facts
+    assert _broken_fact not in facts
     return Observations(pd.DataFrame({"amount": [0.0]}), lambda row: [])
 
 
-@advisor("broken.evidence", needs=("steps",), columns=_AMOUNT)
+@advisor("broken.evidence", needs=(steps,), columns=_AMOUNT)
 def _evidence(facts: Facts, params: Any) -> Observations:
     """Has evidence that is not there."""
 
@@ -465,7 +467,7 @@ def _evidence(facts: Facts, params: Any) -> Observations:
     return Observations(pd.DataFrame({"amount": [1.0]}), evidence)
 
 
-@advisor("broken.columns", needs=("steps",), columns=_AMOUNT)
+@advisor("broken.columns", needs=(steps,), columns=_AMOUNT)
 def _columns(facts: Facts, params: Any) -> Observations:
     """Gives other columns than it says."""
     return Observations(pd.DataFrame({"other": [1.0]}), lambda row: [])
@@ -528,7 +530,7 @@ def test_a_gate_has_no_verdict_where_a_plugin_was_not_loaded(plugged: Any, rank:
     assert done.code == 4 and "advisor_register_fatcs" in done.err
 
 
-@advisor("broken.twins", needs=("steps",), columns=_AMOUNT)
+@advisor("broken.twins", needs=(steps,), columns=_AMOUNT)
 def _twins(facts: Facts, params: Any) -> Observations:
     """Measures two things and does not say what tells them apart."""
     return Observations(pd.DataFrame({"amount": [1.0, 2.0]}), lambda row: [])

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, NotApplicable, fact
-from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import NotApplicable
+from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
+from advisor_core.facts.communication.state import collective_state
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.ledger.bookings import bookings
 from advisor_core.text.messages import message
 
 _LEAVES = {
@@ -18,8 +24,8 @@ _LEAVES = {
 
 @fact(
     "collective_calls",
-    needs=("work", "bookings"),
-    wants=("launches", "collectives", "collective_bandwidth", "communication_tasks", "collective_state", "profile"),
+    needs=(work, bookings),
+    wants=(launches, COLLECTIVES, COLLECTIVE_BANDWIDTH, COMMUNICATION_TASKS, collective_state, PROFILE),
     shared=True,
 )
 def collective_calls(facts: Facts) -> pd.DataFrame:
@@ -36,7 +42,7 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     name; -1 unknown), ``last_rank`` and ``waited_ns`` (-1 and 0: filled in when the ranks of a job are compared, see
     `advisor_core.job.cross_rank_waits`).
     """
-    device, booked = facts["work"], facts["bookings"].pieces
+    device, booked = facts[work], facts[bookings].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
@@ -57,20 +63,20 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
         calls[column] = by_leaf[path].astype("int64") if path in by_leaf else 0
     calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
     _name_peer(calls, open_pieces, lengths, facts)
-    launched = facts.get("launches")
+    launched = facts.get(launches)
     lowest = np.iinfo(np.int64).min
     calls["launch_ns"] = launched.frame["launch_ns"].to_numpy()[rows] if launched is not None else lowest
-    state = facts.get("collective_state")
+    state = facts.get(collective_state)
     calls["moving_ns"] = -1
     if state is not None:
         starts, ends = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
         moving = state.moving.measure(ends) - state.moving.measure(starts)
         traced = state.covered.measure(ends) > state.covered.measure(starts)
         calls["moving_ns"] = np.where(traced, moving, -1)
-    calls = _sizes(calls, facts.get("collectives"), facts.get("collective_bandwidth"))
+    calls = _sizes(calls, facts.get(COLLECTIVES), facts.get(COLLECTIVE_BANDWIDTH))
     calls["last_rank"], calls["waited_ns"] = -1, 0
-    calls["ranks"] = _ranks(calls, facts.get("profile"))
-    calls["members"] = _members(calls, facts.get("profile"), facts.get("communication_tasks"))
+    calls["ranks"] = _ranks(calls, facts.get(PROFILE))
+    calls["members"] = _members(calls, facts.get(PROFILE), facts.get(COMMUNICATION_TASKS))
     return calls
 
 
@@ -110,7 +116,7 @@ def _steps(booked: pd.DataFrame, calls: pd.DataFrame) -> np.ndarray:
 
 def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, facts: Facts) -> None:
     calls["waits_for"], calls["waits_for_ns"] = -1, 0
-    state = facts.get("collective_state")
+    state = facts.get(collective_state)
     waits = pieces["wait"] >= 0
     if state is None or not waits.any():
         return

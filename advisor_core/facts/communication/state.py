@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
-from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.tables import COMMUNICATION_TASKS
 from advisor_core.facts.intervals import Layer, latest_end_wins, union
 from advisor_core.text.messages import message
 
@@ -37,10 +39,10 @@ class CollectiveState:
     """Which of these are global ranks."""
 
 
-@fact("collective_state", needs=("communication_tasks", "profile"))
+@fact("collective_state", needs=(COMMUNICATION_TASKS, PROFILE))
 def collective_state(facts: Facts) -> CollectiveState:
     """Moving, waiting (for whom) or neither, from the tasks on the planes of each collective."""
-    tasks, profile = facts["communication_tasks"], facts["profile"]
+    tasks, profile = facts[COMMUNICATION_TASKS], facts[PROFILE]
     planes = tasks["plane"].to_numpy() >= 0
     if not planes.any():
         raise Unavailable(message("planes.none"), message("planes.none.collect"), ("level1",))

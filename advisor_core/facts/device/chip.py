@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE
+from advisor_core.contracts.tables import KERNELS
 from advisor_core.names.model import Generation
 from advisor_core.text.messages import message
 
@@ -49,7 +52,7 @@ class Chip:
         return self.cube_cores * self.mhz * 1e6 * 2 * MACS_PER_CYCLE * factor
 
 
-@fact("chip", needs=("kernels", "profile"), shared=True)
+@fact("chip", needs=(KERNELS, PROFILE), shared=True)
 def chip(facts: Facts) -> Chip:
     """Cores and clock, from the recorded device info or else from the cycle counters of cube kernels.
 
@@ -60,15 +63,16 @@ def chip(facts: Facts) -> Chip:
     cores = aic_cycles / (clock x duration x cube_utilization). Both checked on real exports: 24 x 1800 and 20 x 1650.
     A DB export has no cube_utilization: there the largest launches tell the cores, if they can.
     """
-    kernels, recorded = facts["kernels"], facts["profile"].chip
+    kernels, recorded = facts[KERNELS], facts[PROFILE].chip
     cubes = kernels[
         (kernels["core"] == "AI_CORE") & (kernels["aic_ns"] > _ENOUGH_CYCLES_NS) & (kernels["block_dim"] > 0)
     ]
     clocks = (cubes["aic_cycles"] / (cubes["aic_ns"] / 1e3 * cubes["block_dim"])).dropna()
     mhz = float(np.quantile(clocks, 0.9, method="higher")) if len(clocks) else float("nan")
-    if {"ai_core_num", "aiv_num"} <= set(recorded):
+    cubes_recorded, vectors_recorded = recorded.get("ai_core_num"), recorded.get("aiv_num")
+    if cubes_recorded is not None and vectors_recorded is not None:
         clock = mhz if np.isfinite(mhz) else float(recorded.get("aic_frequency") or "nan")
-        return Chip(int(recorded["ai_core_num"]), int(recorded["aiv_num"]), clock, "info.json")
+        return Chip(int(cubes_recorded), int(vectors_recorded), clock, "info.json")
     occupied = cubes[cubes["cube_utilization"] > 0.1]
     shares = occupied["aic_cycles"] / (mhz * occupied["duration_ns"] / 1e3 * occupied["cube_utilization"])
     cores = float(shares.median())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import KERNELS
 from advisor_core.text.messages import message
 
 PIPES = (
@@ -22,7 +24,7 @@ PIPES = (
 """mac: cube; vec: vector; mte1: L1 to L0; mte2: memory to L1 or UB; mte3: UB to memory; fixpipe: L0C to memory."""
 
 
-@fact("pipes", needs=("kernels",))
+@fact("pipes", needs=(KERNELS,))
 def pipes(facts: Facts) -> pd.DataFrame:
     """Share of each kernel's duration that each pipe was busy; one row per row of ``kernels``.
 
@@ -31,7 +33,7 @@ def pipes(facts: Facts) -> pd.DataFrame:
     duration, measured on two real exports); here the duration is the base, so that start and end of a kernel count
     as not used, which is what its user waits for.
     """
-    kernels = facts["kernels"]
+    kernels = facts[KERNELS]
     times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():

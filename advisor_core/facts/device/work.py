@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.exporter import COMPUTE_TASKS
 from advisor_core.vocabulary.operator_class import OTHER, classify
 
 
-@fact("work", wants=("kernels", "device_tasks", "communication_tasks"))
+@fact("work", wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS))
 def work(facts: Facts) -> pd.DataFrame:
     """Kernels and collectives in order of start.
 
@@ -19,11 +21,11 @@ def work(facts: Facts) -> pd.DataFrame:
     ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``, ``stream``. Read from
     kernel_details.csv; without it from the lanes of the trace, which name no types.
     """
-    kernels = facts.get("kernels")
+    kernels = facts.get(KERNELS)
     if kernels is not None:
         frame = _from_kernels(kernels)
     else:
-        frame = _from_trace(facts.get("device_tasks"), facts.get("communication_tasks"))
+        frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS))
     frame["operator_class"] = classify(frame["type"], frame["name"], frame["core"])
     frame.loc[frame["communication"], "operator_class"] = OTHER
     return frame.sort_values(["start_ns", "end_ns", "row"], kind="stable", ignore_index=True)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
-from advisor_core.facts.host.launches import Launches
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.facts.host.launches import Launches, launches
 from advisor_core.facts.intervals import Layer, earliest_start_wins, empty, first_of, union
 from advisor_core.text.messages import message
 
@@ -65,10 +67,10 @@ def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     return hits[names.cat.codes.to_numpy()] if len(hits) else np.zeros(len(names), dtype=bool)
 
 
-@fact("host_activity", needs=("host_events", "launches"))
+@fact("host_activity", needs=(HOST_EVENTS, launches))
 def host_activity(facts: Facts) -> HostActivity:
     """What the threads that feed the device were doing at each moment, one label each."""
-    events, launched = facts["host_events"], facts["launches"]
+    events, launched = facts[HOST_EVENTS], facts[launches]
     launchers, feeders = _threads(events, launched)
     if not launchers | feeders:
         raise Unavailable(message("host.none"), message("host.none.collect"), ("host", "level1"))

@@ -6,17 +6,20 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.facts.host.activity import ANNOTATION, matching
-from advisor_core.facts.host.launches import Launches
+from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import ANNOTATION, host_activity, matching
+from advisor_core.facts.host.launches import launches
 from advisor_core.facts.host.nesting import enclosing_of
-from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.steps.timeline import timeline
 
 
 def _operators(events: pd.DataFrame) -> pd.DataFrame:
     return events[(events["category"] == "cpu_op") & ~matching(events["name"], ANNOTATION)]
 
 
-@fact("late_gaps", needs=("bookings", "launches", "host_events", "work"))
+@fact("late_gaps", needs=(bookings, launches, HOST_EVENTS, work))
 def late_gaps(facts: Facts) -> pd.DataFrame:
     """One row per idle gap that a late launch ended, with the operator that was launched late.
 
@@ -25,9 +28,9 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     operator, the one that the model's code called) as rows of ``host_events``, -1 unknown; ``path``: the leaf with
     most of the gap.
     """
-    booked: Bookings = facts["bookings"]
-    launched: Launches = facts["launches"]
-    events = facts["host_events"]
+    booked = facts[bookings]
+    launched = facts[launches]
+    events = facts[HOST_EVENTS]
     gaps = booked.gaps
     late = gaps[(gaps["host_late_ns"] > 0) & (gaps["next"] >= 0)]
     following = late["next"].to_numpy()
@@ -40,7 +43,7 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     return frame
 
 
-@fact("sync_calls", needs=("bookings", "launches", "host_activity", "host_events", "timeline"))
+@fact("sync_calls", needs=(bookings, launches, host_activity, HOST_EVENTS, timeline))
 def sync_calls(facts: Facts) -> pd.DataFrame:
     """One row per synchronising call of the threads that feed the device.
 
@@ -48,8 +51,8 @@ def sync_calls(facts: Facts) -> pd.DataFrame:
     meanwhile: this part costs nothing), ``idle_ns`` (idle booked to this call), ``op_row`` and ``outer_row`` (innermost
     and outermost operator around it, rows of ``host_events``, -1 none), ``step`` (row of ``steps``, -1 outside).
     """
-    syncs, pieces, busy = facts["host_activity"].syncs, facts["bookings"].pieces, facts["timeline"].busy
-    events = facts["host_events"]
+    syncs, pieces, busy = facts[host_activity].syncs, facts[bookings].pieces, facts[timeline].busy
+    events = facts[HOST_EVENTS]
     blamed = pieces[pieces["sync"] >= 0]
     idle = (blamed["end_ns"] - blamed["start_ns"]).groupby(blamed["sync"]).sum()
     rows = syncs.ids
@@ -64,7 +67,7 @@ def sync_calls(facts: Facts) -> pd.DataFrame:
             "idle_ns": idle.reindex(rows, fill_value=0).to_numpy().astype(np.int64),
             "op_row": enclosing_of(operators, threads, starts),
             "outer_row": enclosing_of(operators, threads, starts, outermost=True),
-            "step": facts["timeline"].steps.at(syncs.ends),
+            "step": facts[timeline].steps.at(syncs.ends),
         }
     )
 

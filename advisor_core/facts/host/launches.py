@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
+from advisor_core.facts.device.work import work
 from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.text.messages import message
 
@@ -48,10 +51,10 @@ class Launches:
         return self.frame["launch_ns"] != NO_TIME
 
 
-@fact("launches", needs=("work", "flows"), wants=("host_events",))
+@fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,))
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
-    device, flows = facts["work"], facts["flows"]
+    device, flows = facts[work], facts[FLOWS]
     arrows = flows[flows["kind"] == "host_to_device"]
     heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
     tails = arrows[arrows["end"] == "f"]
@@ -85,12 +88,12 @@ def launches(facts: Facts) -> Launches:
         {"launch_ns": launch, "thread": thread, "siblings": siblings}
         | {name: np.full(count, -1, dtype=np.int64) for name in ("cann_row", "dequeue_row", "enqueue_row", "op_row")}
     )
-    if "host_events" in facts:
-        _trace_back(frame, rows, facts["host_events"])
-    if "host_events" in facts:
-        _wait_for_long_calls(frame, device, facts["host_events"], skew)
+    if HOST_EVENTS in facts:
+        _trace_back(frame, rows, facts[HOST_EVENTS])
+    if HOST_EVENTS in facts:
+        _wait_for_long_calls(frame, device, facts[HOST_EVENTS], skew)
     frame.loc[rows, "launch_ns"] -= skew
-    frame["entered_ns"] = _entered(frame, facts.get("host_events"), skew)
+    frame["entered_ns"] = _entered(frame, facts.get(HOST_EVENTS), skew)
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.facts.host.activity import ACTIVITIES, SYNC_OPERATORS, matching
+from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.facts.host.activity import ACTIVITIES, SYNC_OPERATORS, host_activity, matching
+from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import Layer, union
 
 PAUSE_NS = 1_000_000
@@ -28,7 +30,7 @@ _KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "cann")
 _NAMED = ("gc", "compile", "dataloader", "memory", "sync", "copy")
 
 
-@fact("host_pauses", needs=("host_events", "launches", "host_activity"))
+@fact("host_pauses", needs=(HOST_EVENTS, launches, host_activity))
 def host_pauses(facts: Facts) -> pd.DataFrame:
     """One row per rare long pause of the threads that feed the device, in order of time.
 
@@ -38,7 +40,7 @@ def host_pauses(facts: Facts) -> pd.DataFrame:
     synchronising, reading a value back, allocating ...) is left out, and so is the first time of each passage, which
     builds caches.
     """
-    events, host, launched = facts["host_events"], facts["host_activity"], facts["launches"]
+    events, host, launched = facts[HOST_EVENTS], facts[host_activity], facts[launches]
     chosen = np.flatnonzero(
         events["category"].isin(_KINDS).to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
     )

@@ -43,11 +43,13 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState
-from advisor_core.facts.host.activity import ACTIVITIES, HostActivity, matching
-from advisor_core.facts.host.launches import NO_TIME, Launches
+from advisor_core.contracts.tables import DEVICE_TASKS
+from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import ACTIVITIES, HostActivity, host_activity, matching
+from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, cut, empty, union
-from advisor_core.facts.steps.timeline import Timeline
+from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.vocabulary.operator_class import classes
 
 LATENCY_NS = 30_000
@@ -76,13 +78,13 @@ class Bookings:
     gaps: pd.DataFrame
 
 
-@fact("bookings", needs=("work", "timeline"), wants=("launches", "host_activity", "collective_state", "device_tasks"))
+@fact("bookings", needs=(work, timeline), wants=(launches, host_activity, collective_state, DEVICE_TASKS))
 def bookings(facts: Facts) -> Bookings:
     """Every piece of profiled time under one leaf of the ledger."""
-    device, time = facts["work"], facts["timeline"]
-    busy = _book_busy(device, time, facts.get("collective_state"))
-    gaps = _find_gaps(device, time, facts.get("launches"))
-    idle = _book_gaps(gaps, facts.get("host_activity"), facts.get("device_tasks"), time)
+    device, time = facts[work], facts[timeline]
+    busy = _book_busy(device, time, facts.get(collective_state))
+    gaps = _find_gaps(device, time, facts.get(launches))
+    idle = _book_gaps(gaps, facts.get(host_activity), facts.get(DEVICE_TASKS), time)
     pieces = pd.concat([busy, idle], ignore_index=True).sort_values("start_ns", ignore_index=True)
     pieces["step"] = time.steps.at(pieces["start_ns"].to_numpy())
     pieces["path"] = pieces["path"].astype("category")

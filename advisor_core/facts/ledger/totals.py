@@ -20,12 +20,14 @@ from __future__ import annotations
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.steps.steps import steps
 
 
-@fact("ledger", needs=("steps", "bookings"), shared=True)
+@fact("ledger", needs=(steps, bookings), shared=True)
 def ledger(facts: Facts) -> pd.DataFrame:
     """One row per step and leaf: ``step`` (row of ``steps``), ``path``, ``ns``, ``overlapped_ns``; sums to the step."""
-    pieces = facts["bookings"].pieces
+    pieces = facts[bookings].pieces
     lengths = pd.DataFrame(
         {
             "step": pieces["step"],
@@ -37,7 +39,7 @@ def ledger(facts: Facts) -> pd.DataFrame:
     totals = lengths.groupby(["step", "path"], observed=True, as_index=False)[["ns", "overlapped_ns"]].sum()
     totals["path"] = totals["path"].astype(str)
     totals = totals.sort_values(["step", "path"], ignore_index=True)
-    walls = facts["steps"]["end_ns"] - facts["steps"]["start_ns"]
+    walls = facts[steps]["end_ns"] - facts[steps]["start_ns"]
     booked = totals.groupby("step")["ns"].sum().reindex(range(len(walls)), fill_value=0)
     if not (booked.to_numpy() == walls.to_numpy()).all():  # pragma: no cover - the pieces tile the window
         raise AssertionError(f"the ledger does not add up: {(walls - booked.to_numpy()).tolist()} ns per step")

@@ -12,10 +12,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, NotApplicable, fact
-from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import NotApplicable
+from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_wins
-from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.phases import STAGES, stage_of
@@ -26,15 +30,15 @@ _NAMED = 5
 """How many marks are named where none of them is known."""
 
 
-@fact("stages", needs=("profile", "steps"), wants=("host_events", "launches"), shared=True)
+@fact("stages", needs=(PROFILE, steps), wants=(HOST_EVENTS, launches), shared=True)
 def stages(facts: Facts) -> pd.DataFrame:
     """One row per stretch of a stage within a step: ``step`` (row of ``steps``), ``stage``, ``kind`` (the known stage
     that it stands for, '' none), ``start_ns``, ``end_ns`` (clock of the device); disjoint, in order of time.
 
     Not applicable where the profile is not of a role and no mark names a stage.
     """
-    profile: Profile = facts["profile"]
-    windows: pd.DataFrame = facts["steps"]
+    profile = facts[PROFILE]
+    windows = facts[steps]
     whole = profile.stage and stage_of(profile.stage, profile.stage_marks)
     if whole:
         return _whole(windows, profile.stage, whole)
@@ -43,16 +47,16 @@ def stages(facts: Facts) -> pd.DataFrame:
         return marked
     if profile.stage:
         return _whole(windows, profile.stage, "")
-    raise NotApplicable(_nothing_known(facts.get("host_events")))
+    raise NotApplicable(_nothing_known(facts.get(HOST_EVENTS)))
 
 
-@fact("stage_ledger", needs=("stages", "steps", "bookings"), shared=True)
+@fact("stage_ledger", needs=(stages, steps, bookings), shared=True)
 def stage_ledger(facts: Facts) -> pd.DataFrame:
     """One row per step, stage and leaf: ``step`` (row of ``steps``), ``stage`` ('' outside all), ``path``, ``ns``; the
     stages of a step add up to its entries of the fact ``ledger``."""
-    spans: pd.DataFrame = facts["stages"]
-    booked: Bookings = facts["bookings"]
-    windows, pieces = facts["steps"], booked.pieces
+    spans = facts[stages]
+    booked = facts[bookings]
+    windows, pieces = facts[steps], booked.pieces
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
     layers = [
         Layer(starts, ends, np.arange(len(pieces))),
@@ -91,7 +95,7 @@ def _whole(windows: pd.DataFrame, stage: str, kind: str) -> pd.DataFrame:
 
 def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFrame | None:
     """The stages by marks, ``None`` where no mark within the steps names one."""
-    events = facts.get("host_events")
+    events = facts.get(HOST_EVENTS)
     if events is None:
         return None
     codes = events["name"].cat.codes.to_numpy()
@@ -100,7 +104,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     for code in np.unique(codes[marks]).tolist():  # names, of which there are few
         known[code] = stage_of(str(events["name"].cat.categories[code]), profile.stage_marks)
     rows = np.flatnonzero(marks & (known != "")[codes])
-    launched = facts.get("launches")
+    launched = facts.get(launches)
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
     spans = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[rows])
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())

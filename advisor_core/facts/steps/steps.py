@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Facts, Unavailable, fact
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE
+from advisor_core.facts.device.work import work
 from advisor_core.text.messages import message
 
 
-@fact("steps", needs=("work", "profile"), shared=True)
+@fact("steps", needs=(work, PROFILE), shared=True)
 def steps(facts: Facts) -> pd.DataFrame:
     """One row per step: ``step`` (-1 for the anonymous step of a profile without steps), ``start_ns``, ``end_ns``.
 
@@ -19,7 +22,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     first to last device task, the exporter's Stage + Bubble. Tasks that carry no step although others do (warm-up)
     open no window. With ``--step`` only that step's window is kept.
     """
-    device: pd.DataFrame = facts["work"]
+    device = facts[work]
     stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
     if stepped.empty:
         raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
@@ -28,7 +31,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     starts = spans["start_ns"].to_numpy()
     last = int(spans["last_ns"].max())
     windows = pd.DataFrame({"step": spans["step"], "start_ns": starts, "end_ns": np.append(starts[1:], last)})
-    wanted = facts["profile"].selected_step
+    wanted = facts[PROFILE].selected_step
     if wanted is None:
         return windows
     chosen: pd.DataFrame = windows[windows["step"] == wanted].reset_index(drop=True)

@@ -8,7 +8,10 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.tables import STEP_TRACE
+from advisor_core.facts.device.work import work
 from advisor_core.facts.intervals import Layer, complement, cut, earliest_start_wins, union
+from advisor_core.facts.steps.steps import steps
 from advisor_core.text.messages import message
 
 TOLERANCE = 0.005
@@ -55,10 +58,10 @@ class Timeline:
         )
 
 
-@fact("timeline", needs=("work", "steps"), wants=("step_trace",))
+@fact("timeline", needs=(work, steps), wants=(STEP_TRACE,))
 def timeline(facts: Facts) -> Timeline:
     """Disjoint intervals of the device: computing, communication, idle; checked against the exporter's totals."""
-    device, windows = facts["work"], facts["steps"]
+    device, windows = facts[work], facts[steps]
     start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     talks = device["communication"].to_numpy()
@@ -75,8 +78,8 @@ def timeline(facts: Facts) -> Timeline:
         complement(busy, start, end),
         Layer(pieces.starts, pieces.ends, chosen[pieces.ids].astype(np.int64)).clip(start, end),
     )
-    if "step_trace" in facts:
-        _compare(facts, result, windows, facts["step_trace"])
+    if STEP_TRACE in facts:
+        _compare(facts, result, windows, facts[STEP_TRACE])
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, LINKS
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.files import HashedFile

@@ -11,7 +11,7 @@ from typing import Final
 
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import SCHEMAS, Int64Array, PositionKind, Table
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
@@ -85,10 +85,10 @@ def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Pla
             export.missing[name] = _lacking(reason.reason, deliverable, name, reason.collect)
 
 
-def _absence(deliverable: Deliverable, table: str, place: Place, level: str | None) -> Unavailable:
+def _absence(deliverable: Deliverable, table: str, place: Place, level: str | None) -> Missing:
     if not place.root.is_dir():
         reason = message("loader.only_file", file=place.root.name, absent=deliverable.name)
-        return Unavailable(reason, message("loader.collect.directory"))
+        return Missing(reason, message("loader.collect.directory"))
     if deliverable.from_level1 and level in ("level_none", "level0"):
         reason = message("loader.absent_at_level", file=deliverable.name, level=level)
         return _lacking(reason, deliverable, table)
@@ -105,8 +105,8 @@ class _Outcome:
     file: InputFile | None = None
     source: _PlainSource | TraceSource | None = None
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    missing: Mapping[str, Unavailable] = field(default_factory=dict)
-    failure: Unavailable | None = None
+    missing: Mapping[str, Missing] = field(default_factory=dict)
+    failure: Missing | None = None
     diagnostics: Sequence[Diagnostic] = ()
 
 
@@ -121,12 +121,12 @@ def _read(deliverable: Deliverable, path: Path | None, place: Place) -> _Outcome
         with HashedFile(path) as file:
             try:
                 outcome = _frames(deliverable, path, name, file, problems)
-                failure = None
+                failure: Missing | None = None
             except Unavailable as reason:
-                failure = reason
+                failure = reason.missing
             read = file.finish(name)
     except OSError as error:
-        failure = Unavailable(message("loader.unreadable", file=name, why=error.strerror or str(error)))
+        failure = Missing(message("loader.unreadable", file=name, why=error.strerror or str(error)))
     if failure is not None:
         problems.say("error", failure.reason)
         return _Outcome(deliverable, path, file=read, failure=failure, diagnostics=problems.diagnostics())
@@ -147,5 +147,5 @@ def _frames(deliverable: Deliverable, path: Path, name: str, file: HashedFile, p
     return _Outcome(deliverable, path, source=_PlainSource(name, "offset", None), frames=read(file, problems))
 
 
-def _lacking(reason: Text, deliverable: Deliverable, table: str, collect: Text | None = None) -> Unavailable:
+def _lacking(reason: Text, deliverable: Deliverable, table: str, collect: Text | None = None) -> Missing:
     return lacking(reason, _TRACE_COLLECT.get(table, deliverable.collect), collect)

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
 from advisor_core.loaders.export import Export, Place
@@ -44,7 +44,7 @@ def read_database(place: Place, path: Path, wanted: Collection[str] = TABLES) ->
         # the tasks of collectives cannot be told from others: their time would count as idle
         del export.tables["device_tasks"]
         reason = message("loader.no_table", file=place.shown(path), table="COMPUTE_TASK_INFO, COMMUNICATION_OP")
-        export.missing["device_tasks"] = Unavailable(reason)
+        export.missing["device_tasks"] = Missing(reason)
     return export, device
 
 

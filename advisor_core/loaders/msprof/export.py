@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import SCHEMAS, Int64Array, RowSource, Table
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
@@ -55,7 +55,7 @@ class _Read:
     deliverable: Deliverable
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     sources: Mapping[str, RowSource] = field(default_factory=dict)
-    missing: Mapping[str, Unavailable] = field(default_factory=dict)
+    missing: Mapping[str, Missing] = field(default_factory=dict)
 
 
 class MsprofExport:
@@ -142,7 +142,7 @@ class MsprofExport:
             sources.append(TraceSource(file.name, path, file.sha256, trace.index))
         frames: dict[str, pd.DataFrame] = {}
         of: dict[str, RowSource] = {}
-        missing: dict[str, Unavailable] = {}
+        missing: dict[str, Missing] = {}
         for table in deliverable.tables:
             there = [number for number, trace in enumerate(traces) if table in trace.frames]
             if there:
@@ -279,7 +279,7 @@ class MsprofExport:
             path = self._files.analysis.get(deliverable.name)
             try:
                 if path is None:
-                    raise self._no(deliverable.name, "loader.collect.msprof_analysis")
+                    raise self._no(deliverable.name, "loader.collect.msprof_analysis").error()
                 frames, file = self._open(path, read)
             except Unavailable as failure:
                 if path is not None:
@@ -303,10 +303,10 @@ class MsprofExport:
         for table in found.tables:
             del self.export.missing[table]
 
-    def _absence(self, deliverable: Deliverable) -> Unavailable:
+    def _absence(self, deliverable: Deliverable) -> Missing:
         return self._no(deliverable.pattern, deliverable.collect)
 
-    def _no(self, file: str, collect: str) -> Unavailable:
+    def _no(self, file: str, collect: str) -> Missing:
         if not self._place.root.is_dir():
             reason = message("loader.only_file", file=self._place.root.name, absent=file)
             return lacking(reason, "loader.collect.msprof_directory")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, TableSchema
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner

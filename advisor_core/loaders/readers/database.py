@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
 from advisor_core.loaders.readers.files import NotAFileError, regular_size
 from advisor_core.text.base import Text

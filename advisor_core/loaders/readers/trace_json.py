@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts import tables
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
@@ -146,7 +146,7 @@ class TraceSource:
 @dataclass(frozen=True)
 class Trace:
     frames: Mapping[str, pd.DataFrame]
-    missing: Mapping[str, Unavailable]
+    missing: Mapping[str, Missing]
     index: ChunkIndex
 
 
@@ -315,7 +315,7 @@ class _Assembly:
         self._lanes = {
             pid: lane for pid in dict.fromkeys([*events.processes, *events.slices]) if (lane := events.lane(pid))
         }
-        self._missing: dict[str, Unavailable] = {}
+        self._missing: dict[str, Missing] = {}
 
     def trace(self) -> Trace:
         nameless = [pid for pid in self._events.slices if pid not in self._lanes]
@@ -336,7 +336,7 @@ class _Assembly:
         for name, frame in built.items():
             if frame is None:
                 reason = message("loader.no_lane", file=self._problems.file, lane=_LANE_NAMES[name])
-                self._missing[name] = Unavailable(reason)
+                self._missing[name] = Missing(reason)
             else:
                 frames[name] = tables.SCHEMAS[name].conform(frame)
         return Trace(frames, self._missing, self._index)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Column, Facts, Observations, Params, Rows, Text, advisor, fact
+from advisor_core.api import KERNELS, Column, Facts, Observations, Params, Rows, Text, advisor, fact, steps
 
 
-@fact("hello.kernel_lengths", needs=("kernels",))
+@fact("hello.kernel_lengths", needs=(KERNELS,))
 def kernel_lengths(facts: Facts) -> pd.DataFrame:
     """Row number and duration of every kernel that computes."""
-    kernels = facts["kernels"]
+    kernels = facts[KERNELS]
     computing = np.flatnonzero((kernels["core"] != "COMMUNICATION").to_numpy())
     return pd.DataFrame({"row": computing, "duration_ns": kernels["duration_ns"].to_numpy()[computing]})
 
 
 @advisor(
     "hello.short_kernels",
-    needs=("hello.kernel_lengths", "steps"),
+    needs=(kernel_lengths, steps),
     params=("short",),
     columns=(
         Column("kernels", "float", "count", "kernels per step"),
@@ -28,14 +28,14 @@ def kernel_lengths(facts: Facts) -> pd.DataFrame:
 )
 def short_kernels(facts: Facts, params: Params) -> Observations:
     """How many kernels are too short to be worth a launch."""
-    lengths, steps = facts["hello.kernel_lengths"], len(facts["steps"])
+    lengths, count = facts[kernel_lengths], len(facts[steps])
     short = lengths[lengths["duration_ns"] < params["short"]]
     frame = pd.DataFrame(
         {
-            "kernels": [len(lengths) / steps],
+            "kernels": [len(lengths) / count],
             "short_share": [len(short) / len(lengths) if len(lengths) else float("nan")],
-            "short_ns": [short["duration_ns"].sum() / steps],
+            "short_ns": [short["duration_ns"].sum() / count],
         }
     )
     title = Text(en="Short kernels", zh="短 kernel")
-    return Observations(frame, lambda row: [Rows(title, "kernels", short["row"].to_numpy(), ("name", "duration_ns"))])
+    return Observations(frame, lambda row: [Rows(title, KERNELS, short["row"].to_numpy(), ("name", "duration_ns"))])

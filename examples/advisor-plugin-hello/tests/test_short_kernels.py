@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from advisor_plugin_hello.short_kernels import kernel_lengths, short_kernels
 
-from advisor_core.testing import fact_store, table
+from advisor_core.testing import fact_store, measure, table
 
 
 def test_counts_short_kernels() -> None:
     rows = [{"start_us": 10 * n, "duration_us": length, "core": "AI_CORE"} for n, length in enumerate((1, 2, 9, 3))]
-    kernels = table("kernels", rows)
-    store = fact_store(kernels=kernels)
-    facts = {"hello.kernel_lengths": kernel_lengths.compute({"kernels": kernels}), "steps": store.get("steps")}
-    measured = short_kernels.measure(facts, {"short": 5_000}).frame.iloc[0]
+    store = fact_store(facts=[kernel_lengths], kernels=table("kernels", rows))
+    measured = measure(short_kernels, store, short=5_000).frame.iloc[0]
     assert (measured["kernels"], measured["short_share"], measured["short_ns"]) == (4, 0.75, 6_000)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.database import Database, RowidSource

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import HOST_EVENTS, Int64Array
 from advisor_core.loaders.ascend_pytorch.db.records import Records, categorical
 from advisor_core.loaders.readers.database import RowidSource

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from advisor_core.contracts.facts import Unavailable
+from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import SCHEMAS, Table
 from advisor_core.loaders.ascend_pytorch.db import analysis as db_analysis
 from advisor_core.loaders.ascend_pytorch.db import device as db_device
@@ -138,21 +138,21 @@ class AscendDatabases:
             export.diagnostics.extend(problems.diagnostics())
         return export
 
-    def _open(self, path: Path | None, name: str) -> tuple[Database | None, Unavailable | None]:
+    def _open(self, path: Path | None, name: str) -> tuple[Database | None, Missing | None]:
         """An open database, or why there is none."""
         if path is None:
             root = self._place.root
             if root.is_dir():
-                return None, Unavailable(message("loader.absent", file=name))
+                return None, Missing(message("loader.absent", file=name))
             only = message("loader.only_file", file=root.name, absent=name)
-            return None, Unavailable(only, message("loader.collect.directory"))
+            return None, Missing(only, message("loader.collect.directory"))
         problems = Problems(self._place.shown(path))
         self._problems.append(problems)
         try:
             return self._stack.enter_context(Database(path, problems.file)), None
         except Unavailable as reason:
             problems.say("error", reason.reason)
-            return None, reason
+            return None, reason.missing
 
     def _holder(self, table: DbTable) -> Database | None:
         """The database that holds a table; what the exporter computed may also lie in the profiler's."""
@@ -167,7 +167,7 @@ class AscendDatabases:
         if database is None:
             gone = self._profiler_gone if table.analysis is None else self._analysis_gone
             if gone is not None:
-                raise gone
+                raise gone.error()
             looked = self._profiler if table.analysis is None else self._analysis
             assert looked is not None
             raise Unavailable(message("loader.no_table", file=looked.file, table=", ".join(table.tables)))

@@ -1,0 +1,30 @@
+"""The shared facts of all ranks, for advisors of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from advisor_core.contracts.facts import JobFacts
+from advisor_core.contracts.keys import Answers, AnyKey
+from advisor_core.contracts.missing import Missing
+
+
+class JobStore:
+    """What each rank shares with the job, by rank."""
+
+    def __init__(self, ranks: Mapping[int, Answers]) -> None:
+        self._ranks = ranks
+
+    def missing(self, key: AnyKey) -> Missing | None:
+        """Why no rank has the value, as the first rank says; ``None`` where one has it."""
+        found = [answers.find(key) for answers in self._ranks.values()]
+        reasons = [answer for answer in found if isinstance(answer, Missing)]
+        return reasons[0] if reasons and len(reasons) == len(found) else None
+
+    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> JobFacts:
+        """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that no rank has."""
+        needs = tuple(needs)
+        for key in needs:
+            if (missing := self.missing(key)) is not None:
+                raise missing.error()
+        return JobFacts(self._ranks, (*needs, *wants))
