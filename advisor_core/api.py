@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from advisor_core.contracts.advisor import (
     Advisor,
-    Column,
     Interval,
     Metric,
     Observations,
@@ -22,8 +21,10 @@ from advisor_core.contracts.advisor import (
     advisor,
     job_advisor,
 )
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
+from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
 from advisor_core.contracts.profile import PROFILE, InputError, Loader, Profile, RankInput
 from advisor_core.contracts.registry import Registry, Renderer, Ruleset
@@ -148,6 +149,7 @@ __all__ = [
     "Key",
     "Launches",
     "Layer",
+    "LedgerPath",
     "Loader",
     "Metric",
     "Missing",
@@ -184,6 +186,7 @@ __all__ = [
     "collective_state",
     "complement",
     "context",
+    "covered",
     "cut",
     "elements",
     "fact",

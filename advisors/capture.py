@@ -108,8 +108,8 @@ def _schedule(profile: Profile) -> list[Reference]:
     needs=(PROFILE,),
     wants=(HOST_EVENTS, work),
     columns=(
-        Column("framework_recorded", "bool", "", "calls of the framework were recorded"),
-        Column("device_recorded", "bool", "", "tasks of the device were recorded"),
+        Column("framework_recorded", "bool", "", "calls of the framework were recorded", nullable=True),
+        Column("device_recorded", "bool", "", "tasks of the device were recorded", nullable=True),
         Column("framework_calls", "int", "count", "recorded calls of operators of the framework"),
         Column("device_tasks", "int", "count", "recorded kernels and collectives"),
     ),

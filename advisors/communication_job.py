@@ -65,6 +65,7 @@ _WAIT = r"^communication/wait/rank (\d+)$"
             "bool",
             "",
             "it arrives last in the shared collectives, unknown if not all ranks of them are profiled",
+            nullable=True,
         ),
         Column("arrival_known", "bool", "", "all ranks of shared collectives are profiled: who arrives last is known"),
         Column("arrival_ns", "float", "ns", "of wait_ns: as much as it arrives after the others, 0 unknown, per step"),

@@ -18,6 +18,7 @@ from advisor_core.api import (
     Rows,
     Scalar,
     Stack,
+    covered,
     ledger,
     steps,
     work,
@@ -48,8 +49,7 @@ def leaves(facts: Facts) -> pd.Series:
 
 def under(per_leaf: pd.Series, *paths: str) -> float:
     """Sum of the leaves at or below any of ``paths``."""
-    below = tuple(f"{path}/" for path in paths)
-    chosen = [leaf in paths or leaf.startswith(below) for leaf in per_leaf.index.tolist()]
+    chosen = [covered(leaf, paths) for leaf in per_leaf.index.tolist()]
     return float(per_leaf.to_numpy()[np.array(chosen, dtype=bool)].sum())
 
 

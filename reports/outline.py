@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
+from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.result.run import LedgerStep, RuleOutcome, RunResult, State
 from advisor_core.text.base import Scalar, Text
@@ -78,7 +79,7 @@ class Ledger:
 
     def under(self, path: str) -> int:
         """All that is booked at ``path`` and below it."""
-        return sum(ns for leaf, ns in self.entries.items() if leaf == path or leaf.startswith(path + "/"))
+        return sum(ns for leaf, ns in self.entries.items() if LedgerPath(path).covers(leaf))
 
     @cached_property
     def roots(self) -> tuple[Node, ...]:
@@ -89,7 +90,9 @@ class Ledger:
 
     def _children(self, parent: str) -> tuple[Node, ...]:
         depth = len(parent) + 1 if parent else 0
-        names = {path[depth:].partition("/")[0] for path in self.entries if not parent or path.startswith(parent + "/")}
+        names = {
+            path[depth:].partition("/")[0] for path in self.entries if not parent or LedgerPath(parent).above(path)
+        }
         nodes = []
         for name in sorted(names):
             path = f"{parent}/{name}" if parent else name
@@ -426,7 +429,7 @@ def unclaimed(by_rank: Sequence[Ledger], findings: Sequence[Finding]) -> dict[La
 
 
 def _take(left: dict[str, int], path: str, ns: int) -> None:
-    leaves = [leaf for leaf in left if leaf == path or leaf.startswith(path + "/")]
+    leaves = [leaf for leaf in left if LedgerPath(path).covers(leaf)]
     total = sum(left[leaf] for leaf in leaves)
     if total <= 0:
         return

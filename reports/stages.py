@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.result.run import RunResult, StageTime
 from reports.labels import Labels
 from reports.outline import CLASSES, Ledger
@@ -83,7 +84,7 @@ def _row(name: str, times: Sequence[StageTime], steps: dict[tuple[str | None, in
         sums[time.rank] += sum(ns for path, ns in time.entries.items() if not path.startswith(_NO_WORK))
         for path, ns in time.entries.items():
             for part in parts:
-                if path == part or path.startswith(f"{part}/"):
+                if LedgerPath(part).covers(path):
                     parts[part] += ns
     counts = {rank: max(1, steps.get((name, rank)) or steps.get((None, rank), 1)) for rank in sums}
     lengths = {rank: ns / counts[rank] for rank, ns in sums.items()}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from advisor_core.contracts.columns import Column, conform
 from advisor_core.contracts.facts import Fact, Facts, JobFacts
 from advisor_core.contracts.keys import AnyKey
-from advisor_core.contracts.tables import Dtype, Int64Array, TableSchema
+from advisor_core.contracts.tables import Int64Array, TableSchema
 from advisor_core.text.base import Scalar, Text
 
 
@@ -20,16 +21,6 @@ class Scope(StrEnum):
 
     RANK = "rank"
     JOB = "job"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A measured column: what rules may judge and texts may quote."""
-
-    name: str
-    dtype: Dtype
-    unit: str
-    meaning: str
 
 
 @dataclass(frozen=True)
@@ -118,6 +109,10 @@ class Advisor:
     def declared(self) -> dict[str, Column]:
         """Every name a condition or a text may use, ``about`` included."""
         return {column.name: column for column in (*self.about, *self.columns)}
+
+    def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The declared columns of an observed frame. Raises TypeError where it is not what was declared."""
+        return conform(frame, (*self.about, *self.columns), self.name)
 
 
 def advisor(

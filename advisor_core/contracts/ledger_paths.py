@@ -1,11 +1,57 @@
-"""The paths that the ledger has: what a rule may claim. Rules are checked without pandas, hence a module of its own."""
+"""Paths in the ledger, and those that it has: what a rule may claim. Rules are checked without pandas, hence a module
+of its own."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from advisor_core.text.packaged import packaged_yaml
+
+
+class LedgerPath(str):
+    """A place in the ledger, a leaf or what is above leaves, as names between slashes.
+
+    >>> path = LedgerPath("idle/host/python")
+    >>> path.parent, path.trunk, path.name
+    ('idle/host', 'idle', 'python')
+    """
+
+    __slots__ = ()
+
+    def covers(self, other: str) -> bool:
+        """Whether another path is this one, or below it.
+
+        >>> LedgerPath("idle/host").covers("idle/host/python"), LedgerPath("idle").covers("idle_time")
+        (True, False)
+        """
+        return self == other or self.above(other)
+
+    def above(self, other: str) -> bool:
+        """Whether another path is below this one."""
+        return other.startswith(f"{self}/")
+
+    @property
+    def parent(self) -> LedgerPath:
+        """The path one step up; '' at the top."""
+        return LedgerPath(self.rpartition("/")[0])
+
+    @property
+    def trunk(self) -> LedgerPath:
+        """The topmost step: compute, communication or idle."""
+        return LedgerPath(self.partition("/")[0])
+
+    @property
+    def name(self) -> str:
+        """The last step."""
+        return self.rpartition("/")[2]
+
+
+def covered(leaf: str, paths: Iterable[str]) -> bool:
+    """Whether a path is at or below one of ``paths``."""
+    return any(LedgerPath(path).covers(leaf) for path in paths)
+
 
 _HOST = ("python", "framework", "runtime", "compile", "dataloader", "gc", "memory", "copy", "unknown")
 _LEAVES = (

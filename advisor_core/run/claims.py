@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.result.finding import SEVERITIES, Claim, Finding
 from advisor_core.result.run import LedgerStep
 
@@ -65,7 +66,7 @@ def claim_all(
         ]
         taken = []
         for rank, (gross, paths) in ((rank, part) for rank, parts in sorted(wants[number].items()) for part in parts):
-            explained = sum(claim.ns for claim in by_causes if claim.rank == rank and _below(claim.path, paths))
+            explained = sum(claim.ns for claim in by_causes if claim.rank == rank and covered(claim.path, paths))
             taken += _take(balances.get(rank, {}), rank, paths, max(gross - explained, 0))
         total = sum(claim.ns for claim in taken if claim.rank == finding.rank)
         share = total / walls[finding.rank] if finding.rank is not None and walls.get(finding.rank) else 0.0
@@ -95,7 +96,7 @@ def _with_broader(
 
 def _above(some: set[str], others: set[str]) -> bool:
     """Whether one of ``some`` paths is above one of the ``others``."""
-    return any(other.startswith(f"{path}/") for path in some for other in others)
+    return any(LedgerPath(path).above(other) for path in some for other in others)
 
 
 def _reaches(explains: Mapping[str, Sequence[str]], cause: str, symptom: str) -> bool:
@@ -127,14 +128,10 @@ def _depths(explains: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return depths
 
 
-def _below(leaf: str, paths: Sequence[str]) -> bool:
-    return any(leaf == path or leaf.startswith(f"{path}/") for path in paths)
-
-
 def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> list[Claim]:
     """Take up to ``wanted`` ns from the leaves at or below ``paths``: path by path in the order in which the rule names
     them, of each the largest leaf first."""
-    place = {leaf: next((n for n, path in enumerate(paths) if _below(leaf, (path,))), None) for leaf in balance}
+    place = {leaf: next((n for n, path in enumerate(paths) if LedgerPath(path).covers(leaf)), None) for leaf in balance}
     leaves = [(number, -balance[leaf], leaf) for leaf, number in place.items() if number is not None]
     taken = []
     for _, _, leaf in sorted(leaves):

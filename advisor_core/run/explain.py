@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.text.base import Scalar
@@ -102,7 +103,7 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
 
 def _ledger(result: RunResult, path: str, lang: str) -> Iterator[str]:
     for step in result.ledger:
-        inside = [e for e in step.entries if e.path == path or e.path.startswith(f"{path}/")]
+        inside = [entry for entry in step.entries if LedgerPath(path).covers(entry.path)]
         if not inside:
             continue
         total = sum(entry.ns for entry in inside)

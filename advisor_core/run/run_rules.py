@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import pandas as pd
-
 from advisor_core.contracts.advisor import Advisor, Observations, Scope
 from advisor_core.contracts.facts import Facts, JobFacts
 from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.profile import Profile
 from advisor_core.plugins.crash import crash
@@ -120,7 +119,7 @@ _STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "erro
 def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
     try:
         observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
-        return replace(observed, frame=_checked(observed.frame, advisor))
+        return replace(observed, frame=advisor.conform(observed.frame))
     except Unanswered as stopped:
         return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)
     except Exception as error:
@@ -153,17 +152,6 @@ def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleSt
     return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
 
 
-def _checked(frame: pd.DataFrame, advisor: Advisor) -> pd.DataFrame:
-    """The declared columns only; a missing one is the plugin's mistake."""
-    missing = [name for name in advisor.declared() if name not in frame]
-    if missing:
-        raise TypeError(f"{advisor.name} does not give its declared columns {', '.join(missing)}")
-    declared = frame[list(advisor.declared())]
-    declared.index = pd.RangeIndex(len(frame))
-    declared.columns = pd.Index(list(advisor.declared()), dtype=object)  # conditions look columns up again and again
-    return declared
-
-
 def _reason(verdict: Verdict) -> Text | None:
     if verdict.dropped_rows:
         together = f"{verdict.dropped_ns / 1e6:.3f}"
@@ -182,7 +170,7 @@ def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Wan
     """What a finding wants of the ledger: where its rule tells idle time apart, each kind from its own entries."""
     if idle_ns is None:
         return [(total_ns, paths)]
-    idle = [path for path in paths if path.split("/")[0] == "idle"]
+    idle = [path for path in paths if LedgerPath(path).trunk == "idle"]
     other = [path for path in paths if path not in idle]
     idle_ns = min(idle_ns, total_ns)
     return [(total_ns - idle_ns, other), (idle_ns, idle)]

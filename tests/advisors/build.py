@@ -231,13 +231,12 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
         return Outcome("not_applicable")
     except Unavailable:
         return Outcome("cannot_answer")
-    _check_types(advisor, observed.frame)
     one = store if isinstance(store, FactStore) else next(iter(store.values()))
     profile: Profile = one[PROFILE]
     names = dict(one.get(context) or {})
     job = job_of(names, profile.versions, profile.variables, profile.stage)
     judged = Context(profile=names, job=job)
-    verdict = judge(compiled, observed.frame[list(advisor.declared())].reset_index(drop=True), judged)
+    verdict = judge(compiled, advisor.conform(observed.frame), judged)
     for row in verdict.rows:
         assert observed.evidence(row.row), f"{rule} gives no evidence"
     return Outcome(verdict.state, verdict, observed)
@@ -249,12 +248,3 @@ def _job(stores: Mapping[int, FactStore], advisor: Advisor) -> JobStore:
         for key in (*advisor.needs, *advisor.wants, ledger, collective_calls, context):
             ranks[rank].put(key, store.find(key))
     return JobStore(settle(ranks))
-
-
-def _check_types(advisor: Any, frame: pd.DataFrame) -> None:
-    """The frame is what the advisor declares."""
-    for column in advisor.declared().values():
-        values = frame[column.name].dropna().tolist()
-        kinds = {"int": int, "float": (int, float), "bool": bool, "text": str}[column.dtype]
-        wrong = [value for value in values if not isinstance(value, kinds)]
-        assert not wrong, f"{advisor.name}.{column.name} is declared {column.dtype}: {wrong[:3]}"

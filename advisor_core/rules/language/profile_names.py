@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.contracts.advisor import Column
+from advisor_core.contracts.columns import Column
 
 PROFILE_NAMES: dict[str, Column] = {
     column.name: column

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from advisor_core.contracts.advisor import Advisor, Column, Observations, advisor
+from advisor_core.contracts.advisor import Advisor, Observations, advisor
+from advisor_core.contracts.columns import Column
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import Scope
 from advisor_core.rules.model import Param

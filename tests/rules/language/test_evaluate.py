@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.contracts.advisor import Column
+from advisor_core.contracts.columns import Column
 from advisor_core.rules.language.evaluate import evaluate, explain
 from advisor_core.rules.language.expression import parse
 from advisor_core.rules.language.scope import Scope
