@@ -47,9 +47,11 @@ from advisor_core.contracts.tables import (
     OVERLAP,
     SCHEMAS,
     STEP_TRACE,
+    RowRef,
     RowSource,
     Table,
     TableSchema,
+    row_refs,
 )
 from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
@@ -162,6 +164,7 @@ __all__ = [
     "Reference",
     "Registry",
     "Renderer",
+    "RowRef",
     "RowSource",
     "Rows",
     "Ruleset",
@@ -210,6 +213,7 @@ __all__ = [
     "per_text",
     "pipes",
     "rank_summary",
+    "row_refs",
     "shapes_of",
     "stage_ledger",
     "stages",

@@ -38,6 +38,7 @@ from advisor_core.api import (
     collective_state,
     ledger,
     rank_summary,
+    row_refs,
     steps,
     timeline,
 )
@@ -57,9 +58,10 @@ def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refer
     """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
     chosen = calls.head(limit)
     found: list[Reference] = []
-    if facts.get(KERNELS) is not None and len(chosen):
-        columns = ("name", "start_ns", "duration_ns")
-        found.append(Rows(message("communication.largest"), KERNELS, chosen["row"].to_numpy(), columns))
+    for where in row_refs(chosen):
+        if where.table is KERNELS:
+            columns = ("name", "start_ns", "duration_ns")
+            found.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
     exported = facts.get(COLLECTIVES)
     if exported is not None and len(exported) and len(chosen):
         names = exported["name"].astype(str).str.split("@").str[0]

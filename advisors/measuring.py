@@ -20,6 +20,7 @@ from advisor_core.api import (
     Stack,
     covered,
     ledger,
+    row_refs,
     steps,
     work,
 )
@@ -93,14 +94,13 @@ def gap_intervals(booked: Bookings, sums: pd.Series, limit: int = 3) -> list[Ref
 
 def next_kernels(facts: Facts, following: Iterable[int], limit: int = 10) -> list[Reference]:
     """The kernels (rows of ``work``) that ended gaps, where kernel_details.csv was read."""
-    if facts.get(KERNELS) is None:
-        return []
     numbers = [int(number) for number in following if number >= 0][:limit]
-    rows = facts[work]["row"].to_numpy()[numbers]
-    if not len(rows):
-        return []
     columns = ("name", "type", "start_ns", "duration_ns", "wait_ns")
-    return [Rows(message("common.next_kernels"), KERNELS, rows.astype(np.int64), columns)]
+    return [
+        Rows(message("common.next_kernels"), KERNELS, where.rows, columns)
+        for where in row_refs(facts[work].iloc[numbers])
+        if where.table is KERNELS
+    ]
 
 
 def host_rows(title: str, rows: Sequence[int] | np.ndarray, columns: Sequence[str] = ()) -> list[Reference]:

@@ -105,6 +105,20 @@ class Table:
         return self.source.tables(self.frame["source_row"].to_numpy()[rows])
 
 
+@dataclass(frozen=True)
+class RowRef:
+    """Rows of a canonical table, by their 0-based number in its frame."""
+
+    table: TableSchema
+    rows: Int64Array
+
+
+def row_refs(frame: pd.DataFrame) -> list[RowRef]:
+    """What the columns ``table`` and ``row`` of a frame refer to, a reference for each table, in order of the frame."""
+    tables, rows = frame["table"].astype(str).to_numpy(), frame["row"].to_numpy(dtype=np.int64)
+    return [RowRef(SCHEMAS[name], rows[tables == name]) for name in dict.fromkeys(tables.tolist())]
+
+
 def _typed(column: pd.Series, field: Field) -> pd.Series:
     column = column.reset_index(drop=True)
     if field.dtype == "text":

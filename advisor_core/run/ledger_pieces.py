@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.tables import Table
+from advisor_core.contracts.tables import Table, row_refs
 from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.host.launches import Launches
 from advisor_core.facts.host.nesting import enclosing_of
@@ -97,10 +97,8 @@ class Derivations:
             row |= self._position("host", "host_events", busy)
 
     def _work(self, word: str, number: int) -> dict[str, Scalar]:
-        table = "kernels"
-        if table not in self._tables:
-            table = "communication_tasks" if self._device["communication"].to_numpy()[number] else "device_tasks"
-        return self._position(word, table, int(self._device["row"].to_numpy()[number]))
+        (where,) = row_refs(self._device.iloc[[number]])
+        return self._position(word, where.table.name, int(where.rows[0]))
 
     def _position(self, word: str, table: str, row: int) -> dict[str, Scalar]:
         read = self._tables[table]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.contracts.missing import Unavailable
-from advisor_core.contracts.tables import HOST_EVENTS, OPERATORS
+from advisor_core.contracts.tables import DEVICE_TASKS, HOST_EVENTS, OPERATORS
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.host.pauses import host_pauses
@@ -519,7 +519,7 @@ def test_copy_on_the_device_alone_counts() -> None:
     scene.kernel(300, 300, launched=95, op="aten::conv2d")
     found = outcome("HD012", scene.store())
     assert found.first.observation["on_device_ns"] == 150_000
-    assert any(getattr(reference, "table", "") == "device_tasks" for reference in found.evidence())
+    assert any(getattr(reference, "table", None) is DEVICE_TASKS for reference in found.evidence())
 
 
 # --- HD013

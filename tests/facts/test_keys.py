@@ -11,6 +11,8 @@ import pytest
 
 from advisor_core import testing
 from advisor_core.api import (
+    COMMUNICATION_TASKS,
+    DEVICE_TASKS,
     KERNELS,
     PROFILE,
     Column,
@@ -26,6 +28,7 @@ from advisor_core.api import (
     job_advisor,
     launches,
     ledger,
+    row_refs,
     steps,
     work,
 )
@@ -143,3 +146,14 @@ def test_facts_of_the_job_are_typed_like_those_of_a_rank() -> None:
     shared = Answers()
     shared.put(ledger, store()[ledger])
     assert JobFacts({3: shared}, (ledger,)).ranks(ledger)[3].equals(Facts(shared, (ledger,))[ledger])
+
+
+def test_rows_say_which_table_they_are_of() -> None:
+    tasks = table("device_tasks", [{"name": "Add", "task_type": "AI_CORE", "start_us": 0, "duration_us": 5}])
+    whole = {"name": "hcom_allReduce__1_0_1", "plane": -1, "start_us": 6, "duration_us": 2}
+    traced = testing.fact_store(device_tasks=tasks, communication_tasks=table("communication_tasks", [whole]))[work]
+    assert [(where.table, where.rows.tolist()) for where in row_refs(traced)] == [
+        (DEVICE_TASKS, [0]),
+        (COMMUNICATION_TASKS, [0]),
+    ]
+    assert [where.table for where in row_refs(store()[work])] == [KERNELS] and row_refs(traced.iloc[:0]) == []

@@ -31,7 +31,7 @@ _LEAVES = {
 def collective_calls(facts: Facts) -> pd.DataFrame:
     """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
 
-    Columns: ``work`` (row), ``row`` (row of ``kernels``, or of ``communication_tasks`` without them), ``step`` (row of
+    Columns: ``work`` (row), ``table`` and ``row`` (where it was read, as in ``work``), ``step`` (row of
     ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
     ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
     call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
@@ -46,7 +46,7 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
-    calls = device.loc[rows, ["row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
+    calls = device.loc[rows, ["table", "row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
     calls["name"] = calls["name"].astype(str)
     parts = calls["name"].str.extract(r"^(?:hcom_)?(?P<operation>[A-Za-z]+?)_*(?:_(?P<group>\d+)_(?P<index>\d+)_\d+)?$")
     calls["operation"] = parts["operation"].fillna(calls["name"])

@@ -7,7 +7,7 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
-from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS
+from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, TableSchema
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.exporter import COMPUTE_TASKS
 from advisor_core.vocabulary.operator_class import OTHER, classify
@@ -17,9 +17,9 @@ from advisor_core.vocabulary.operator_class import OTHER, classify
 def work(facts: Facts) -> pd.DataFrame:
     """Kernels and collectives in order of start.
 
-    Columns: ``row`` (row number in the table it was read from), ``step`` (-1 none), ``start_ns``, ``end_ns``,
-    ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``, ``stream``. Read from
-    kernel_details.csv; without it from the lanes of the trace, which name no types.
+    Columns: ``table`` and ``row`` (where it was read: name of the canonical table, row number in it), ``step`` (-1
+    none), ``start_ns``, ``end_ns``, ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``,
+    ``stream``. Read from kernel_details.csv; without it from the lanes of the trace, which name no types.
     """
     kernels = facts.get(KERNELS)
     if kernels is not None:
@@ -33,6 +33,9 @@ def work(facts: Facts) -> pd.DataFrame:
 
 def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
     frame = kernels[["step", "start_ns", "type", "name", "core", "stream"]].copy()
+    frame["table"] = pd.Categorical.from_codes(
+        np.zeros(len(kernels), dtype=np.int8), categories=pd.Index([KERNELS.name])
+    )
     frame["row"] = np.arange(len(kernels))
     frame["end_ns"] = kernels["start_ns"] + kernels["duration_ns"]
     frame["communication"] = kernels["core"] == "COMMUNICATION"
@@ -43,24 +46,25 @@ def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None) ->
     parts = []
     if tasks is not None:
         compute = tasks[tasks["task_type"].isin(COMPUTE_TASKS)]
-        parts.append(_lane(compute, communication=False).assign(core=compute["task_type"], stream=compute["stream"]))
+        parts.append(_lane(compute, DEVICE_TASKS).assign(core=compute["task_type"], stream=compute["stream"]))
     if collectives is not None:
         whole = collectives[collectives["plane"] < 0]
-        parts.append(_lane(whole, communication=True).assign(core="COMMUNICATION", stream=-1))
+        parts.append(_lane(whole, COMMUNICATION_TASKS).assign(core="COMMUNICATION", stream=-1))
     if not parts or not sum(map(len, parts)):
         raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
     frame = pd.concat(parts, ignore_index=True)
-    return frame.assign(**{name: frame[name].astype("category") for name in ("type", "name", "core")})
+    return frame.assign(**{name: frame[name].astype("category") for name in ("table", "type", "name", "core")})
 
 
-def _lane(rows: pd.DataFrame, *, communication: bool) -> pd.DataFrame:
+def _lane(rows: pd.DataFrame, table: TableSchema) -> pd.DataFrame:
     return pd.DataFrame(
         {
+            "table": table.name,
             "row": rows.index.to_numpy(),
             "step": -1,
             "start_ns": rows["start_ns"],
             "end_ns": rows["start_ns"] + rows["duration_ns"],
-            "communication": communication,
+            "communication": table is COMMUNICATION_TASKS,
             "type": "",
             "name": rows["name"].astype(str),
         }
