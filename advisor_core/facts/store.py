@@ -5,27 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from advisor_core.contracts.facts import Fact, Facts, Failed, NotApplicable, Unavailable
 from advisor_core.contracts.registry import Registry
+from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
 
 class FactStore:
     """The facts of one rank. ``base``: what the loader gave (tables by name, ``profile``); ``missing``: why a table
-    is not there."""
+    is not there. The rank stands alone until `settle` tells what the comparison of ranks found."""
 
     def __init__(self, facts: Mapping[str, Fact], base: Mapping[str, Any], missing: Mapping[str, Unavailable]) -> None:
         self._facts = facts
-        self._values: dict[str, Any] = dict(base)
+        self._values: dict[str, Any] = {CROSS_RANK_WAITS: NO_WAITS, **base}
+        self._settled = False
         self._failed: dict[str, Unavailable | NotApplicable] = dict(missing)
         self._computing: list[str] = []
         self.diagnostics: list[Diagnostic] = []
+
+    def settle(self, waits: pd.DataFrame) -> None:
+        """Give the fact `CROSS_RANK_WAITS`. Raises RuntimeError where a fact has read it already: what was told once is
+        never revised."""
+        if self._settled:
+            raise RuntimeError(f"{CROSS_RANK_WAITS} was read before the ranks were compared")
+        self._values[CROSS_RANK_WAITS] = waits
 
     def get(self, name: str) -> Any:
         """The fact or table ``name``. Raises `Unavailable` or `NotApplicable`; `Failed` where a function raised by
         mistake, which a diagnostic says as well: a fact that is only wanted fails in silence otherwise."""
         if name in self._values:
+            self._settled |= name == CROSS_RANK_WAITS
             return self._values[name]
         if name in self._failed:
             raise self._failed[name]

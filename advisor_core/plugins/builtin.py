@@ -27,7 +27,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
     from advisor_core.facts.host import calls as host_calls
     from advisor_core.facts.host import launches
     from advisor_core.facts.host import pauses as host_pauses
-    from advisor_core.facts.ledger import bookings
+    from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
     from advisor_core.facts.steps import phases, rank_summary, steps, timeline
 
@@ -41,8 +41,10 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         host_calls.sync_calls,
         host_pauses.host_pauses,
         collective_state.collective_state,
+        collective_calls.recorded_calls,
         collective_calls.collective_calls,
-        bookings.bookings,
+        bookings.recorded_bookings,
+        settled.bookings,
         ledger.ledger,
         rank_summary.rank_summary,
         chip.chip,

@@ -99,8 +99,8 @@ class PhaseTime(Model):
 
     ``phase``: the role that was profiled by itself, or what marks in the trace name; ``''`` is the time outside all
     marks, so that the phases of a step add up to it. ``kind``: what the name stands for (``rollout``, ``update_actor``
-    ...), '' unknown. ``entries``: ledger path to ns, as this rank alone tells it; they sum to ``wall_ns``. ``spans``:
-    stretches of time that the phase consists of.
+    ...), '' unknown. ``entries``: ledger path to ns; they sum to ``wall_ns``. ``spans``: stretches of time that the
+    phase consists of.
     """
 
     rank: int
@@ -113,13 +113,17 @@ class PhaseTime(Model):
 
 
 class RuleOutcome(Model):
-    """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
-    as it is when in order."""
+    """The state of one rule; the absence of a finding never reads as health. ``title`` says the matter as it is when in
+    order. Where the ranks differ ``state`` is the first of fail, error, pass, cannot_answer and not_applicable that
+    holds for one of them; ``collect`` and ``options`` are those of the ranks that cannot answer."""
 
     rule: str
     name: str
     title: Text
     state: State
+    ranks: dict[State, list[int]] = Field(
+        default_factory=dict, description="for which ranks each state holds; empty for a rule that judges the whole job"
+    )
     reason: Text | None = None
     collect: Text | None = None
     options: list[str] = Field(

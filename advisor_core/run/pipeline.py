@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.facts import Facts, NotApplicable, Unavailable
 from advisor_core.contracts.profile import InputError, Loader, RankInput
-from advisor_core.job.cross_rank_waits import rebooked, settle
+from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, said
@@ -27,9 +29,10 @@ from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
-from advisor_core.run.rank import RankOutcome, RunOptions, prepared, run_rank
+from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
 from advisor_core.run.step_views import phase_strip
+from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -37,6 +40,7 @@ PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
 
 Progress = Callable[[str], None]
+T = TypeVar("T")
 
 
 class StepError(Exception):
@@ -63,7 +67,7 @@ def run(
     host, book = prepared(options)
     asked = loaders(host)
     sources = _sources(asked, paths, rank, roles)
-    outcomes, failures = _run_ranks(sources, options, jobs, progress)
+    outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
@@ -107,31 +111,57 @@ def _of_roles(
     return joined(parts, unheard)
 
 
-def _run_ranks(
-    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress
-) -> tuple[list[RankOutcome], list[tuple[RankInput, InputError]]]:
-    """Ranks that could be read, in order, and those that could not."""
-    workers = min(len(sources), jobs or _default_jobs(sources))
-    outcomes: list[RankOutcome] = []
-    failures: list[tuple[RankInput, InputError]] = []
+Failure = tuple[RankInput, InputError]
 
-    def keep(source: RankInput, outcome: Callable[[], RankOutcome]) -> None:
+
+def _judged(
+    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress
+) -> tuple[list[RankOutcome], list[Failure]]:
+    """Ranks that could be read, in order, and those that could not. The ranks of a role are compared with one another
+    before any of them is judged."""
+    with Workers(min(len(sources), jobs or _default_jobs(sources))) as workers:
+        alone = Counter(source.role for source in sources)
+        together = [source for source in sources if alone[source.role] > 1]
+        calls = [workers.start(sources.index(source), derive, source, options) for source in together]
+        recorded, failures = _collect(together, calls, progress)
+        waits = _compared(recorded)
+        readable = [source for source in sources if all(source != failed for failed, _ in failures)]
+        outcomes, unjudged = _collect(
+            readable,
+            [
+                workers.start(sources.index(source), judge, source, options, waits.get(source, NO_WAITS))
+                for source in readable
+            ],
+            progress if not together else lambda line: None,
+        )
+    return list(outcomes.values()), [*failures, *unjudged]
+
+
+def _collect(
+    sources: Sequence[RankInput], calls: Sequence[Callable[[], T]], progress: Progress
+) -> tuple[dict[RankInput, T], list[Failure]]:
+    """What the calls for the sources give, in order, and the sources that cannot be used."""
+    done: dict[RankInput, T] = {}
+    failures: list[Failure] = []
+    for source, call in zip(sources, calls, strict=True):
         role = f"{source.role}, " if source.role else ""
         progress(f"{role}rank {source.rank}: {source.directory}")
         try:
-            outcomes.append(outcome())
+            done[source] = call()
         except InputError as error:
             failures.append((source, error))
+    return done, failures
 
-    if workers <= 1:
-        for source in sources:
-            keep(source, lambda source=source: run_rank(source, options))  # type: ignore[misc]
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures = [pool.submit(run_rank, source, options) for source in sources]
-            for source, future in zip(sources, futures, strict=True):
-                keep(source, future.result)
-    return outcomes, failures
+
+def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, pd.DataFrame]:
+    """What the comparison of the ranks of each role tells of each."""
+    waits: dict[RankInput, pd.DataFrame] = {}
+    for role in {source.role for source in recorded}:
+        ranks = {source.rank: source for source in recorded if source.role == role}
+        world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
+        calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
+        waits |= {ranks[rank]: found for rank, found in settle(calls, world).items()}
+    return waits
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
@@ -181,13 +211,13 @@ def combine(
     role: str | None = None,
 ) -> RunResult:
     """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
-    outcomes = _compared(outcomes)
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
     job = run_rules(host, book, Scope.JOB, JobFacts(outcomes), None, context, known)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
-    runs = [outcome.rules for outcome in outcomes] + [job]
+    by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
+    runs = [*by_rank.values(), job]
     drafts = _merge([draft for run in runs for draft in run.drafts])
     explains = {rule.id: rule.explains for rule in book}
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
@@ -206,24 +236,12 @@ def combine(
         ),
         ledger=ledger,
         findings=findings,
-        rules=_rule_outcomes(book, runs, findings, context),
+        rules=_rule_outcomes(book, by_rank, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
     )
-
-
-def _compared(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
-    """The outcomes with what only the comparison of ranks tells: who arrived last in each collective."""
-    settled = settle({outcome.rank: outcome.shared for outcome in outcomes})
-    compared = []
-    for outcome in outcomes:
-        shared = settled[outcome.rank]
-        if shared.get("ledger") is not outcome.shared.get("ledger"):
-            outcome = replace(outcome, ledger=rebooked(outcome.ledger, shared["ledger"]))
-        compared.append(replace(outcome, shared=shared))
-    return compared
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:
@@ -279,18 +297,26 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     return result
 
 
-_WORST_FIRST: tuple[State, ...] = ("fail", "error", "cannot_answer", "pass", "not_applicable")
+_TOLD_FIRST: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
+"""Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
+ranks lack a file has answers, and says for which ranks."""
 
 
 def _rule_outcomes(
-    book: RuleBook, runs: Sequence[RuleRun], findings: Sequence[Finding], context: Mapping[str, Scalar]
+    book: RuleBook,
+    by_rank: Mapping[int, RuleRun],
+    job: RuleRun,
+    findings: Sequence[Finding],
+    context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
     outcomes = []
     for compiled in book:
         rule = compiled.rule
-        states = [run.states[rule.id] for run in runs if rule.id in run.states]
-        worst = min(states, key=lambda state: _WORST_FIRST.index(state.state), default=None)
-        state = worst or RuleState("not_applicable", message("engine.no_rank"))
+        told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
+        states = [*told.values(), *(run.states[rule.id] for run in (job,) if rule.id in run.states)]
+        first = min(states, key=lambda state: _TOLD_FIRST.index(state.state), default=None)
+        state = first or RuleState("not_applicable", message("engine.no_rank"))
+        unanswered = next((s for s in states if s.state == "cannot_answer"), None)
         own = [finding for finding in findings if finding.rule == rule.id]
         outcomes.append(
             RuleOutcome(
@@ -298,9 +324,10 @@ def _rule_outcomes(
                 name=rule.name,
                 title=compiled.good_text(context),
                 state=state.state,
+                ranks={name: ranks for name in _TOLD_FIRST if (ranks := [r for r in told if told[r].state == name])},
                 reason=state.reason,
-                collect=state.collect,
-                options=sorted({option for s in states if s.state == state.state for option in s.options}),
+                collect=unanswered.collect if unanswered else state.collect,
+                options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
                 severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
                 findings=len(own),
                 condition=compiled.when.source,

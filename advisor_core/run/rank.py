@@ -1,7 +1,8 @@
 """One rank from disk to findings: everything that needs the rank's tables, so that it can run in a process of its own.
 
-What leaves (`RankOutcome`) is small: findings with their evidence resolved, rule states, the ledger, views and the
-shared facts that job advisors need.
+It has two phases. `derive` loads the rank and gives what the comparison of ranks needs; `judge` takes what the
+comparison told and gives the findings. What leaves is small: `Recorded` the collectives, `RankOutcome` findings with
+their evidence resolved, rule states, the ledger, views and the shared facts that job advisors need.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.facts import Failed, NotApplicable, Unavailable
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
+from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.store import FactStore
+from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
@@ -109,25 +113,57 @@ def own_problems(options: RunOptions) -> list[Problem]:
     return sorted(set(book.problems) - set(installed.problems))
 
 
-def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
-    """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
+@dataclass(frozen=True)
+class Recorded:
+    """What a rank alone tells that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
+    ``recorded_calls``; ``None`` where they are not known."""
+
+    rank: int
+    world_size: int | None
+    calls: pd.DataFrame | None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A rank in memory. ``seconds``: what it took to load it."""
+
+    profile: Profile
+    store: FactStore
+    seconds: float
+
+
+HELD_BYTES = 2 << 30
+"""A process keeps the tables of its ranks from `derive` to `judge` while their files have at most this many bytes
+together (in memory they take about as much); further ranks are read a second time."""
+
+_held: dict[RankInput, _Loaded] = {}
+
+
+def derive(source: RankInput, options: RunOptions) -> Recorded:
+    """Load one rank and give what is to be compared with other ranks. Raises `InputError` when nothing of it is
+    usable."""
+    loaded = _load(source, options)
+    calls = _shared(loaded.store, "recorded_calls")
+    if sum(held.bytes for held in _held) + source.bytes <= HELD_BYTES:
+        _held[source] = loaded
+    known = None if isinstance(calls, Unavailable | NotApplicable) else calls[list(COMPARED)]
+    return Recorded(loaded.profile.rank, loaded.profile.world_size, known)
+
+
+def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS) -> RankOutcome:
+    """Measure and judge one rank, whose ledger ``waits`` (the fact ``cross_rank_waits``) closes. Raises `InputError`
+    when nothing of it is usable."""
     host, book = prepared(options)
+    loaded = _held.pop(source, None) or _load(source, options)
     began = time.perf_counter()
-    profile = dataclasses.replace(
-        guarded(host, source.loader).load(source),
-        selected_step=options.step,
-        role=source.role,
-        phase_marks=options.phase_marks,
-    )
-    loaded = time.perf_counter()
-    store = fact_store(host, profile)
+    profile, store = loaded.profile, loaded.store
+    store.settle(waits)
     context = _context(store)
     job = job_of(context, profile.versions, profile.variables, profile.role)
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = {name: _shared(store, name) for name in _shared_names(host)}
     steps, ledger = _ledger(store, profile)
     views = _views(store, profile.rank)
-    judged = time.perf_counter()
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
@@ -145,8 +181,20 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
         role=profile.role,
         phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
-        timings={"load_s": round(loaded - began, 3), "analyse_s": round(judged - loaded, 3)},
+        timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
+
+
+def _load(source: RankInput, options: RunOptions) -> _Loaded:
+    host, _ = prepared(options)
+    began = time.perf_counter()
+    profile = dataclasses.replace(
+        guarded(host, source.loader).load(source),
+        selected_step=options.step,
+        role=source.role,
+        phase_marks=options.phase_marks,
+    )
+    return _Loaded(profile, fact_store(host, profile), time.perf_counter() - began)
 
 
 def _older(source: RankInput) -> list[Diagnostic]:
@@ -160,7 +208,8 @@ def _older(source: RankInput) -> list[Diagnostic]:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them."""
+    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them. Until
+    `FactStore.settle` they are those of a rank alone."""
     base: dict[str, Any] = {name: table.frame for name, table in profile.tables.items()}
     return FactStore(host.facts, base | {"profile": profile}, profile.missing)
 

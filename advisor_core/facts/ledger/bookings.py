@@ -76,9 +76,13 @@ class Bookings:
     gaps: pd.DataFrame
 
 
-@fact("bookings", needs=("work", "timeline"), wants=("launches", "host_activity", "collective_state", "device_tasks"))
-def bookings(facts: Facts) -> Bookings:
-    """Every piece of profiled time under one leaf of the ledger."""
+@fact(
+    "recorded_bookings",
+    needs=("work", "timeline"),
+    wants=("launches", "host_activity", "collective_state", "device_tasks"),
+)
+def recorded_bookings(facts: Facts) -> Bookings:
+    """Every piece of profiled time under one leaf of the ledger, as far as this rank alone tells."""
     device, time = facts["work"], facts["timeline"]
     busy = _book_busy(device, time, facts.get("collective_state"))
     gaps = _find_gaps(device, time, facts.get("launches"))
