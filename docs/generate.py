@@ -26,7 +26,8 @@ import click
 from reference_markdown import ROOT, TARGET, Pages, code, fence, join, listing, source_link, table, to
 from reference_names import name_pages, names_of_rule
 
-from advisor_core.cli import main as cli
+from advisor_core.cli.console import EXIT_CODES
+from advisor_core.cli.main import cli
 from advisor_core.contracts import tables
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.facts import Fact
@@ -82,9 +83,9 @@ def command_line() -> str:
         "# Command line",
         "The report goes to files, a summary to stdout, progress and diagnostics to stderr.",
         "## Exit codes",
-        table(("Code", "Meaning"), cli.EXIT_CODES.items()),
+        table(("Code", "Meaning"), EXIT_CODES.items()),
     ]
-    for name, command in commands(cli.cli, "advisor"):
+    for name, command in commands(cli, "advisor"):
         context = click.Context(command, info_name=name)
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         options = [option for option in command.params if isinstance(option, click.Option)]

@@ -460,7 +460,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
     file.write_text(level0.model_dump_json(), encoding="utf-8")
 
     def collect(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "advisor_core.cli.main", "collect", *map(str, arguments)]
+        command = [sys.executable, "-m", "advisor_core", "collect", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     done = collect(file, "--lang", "zh")
@@ -474,7 +474,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
 
 
 def test_command_knows_every_tool() -> None:
-    from advisor_core.cli.main import collect
+    from advisor_core.cli.collect import collect
 
     (option,) = (o for o in collect.params if o.name == "tool")
     assert tuple(option.type.choices) == TOOLS  # type: ignore[attr-defined]
