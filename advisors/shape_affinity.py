@@ -1,4 +1,4 @@
-"""Whether shapes suit the chip: what it loads well, and what divides well among its cores."""
+"""Shapes that do not suit the chip: tails that load slowly, rows that do not divide among its cores."""
 
 from __future__ import annotations
 

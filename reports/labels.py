@@ -1,4 +1,4 @@
-"""Labels in the two languages of a report, and values as a person reads them."""
+"""Labels in both languages of a report, and formatting of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of run this is: the names that rules may use as ``profile.NAME``."""
+"""Properties of the run, such as its phase: the names that rules use as ``profile.NAME``."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from advisor_core.text.messages import message
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the user asked for. Hashable and picklable, so that a process reads the rules once."""
+    """The options of a run. Hashable and picklable, so that a process reads the rules once."""
 
     rulesets: tuple[Path, ...] = ()
     select: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """What one rank gives to the job. ``shared``: fact name to its value, or to why it is not there."""
+    """The outcome of one rank that the job needs. ``shared``: fact name to its value, or to why it is not there."""
 
     rank: int
     source: Input

@@ -1,4 +1,4 @@
-"""What every model of a run has in common."""
+"""The base of all models of a result, and texts in two languages."""
 
 from __future__ import annotations
 
