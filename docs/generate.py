@@ -503,7 +503,8 @@ def rule_file_page() -> str:
         table(("Unit", "Base unit", "Factor"), ((code(n), code(u.base), str(u.factor)) for n, u in known)),
         "## Placeholders",
         "`{{ name }}` shows a column, `params.NAME` or `profile.NAME` in its most readable unit; `{{ name | unit }}` "
-        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font. "
+        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
+        "`plural('row is', 'rows are')` the words that fit the number, for English. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],
         *model_sections(schema, page),
