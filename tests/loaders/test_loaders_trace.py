@@ -196,7 +196,7 @@ def test_flow_ids_keep_their_identity(trace: Read) -> None:
 
 def test_an_event_of_a_process_without_a_name(trace: Read) -> None:
     read, said, _ = trace(text([slice_(5, 1, "a", "1", 1), *NAMES]))
-    assert "1 events of processes without a name (5)" in said[0].message.en
+    assert "1 event of processes without a name (5)" in said[0].message.en
     assert "host_events" in read.missing and read.frames["communication_tasks"].empty
 
 
