@@ -15,7 +15,7 @@ def remarks(result: RunResult, lang: str, at_least: str) -> list[str]:
     lines = []
     for diagnostic in result.diagnostics:
         if diagnostic.about == "input" and order.index(diagnostic.severity) <= order.index(at_least):
-            where = f"{diagnostic.stage}, {diagnostic.source}" if diagnostic.stage else diagnostic.source
+            where = f"{diagnostic.role}, {diagnostic.source}" if diagnostic.role else diagnostic.source
             lines.append(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
     return lines
 

@@ -142,7 +142,7 @@ def test_cut_at_every_byte_gives_the_events_before(trace: Read) -> None:
         except Unavailable as reason:
             assert count == 0 and "no event" in reason.reason.en
             continue
-        assert f"the {count} whole events" in said[0].message.en and "byte" in said[0].message.en
+        assert f"the {count} whole event" in said[0].message.en and "byte" in said[0].message.en
         host = read.frames["host_events"]["source_row"].tolist() if "host_events" in read.frames else []
         assert host == [ordinal for ordinal in whole if ordinal < count]
 
