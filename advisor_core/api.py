@@ -1,4 +1,4 @@
-"""All that a plugin may import; what is not here is private and may change without notice.
+"""The public API for plugins. What is not here is private and may change without notice.
 
 Importing this module imports pandas: do it inside the hooks, not at the top of the module that holds them
 (`hookimpl` and the registries are in `advisor_core.plugins.hookspecs` and `advisor_core.contracts.registry`, which are

@@ -1,4 +1,4 @@
-"""The advisors: one module per bottleneck, each registered like any third party's."""
+"""The built-in advisors, one module per bottleneck, registered as a plugin."""
 
 from __future__ import annotations
 

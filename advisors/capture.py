@@ -1,4 +1,4 @@
-"""Capture quality: what the way of profiling hides or distorts."""
+"""Capture quality of one rank: what the way of profiling hides or distorts."""
 
 from __future__ import annotations
 
@@ -91,6 +91,7 @@ def _steps_before(profile: Profile) -> float:
 
 
 def _schedule(profile: Profile) -> list[Reference]:
+    """Evidence: the recorded settings of the profiler's schedule."""
     file = profile.setting_files.get("profiler", "")
     names = [f"schedule.{name}" for name in (*_FIRST, "active")]
     recorded = profile.profiler

@@ -1,4 +1,4 @@
-"""Capture quality of a job: whether the profiles belong together, and which ranks are not there."""
+"""Capture quality of a job: whether the profiles belong together, and which ranks are missing."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _LISTED = 16
 
 @dataclass(frozen=True)
 class Capture:
-    """How the profile of one rank came about. ``versions``, ``parallel``: as text, '' if not recorded. ``group_ranks``:
-    the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are none."""
+    """The recorded settings of the profile of one rank. ``versions``, ``parallel``: as text, '' if not recorded.
+    ``group_ranks``: the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are
+    none."""
 
     level: str
     versions: str

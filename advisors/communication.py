@@ -37,6 +37,7 @@ _STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
 
 
 def _in_steps(facts: Facts) -> pd.DataFrame:
+    """The collective calls that belong to a step."""
     calls: pd.DataFrame = facts["collective_calls"]
     return calls[calls["step"] >= 0].reset_index(drop=True)
 
@@ -60,6 +61,7 @@ def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refer
 
 
 def _call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
+    """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
     named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
     rows = records(
         named,
@@ -77,6 +79,7 @@ def _call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
 
 
 def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
+    """Evidence: the ledger entries of communication, largest first, with their share of the step."""
     causes = per_leaf[per_leaf.index.str.startswith("communication/")].sort_values(ascending=False)
     rows: list[dict[str, Scalar]] = [
         {"leaf": str(path), "time": ns, "share_of_step": share(ns, wall)} for path, ns in causes.items()
@@ -588,6 +591,7 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
         left, right = (count - 2) // 2, (count - 1) // 2
 
         def without(target: int, place: np.ndarray = place, values: np.ndarray = values) -> np.ndarray:
+            """For each link the value that stands at ``target`` when the link itself is left out."""
             return np.asarray(values[np.minimum(target + (place <= target), len(values) - 1)])
 
         result.loc[order.index] = (without(left) + without(right)) / 2

@@ -1,4 +1,4 @@
-"""Communication seen from several ranks: who is late, who says so, and what the late rank was doing.
+"""Communication compared between ranks: the rank that is late, the evidence for it, and what it was doing.
 
 Two independent signs. *Named*: the tasks on the planes of a collective name the rank that is waited for; several ranks
 that name the same one prove it, even if that rank was not profiled. *Arrival*: of the ranks of one collective the last

@@ -134,7 +134,7 @@ def expression(pattern: Pattern, characters: Mapping[str, str]) -> re.Pattern[st
 
 @dataclass(frozen=True)
 class Tensors:
-    """What a kernel reads and writes: shape and bytes of each tensor; -1 bytes where the dtype has no known size."""
+    """Shape and bytes of each tensor that a kernel reads and writes; -1 bytes where the dtype has no known size."""
 
     inputs: tuple[tuple[Shape, int], ...]
     outputs: tuple[tuple[Shape, int], ...]

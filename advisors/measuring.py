@@ -1,4 +1,4 @@
-"""What several advisors do in the same way: means per step, leaves of the ledger, evidence of gaps and calls."""
+"""Shared measurements of advisors: means per step, leaves of the ledger, evidence of gaps and calls."""
 
 from __future__ import annotations
 

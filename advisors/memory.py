@@ -1,4 +1,4 @@
-"""Device memory: how near its limit it is, how much of it fragments, leaks, lies idle or belongs to communication."""
+"""Device memory: distance to its limit, fragmentation, leaks, unused memory, and buffers of communication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the network uses operators the way they were made to be used; unfused chains are in `fusion.py`."""
+"""Inefficient use of operators by the network; unfused chains are in `fusion.py`."""
 
 from __future__ import annotations
 

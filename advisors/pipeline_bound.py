@@ -1,4 +1,4 @@
-"""How well kernels use the pipe that bounds them, the memory, the cores and the clock."""
+"""Utilisation by kernels of their bounding pipe, the memory, the cores and the clock."""
 
 from __future__ import annotations
 

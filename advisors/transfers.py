@@ -1,5 +1,5 @@
-"""What the transfers of a rank tell by their order and by their sizes: which of them come in a row, which of these
-computing could have hidden, and what each costs whatever its size."""
+"""Order and sizes of the transfers of a rank: which come in a row, which of these computing could have hidden, and the
+fixed cost of each."""
 
 from __future__ import annotations
 

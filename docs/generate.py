@@ -26,7 +26,8 @@ import click
 from reference_markdown import ROOT, TARGET, Pages, code, fence, join, listing, source_link, table, to
 from reference_names import name_pages, names_of_rule
 
-from advisor_core.cli import main as cli
+from advisor_core.cli.console import EXIT_CODES
+from advisor_core.cli.main import cli
 from advisor_core.contracts import tables
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.facts import Fact
@@ -82,9 +83,9 @@ def command_line() -> str:
         "# Command line",
         "The report goes to files, a summary to stdout, progress and diagnostics to stderr.",
         "## Exit codes",
-        table(("Code", "Meaning"), cli.EXIT_CODES.items()),
+        table(("Code", "Meaning"), EXIT_CODES.items()),
     ]
-    for name, command in commands(cli.cli, "advisor"):
+    for name, command in commands(cli, "advisor"):
         context = click.Context(command, info_name=name)
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         options = [option for option in command.params if isinstance(option, click.Option)]
@@ -342,6 +343,8 @@ def facts_page(catalogue: Catalogue) -> str:
         "what job advisors see. Times are int64 ns.",
         "## profile",
         details(importlib.import_module("advisor_core.contracts.profile").Profile),
+        "## cross_rank_waits",
+        details(importlib.import_module("advisor_core.facts.communication.cross_rank_waits")),
         *(one_fact(catalogue.host.facts[name], catalogue, page) for name in sorted(catalogue.host.facts)),
     )
 
@@ -502,7 +505,8 @@ def rule_file_page() -> str:
         table(("Unit", "Base unit", "Factor"), ((code(n), code(u.base), str(u.factor)) for n, u in known)),
         "## Placeholders",
         "`{{ name }}` shows a column, `params.NAME` or `profile.NAME` in its most readable unit; `{{ name | unit }}` "
-        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font. "
+        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
+        "`plural('row is', 'rows are')` the words that fit the number, for English. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],
         *model_sections(schema, page),

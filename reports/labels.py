@@ -1,4 +1,4 @@
-"""Labels in the two languages of a report, and values as a person reads them."""
+"""Labels in both languages of a report, and formatting of values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from advisor_core.result.finding import Advice
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.packaged import packaged_yaml
+from advisor_core.text.plural import countable
 from advisor_core.text.units import format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
@@ -82,8 +83,9 @@ class Labels:
         self.lang = "zh" if lang == "zh" else "en"
 
     def __call__(self, key: str, **values: object) -> str:
+        """The label ``key``, its fields filled; ``{count:row is|rows are}`` chooses the form that fits a number."""
         text = catalogue()[key][self.lang]
-        return text.format(**values) if values else text
+        return text.format(**{name: countable(value) for name, value in values.items()}) if values else text
 
     def __contains__(self, key: str) -> bool:
         return key in catalogue()

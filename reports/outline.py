@@ -1,4 +1,4 @@
-"""The reading of a result that all renderers share: what to say first, what belongs under what, what stays open.
+"""Outline of a report, shared by all renderers: the order of findings, symptoms with their causes, unexplained time.
 
 Nothing here knows a format. Times are ns per step, means over the steps of a rank.
 """

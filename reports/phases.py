@@ -1,4 +1,4 @@
-"""The phases of an iteration at a glance: how long each takes, what of, and how evenly the ranks share it."""
+"""The phases of an iteration in a table: duration, what it consists of, and balance between the ranks."""
 
 from __future__ import annotations
 

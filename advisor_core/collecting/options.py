@@ -1,4 +1,4 @@
-"""What a profile may have to record, from ``options.yaml``."""
+"""The profiler options that rules ask for, read from ``options.yaml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to record next time: worked out from what a result could not answer, or the recommended default."""
+"""Plan of the next recording: from the rules that a result could not answer, or the recommended default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as the configuration of a profiler, ready to copy: what each line is for stands above it as comments."""
+"""Render a plan as the configuration of a profiler, with comments that say what each line is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts: things derived from a profile once and asked for by name.
+"""Facts: values derived from a profile, each computed once and looked up by name.
 
 A fact is a function of tables and other facts. It declares what it needs; it receives exactly that; it is computed
 at most once per rank. A fact that cannot be computed raises `Unavailable` with the reason and, where a profiler
@@ -45,7 +45,7 @@ class NotApplicable(Exception):  # noqa: N818 - a state, not a mistake
 
 
 class Facts(Mapping[str, Any]):
-    """What a fact or an advisor declared, and nothing else.
+    """The facts and tables that a fact or an advisor declared, and no others.
 
     ``facts["timeline"]`` is a needed fact. A wanted one that is unavailable is absent: ``facts.get("launches")``
     gives ``None``.

@@ -1,4 +1,4 @@
-"""The paths that the ledger has: what a rule may claim. Rules are checked without pandas, hence a module of its own."""
+"""The ledger paths that a rule may claim. A separate module, so that checking rules does not import pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loader gives: the tables and the recorded settings of one rank."""
+"""The output of a loader: the tables and the recorded settings of one rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of run this is: the names that rules may use as ``profile.NAME``."""
+"""Properties of the run, such as its phase: the names that rules use as ``profile.NAME``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _DECODE = re.compile(r"IncreFlashAttention|PagedAttention|MoeDistribute(Dispatch
 _PREFILL = re.compile(r"PromptFlashAttention", re.I)
 
 DECODE_ROWS = 256
-"""Matrix products with at most this many rows on the activation side carry single tokens: seed 000 puts the tiers of
-the decode phase at 128 and 256 rows."""
+"""Matrix products with at most this many rows on the activation side carry single tokens: the tiers of the decode
+phase are 128 and 256 rows (docs/sources.md#blocks-of-a-product)."""
 
 GRAPH_SHARE = 0.5
 """A graph runs when more than half of the kernels belong to one."""

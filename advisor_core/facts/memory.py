@@ -1,4 +1,4 @@
-"""Device memory: how much there is, what the framework allocates and reserves over time, and who holds it."""
+"""Device memory: capacity, allocated and reserved bytes over time, and the holders at the peak."""
 
 from __future__ import annotations
 

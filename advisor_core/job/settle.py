@@ -1,4 +1,4 @@
-"""Whom the ranks of a job wait for, seen by comparing the same collective on all of them.
+"""Cross-rank waits: which rank arrived last in a collective, from the same call on all ranks.
 
 All ranks of a collective end together. The one for which it is shortest therefore arrived last, and every other waited
 for it as much longer as its own part took; what the last one sees is the transfer. Durations are compared, not points

@@ -1,4 +1,4 @@
-"""Finding profiles below a path, whatever formats there are."""
+"""Find the profiles below a path, of all formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the host itself brings, registered by the same hooks as any plugin's."""
+"""Register the facts and loaders of the host, by the same hooks as a plugin."""
 
 from __future__ import annotations
 

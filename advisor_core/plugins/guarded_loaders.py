@@ -1,4 +1,4 @@
-"""Asking loaders of other plugins: one that raises is said, by plugin and name, and does not stop the others.
+"""Call loaders so that one that raises is reported by plugin and name, and does not stop the others.
 
 Our own are asked as they are: what they raise unasked is a mistake in npu-advisor and ends as an internal error.
 """

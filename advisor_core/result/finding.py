@@ -1,4 +1,4 @@
-"""Findings: what is wrong, what it costs, what to do, and why we say so."""
+"""Findings: the problem, its cost, the advice, and the evidence."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Advice(Model):
 
 
 class Reference(Model):
-    """Where a threshold, a formula or a remedy comes from."""
+    """The public source of a threshold, a formula or a remedy."""
 
     title: str
     url: str | None = None

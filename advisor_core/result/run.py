@@ -41,7 +41,8 @@ class Input(Model):
 
 
 class Environment(Model):
-    """What the profile records of the job's settings. A variable that is not listed here is unknown, not unset."""
+    """The settings of the job, as far as the profile records them. A variable that is not listed here is unknown, not
+    unset."""
 
     chip: dict[str, Scalar] = Field(default_factory=dict)
     variables: dict[str, str] = Field(default_factory=dict, description="'' means recorded as unset")

@@ -1,4 +1,4 @@
-"""Which advice of a rule a finding gets: what can hold for the job and is not done yet, safe advice first."""
+"""Choose the advice of a finding: what can hold for the job and is not done yet, safe advice first."""
 
 from __future__ import annotations
 

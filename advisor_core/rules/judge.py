@@ -1,4 +1,4 @@
-"""Judging: what a rule says about the rows that its advisor measured. A pure function; no profile, no files."""
+"""Judge the rows of an advisor by a rule. A pure function: no profile, no files."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _MAX_NS = 2.0**53
 
 @dataclass(frozen=True)
 class Context:
-    """What conditions may ask beyond the rows. ``profile``: the names of `names.PROFILE_NAMES`. ``fired``: rules judged
-    before, ``None`` for those that could not answer. ``job``: recorded variables, and what decides which advice holds.
+    """The names that conditions may use beside the columns of a row. ``profile``: the names of `names.PROFILE_NAMES`.
+    ``fired``: rules judged before, ``None`` for those that could not answer. ``job``: recorded variables, and what
+    decides which advice holds.
     """
 
     profile: Mapping[str, Scalar] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The rule document: what one YAML document may say."""
+"""The model of a rule document: the fields of one YAML document."""
 
 from __future__ import annotations
 

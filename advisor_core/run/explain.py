@@ -1,4 +1,4 @@
-"""How a finding, a rule's state or a ledger entry came about, from the report alone."""
+"""Explain a finding, a rule's state or a ledger entry, from the report alone."""
 
 from __future__ import annotations
 

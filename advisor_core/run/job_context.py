@@ -1,4 +1,4 @@
-"""What a profile tells of its job that decides which advice holds for it."""
+"""Properties of a job that decide which advice holds for it."""
 
 from __future__ import annotations
 

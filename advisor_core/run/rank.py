@@ -44,7 +44,7 @@ from advisor_core.text.messages import message
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the user asked for. Hashable and picklable, so that a process reads the rules once."""
+    """The options of a run. Hashable and picklable, so that a process reads the rules once."""
 
     rulesets: tuple[Path, ...] = ()
     select: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """What one rank gives to the job. ``shared``: fact name to its value, or to why it is not there."""
+    """The outcome of one rank that the job needs. ``shared``: fact name to its value, or to why it is not there."""
 
     rank: int
     source: Input
@@ -78,9 +78,15 @@ class RankOutcome:
 
 
 @functools.cache
+def installed_host() -> Host:
+    """All installed plugins, loaded once per process."""
+    return load_host()
+
+
+@functools.cache
 def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
     """The host and the selected rules, once per process. Raises `RuleFileError`."""
-    host = load_host()
+    host = installed_host()
     return host, rule_book(host, options)
 
 

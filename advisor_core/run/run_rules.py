@@ -1,4 +1,4 @@
-"""Measures and judges: runs the advisors that rules name, and turns what the rules find into findings."""
+"""Run the advisors that rules name, judge their rows, and make findings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FactSource(Protocol):
 
 @dataclass(frozen=True)
 class RuleState:
-    """How one rule ended for one rank, or for the job. ``options``: as of `Unavailable`."""
+    """The state of one rule for one rank, or for the job. ``options``: as of `Unavailable`."""
 
     state: State
     reason: Text | None = None

@@ -1,4 +1,4 @@
-"""What the host itself draws of a rank: the strip of a step, and the operators that cost most."""
+"""Views of a rank: the strip of a step, and the operators that cost most."""
 
 from __future__ import annotations
 

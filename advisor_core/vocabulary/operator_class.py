@@ -1,4 +1,4 @@
-"""Which class of work a kernel belongs to."""
+"""Assign kernels to classes of work."""
 
 from __future__ import annotations
 

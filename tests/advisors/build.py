@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from advisor_core.contracts.advisor import Observations, Scope
 from advisor_core.contracts.facts import Facts, NotApplicable, Unavailable
 from advisor_core.contracts.profile import Profile
 from advisor_core.facts.store import FactStore
-from advisor_core.job.cross_rank_waits import settle
+from advisor_core.job.settle import COMPARED, settle
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.rules.files.ruleset import RuleBook, load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
@@ -248,8 +249,13 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
 
 
 def _job(stores: Any, needs: Sequence[str], wants: Sequence[str]) -> Facts:
-    names = {*needs, *wants, "ledger", "collective_calls", "context"}
-    ranks = settle({rank: {name: _value(store, name) for name in names} for rank, store in stores.items()})
+    calls = {rank: _value(store, "recorded_calls") for rank, store in stores.items()}
+    known_calls = {rank: found[list(COMPARED)] for rank, found in calls.items() if isinstance(found, pd.DataFrame)}
+    sizes = [store.get("profile").world_size or 0 for store in stores.values()]
+    for rank, waits in settle(known_calls, max(sizes)).items():
+        with contextlib.suppress(RuntimeError):  # these stores were settled for another rule
+            stores[rank].settle(waits)
+    ranks = {rank: {name: _value(store, name) for name in (*needs, *wants)} for rank, store in stores.items()}
     values: dict[str, Any] = {}
     for name in (*needs, *wants):
         found = {rank: shared[name] for rank, shared in ranks.items()}

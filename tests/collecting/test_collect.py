@@ -35,7 +35,7 @@ from advisor_core.result.run import (
 )
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.rank import installed_host
 from advisor_core.run.run_rules import _settled
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
@@ -460,7 +460,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
     file.write_text(level0.model_dump_json(), encoding="utf-8")
 
     def collect(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "advisor_core.cli.main", "collect", *map(str, arguments)]
+        command = [sys.executable, "-m", "advisor_core", "collect", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     done = collect(file, "--lang", "zh")
@@ -474,7 +474,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
 
 
 def test_command_knows_every_tool() -> None:
-    from advisor_core.cli.main import collect
+    from advisor_core.cli.collect import collect
 
     (option,) = (o for o in collect.params if o.name == "tool")
     assert tuple(option.type.choices) == TOOLS  # type: ignore[attr-defined]
@@ -483,7 +483,7 @@ def test_command_knows_every_tool() -> None:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("name", ["html", "md"])
 def test_report_leads_to_the_command(lang: str, name: str) -> None:
-    renderer = prepared(RunOptions())[0].renderers[name]
+    renderer = installed_host().renderers[name]
     command = "advisor collect report.json"
     assert command in renderer.render(result(outcome("AB001", "gc")), lang)
     assert command not in renderer.render(result(outcome("AB001", state="pass")), lang)

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from advisor_core.cli import main as cli
+from advisor_core.cli.console import EXIT_CODES
+from advisor_core.cli.main import cli
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.plugins.host import load_host
 from advisor_core.run.rank import RunOptions, rule_book
@@ -84,8 +85,8 @@ def test_everything_has_its_place(reference: Path) -> None:
         section = pages["tables.md"].partition(f"## {name}\n")[2].partition("\n## ")[0]
         assert all(f"| `{field.name}` | {field.dtype} | {field.unit} |" in section for field in schema.fields)
     for code in (0, 1, 2, 3, 4):
-        assert f"| {code} | {cli.EXIT_CODES[code]} |" in pages["command-line.md"]
-    for words, command in commands(cli.cli, ("advisor",)):
+        assert f"| {code} | {EXIT_CODES[code]} |" in pages["command-line.md"]
+    for words, command in commands(cli, ("advisor",)):
         section = pages["command-line.md"].partition(f"## {' '.join(words)}\n")[2].partition("\n## ")[0]
         for option in command.params:
             assert not isinstance(option, click.Option) or f"`{option.opts[-1]}`" in section
@@ -170,7 +171,7 @@ def test_commands_and_options_that_are_named_exist() -> None:
 
 
 def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
-    return list(commands(cli.cli, ("advisor",)))
+    return list(commands(cli, ("advisor",)))
 
 
 def test_rules_that_are_named_exist() -> None:

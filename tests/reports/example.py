@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""A realistic result to render: two of eight ranks of an AlexNet job (facts.md E12), with everything a result can hold.
+"""A realistic result to render: two of eight ranks of an AlexNet job, with everything a result can hold.
 
 `alexnet()` is what a person would see; `hostile()` is the same with names that try to do harm; `many_ranks()` and
 `nothing_found()` are the two ends of the scale.
@@ -181,7 +181,7 @@ def findings() -> list[Finding]:
             )
         ],
         explained_by=["COM004:rank=0:peer=5"],
-        references=[Reference(title="facts.md E5: always separate waiting from transfer")],
+        references=[Reference(title="Waiting is told apart from transfer")],
     )
     waits = Finding(
         rule="COM004",
@@ -280,7 +280,7 @@ def findings() -> list[Finding]:
                 "8 个 rank 中有 6 个不在本次数据中：rank 5 由对端指认，并未直接观察到。",
             )
         ],
-        references=[Reference(title="facts.md E6: the rank with the shortest communication is the slow one")],
+        references=[Reference(title="In a collective the rank with the shortest communication is the slow one")],
     )
     idle = Finding(
         rule="HD001",

@@ -421,9 +421,11 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         for name, hook in hooks.items():
             setattr(module, name, hookimpl(hook))
         monkeypatch.setattr(rank_run, "load_host", lambda: load_host([("broken", module)]))
+        rank_run.installed_host.cache_clear()
         rank_run.prepared.cache_clear()
 
     yield plug
+    rank_run.installed_host.cache_clear()
     rank_run.prepared.cache_clear()
 
 
@@ -577,7 +579,7 @@ def test_reports_of_an_earlier_run_are_named(rank: Path, tmp_path: Path) -> None
 def test_another_package_in_the_way_is_an_error_that_names_it(rank: Path, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "__init__.py").touch()
-    command = [sys.executable, "-m", "advisor_core.cli.main", "run", str(rank), "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "advisor_core", "run", str(rank), "-o", str(tmp_path / "out")]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and str(tmp_path / "reports") in done.stderr and "'reports'" in done.stderr
@@ -589,7 +591,7 @@ def test_a_plugin_that_ends_the_process_is_named(tmp_path: Path) -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: quits\nVersion: 1.0\n", encoding="utf-8")
     (metadata / "entry_points.txt").write_text("[npu_advisor.v1]\nquits = quits\n", encoding="utf-8")
-    command = [sys.executable, "-m", "advisor_core.cli.main"]
+    command = [sys.executable, "-m", "advisor_core"]
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     listed = subprocess.run([*command, "plugins"], env=env, capture_output=True, text=True, check=False)
     assert listed.returncode == 0 and "SystemExit: 7" in listed.stdout

@@ -1,4 +1,4 @@
-"""Each collective of a rank, with what of it was not covered and why."""
+"""Collective calls of one rank: their uncovered time, divided by reason."""
 
 from __future__ import annotations
 

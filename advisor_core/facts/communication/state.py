@@ -1,4 +1,4 @@
-"""What a collective was doing at each moment: moving data, waiting for a rank, or between its tasks."""
+"""State of each collective over time: moving data, waiting for a rank, or between its tasks."""
 
 from __future__ import annotations
 

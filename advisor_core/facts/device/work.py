@@ -1,4 +1,4 @@
-"""What the device did: kernels and collectives, with their class and their step."""
+"""Kernels and collectives of the device, with their class and their step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the host was doing, as one label at each moment."""
+"""Activity of the host over time, one label at each moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which host call was behind an idle gap: the operator whose launch was late, the call that drained the queue."""
+"""The host call behind each idle gap: the operator whose launch was late, the call that drained the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of an Ascend PyTorch Profiler text export: what each holds and which option of the profiler gives it."""
+"""File names of an Ascend PyTorch Profiler text export: the content of each, and the option that writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile records about how it was collected: profiler_info*.json and profiler_metadata.json."""
+"""Read how a profile was collected: profiler_info*.json and profiler_metadata.json."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ KIND: Final = "msprof"
 
 
 class MsprofLoader:
-    """What ``msprof --export`` writes, of one device of one process."""
+    """Load the files of ``msprof --export``: one device of one process."""
 
     name = "msprof"
 

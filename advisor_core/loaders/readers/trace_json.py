@@ -1,4 +1,4 @@
-"""trace_view.json into the tables of the host, the device, communication, flows, overlap and the clock.
+"""Read trace_view.json into the tables of the host, the device, communication, flows, overlap and the clock.
 
 Read once, in chunks; per chunk the events of each process become columns of numbers and codes, and only those that its
 lane needs. Lanes are known by the name of their process, which a metadata event gives anywhere in the file: events of

@@ -1,4 +1,4 @@
-"""What ``advisor rules check`` says about rule files: every mistake in every file, and what a reviewer would mention.
+"""Checks of ``advisor rules check``: every mistake in every rule file, and what a reviewer would mention.
 
 Mistakes are errors. The rest are warnings: a sentence that is missing in one language, a threshold typed into a text
 (it would stay when ``--set`` changes the threshold), texts that are copies of each other.

@@ -1,4 +1,4 @@
-"""From a YAML document to a rule or an override, with pydantic's complaints put where and how an author reads them."""
+"""Turn a YAML document into a rule or an override, with errors at the line and in the words of an author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading rule files into a rule book: documents of several sources merged, checked against each other, ordered."""
+"""Load rule files into a rule book: documents of several sources merged, checked against each other, ordered."""
 
 from __future__ import annotations
 

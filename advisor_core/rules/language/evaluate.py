@@ -1,4 +1,4 @@
-"""Computes checked conditions over whole columns, in three-valued logic.
+"""Evaluate checked conditions over whole columns, in three-valued logic.
 
 Something not known (NaN, ``None``, a missing column, a division by zero, a variable that was not recorded) makes
 what depends on it unknown, except where the rest decides: ``unknown and false`` is false, ``unknown or true`` is

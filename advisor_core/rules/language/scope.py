@@ -1,4 +1,4 @@
-"""The names that a condition or a text of a rule may use, and what each one is."""
+"""The names that a condition or a text of a rule may use, with type and unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: Mapping[str, Kind] = {"int": "number", "float": "number", "bool": "bool",
 
 
 class Typed(Protocol):
-    """What is asked of a declared column (`advisor_core.contracts.advisor.Column` is one)."""
+    """Protocol of a declared column (`advisor_core.contracts.advisor.Column` is one)."""
 
     @property
     def dtype(self) -> str: ...

@@ -56,7 +56,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
         ("[0.01, 0.9]", "[0.2, 0.9]", "6:23: 0.1 is outside of the range 0.2 to 0.9"),
         ("[0.01, 0.9]", "[0.9, 0.01]", "6:49: range 0.9 to 0.01 is empty"),
         ("[0.01, 0.9]", "[a, 0.9]", "6:50: expected a number, found \"a\""),
-        ('why: "seed 002: more than this is dispatch bound"', "why: short", "6:67: string should have at least 10 characters"),
+        ('why: "our choice: more than this is dispatch bound"', "why: short", "6:67: string should have at least 10 characters"),
         ("launches > 0", "lunches > 0", "8:10: unknown name 'lunches' (did you mean 'launches'?)"),
         ("params.idle_share\n", "params.idle_shre\n", "10:16: unknown name 'params.idle_shre' (did you mean 'idle_share'?)"),
         ("idle_ns >= params.min_idle", "idle_ns >= params.idle_share", "11:7: 'idle_ns' in ns cannot be compared with 'params.idle_share' in ratio"),

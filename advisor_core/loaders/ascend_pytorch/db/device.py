@@ -1,4 +1,4 @@
-"""What the device did, from a DB export: kernels, the tasks of each stream and of each plane, overlap and clock."""
+"""Read the device tables of a DB export: kernels, tasks of streams and planes, overlap and clock."""
 
 from __future__ import annotations
 

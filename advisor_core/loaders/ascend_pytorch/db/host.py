@@ -1,4 +1,4 @@
-"""What the host did, from a DB export: calls of the framework and of CANN, operators, and the arrows between them."""
+"""Read the host tables of a DB export: calls of the framework and of CANN, operators, and the flows between them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def operators(records: Records, source: RowidSource) -> pd.DataFrame:
 
 
 class _Nesting:
-    """Which of the calls of each thread lie within which. Calls of a thread nest; two that only touch do not."""
+    """The call that encloses each call, by thread. Calls of a thread nest; two that only touch do not."""
 
     def __init__(self, threads: Int64Array, starts: Int64Array, lengths: Int64Array) -> None:
         count = len(starts)

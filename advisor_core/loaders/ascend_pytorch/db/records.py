@@ -1,4 +1,4 @@
-"""What several canonical tables of a DB export need, read once: its strings, tasks and calls, and their links."""
+"""Strings, tasks, calls and their links of a DB export, read once for all tables that need them."""
 
 from __future__ import annotations
 
