@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.text.packaged import packaged_yaml
+from advisor_core.vocabulary.words import pattern, runs
 
 OTHER = "other"
 AI_CPU = "aicpu"
 
 
+@dataclass(frozen=True)
+class _Class:
+    """``having``: words that make a type one of the class; ``without``: words that keep it from being one."""
+
+    name: str
+    having: frozenset[str]
+    without: frozenset[str]
+
+    def has(self, operator: str) -> bool:
+        found = runs(operator)
+        return not found.isdisjoint(self.having) and found.isdisjoint(self.without)
+
+
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    loaded = packaged_yaml("advisor_core.vocabulary", "operator_classes.yaml")
+def _classes() -> tuple[_Class, ...]:
+    loaded: dict[str, list[str]] = packaged_yaml("advisor_core.vocabulary", "operator_classes.yaml")
     return tuple(
-        (name, re.compile("|".join("".join(".*" if c == "*" else re.escape(c) for c in p) for p in globs), re.I))
-        for name, globs in loaded.items()
+        _Class(
+            name,
+            frozenset(pattern(text) for text in texts if not text.startswith("!")),
+            frozenset(pattern(text[1:]) for text in texts if text.startswith("!")),
+        )
+        for name, texts in loaded.items()
     )
 
 
 @cache
 def classes() -> tuple[str, ...]:
     """All classes, in the order in which they take shared time: those of the file, then AI CPU, then other."""
-    return (*(name for name, _ in _patterns()), AI_CPU, OTHER)
+    return (*(known.name for known in _classes()), AI_CPU, OTHER)
 
 
 @cache
@@ -36,11 +55,7 @@ def class_of(operator: str) -> str:
     >>> class_of("FlashAttentionScoreGrad"), class_of("MatMulV3"), class_of("TransData"), class_of("Nonsense")
     ('attention', 'matmul', 'format_conversion', 'other')
     """
-    bare = operator.removeprefix("aclnn").removeprefix("trans_")
-    for name, pattern in _patterns():
-        if pattern.fullmatch(bare):
-            return name
-    return OTHER
+    return next((known.name for known in _classes() if known.has(operator)), OTHER)
 
 
 def classify(types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
