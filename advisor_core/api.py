@@ -37,11 +37,6 @@ from advisor_core.facts.device.shapes import (
     tensor_bytes,
 )
 from advisor_core.facts.host.activity import (
-    ACTIVITIES,
-    ANNOTATION,
-    CALLS,
-    LOADER,
-    SYNC_OPERATORS,
     HostActivity,
     matching,
 )
@@ -55,19 +50,15 @@ from advisor_core.plugins.hookspecs import hookimpl
 from advisor_core.result.run import Diagnostic, InputFile, RunResult, View
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.packaged import packaged_yaml
-from advisor_core.vocabulary.operator_class import class_of, classes, kernel_type
+from advisor_core.vocabulary.operator_class import kernel_type
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "ACTIVITIES",
-    "ANNOTATION",
-    "CALLS",
     "DTYPE_BYTES",
-    "LOADER",
     "NO_TIME",
     "PAUSE_NS",
     "POINT_TO_POINT",
     "SCHEMAS",
-    "SYNC_OPERATORS",
     "TIMES_USUAL",
     "Advisor",
     "Bookings",
@@ -110,9 +101,8 @@ __all__ = [
     "Timeline",
     "Unavailable",
     "View",
+    "Vocabulary",
     "advisor",
-    "class_of",
-    "classes",
     "complement",
     "cut",
     "elements",

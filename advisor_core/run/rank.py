@@ -89,6 +89,7 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
         host.advisors,
         dict(options.overrides),
         names=host.name_book(),
+        paths=host.ledger_paths,
         installed=len(host.rulesets),
         strict=False,
     )
@@ -121,8 +122,9 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     )
     loaded = time.perf_counter()
     store = fact_store(host, profile)
+    words = host.vocabulary(profile.vendor)
     context = _context(store)
-    job = job_of(context, profile.versions, profile.variables, profile.role)
+    job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = {name: _shared(store, name) for name in _shared_names(host)}
     steps, ledger = _ledger(store, profile)
@@ -160,7 +162,9 @@ def _older(source: RankInput) -> list[Diagnostic]:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them."""
+    """The facts of a profile: its tables by name, ``profile`` itself with the words of its vendor, and what can be
+    derived from them."""
+    profile = dataclasses.replace(profile, vocabulary=host.vocabulary(profile.vendor))
     base: dict[str, Any] = {name: table.frame for name, table in profile.tables.items()}
     return FactStore(host.facts, base | {"profile": profile}, profile.missing)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from advisor_core.vocabulary.operator_class import class_of, kernel_type
+from advisor_core.plugins.host import load_host
+from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.words import pattern, words
+
+class_of = load_host().vocabulary("ascend").operator_classes.class_of
 
 
 @pytest.mark.parametrize(
