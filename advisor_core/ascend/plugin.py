@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from advisor_core.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from advisor_core.contracts.capturing import CaptureOption
     from advisor_core.contracts.profile import Loader
     from advisor_core.contracts.registry import Registry
     from advisor_core.vocabulary.phases import PhaseMark
@@ -35,3 +36,10 @@ def advisor_register_phase_marks(registry: Registry[PhaseMark]) -> None:
     from advisor_core.vocabulary.phases import read_phase_marks
 
     registry.add(*read_phase_marks(PACKAGE, "phases.yaml"))
+
+
+@hookimpl
+def advisor_register_capture_options(registry: Registry[CaptureOption]) -> None:
+    from advisor_core.contracts.capturing import read_options
+
+    registry.add(*read_options(PACKAGE, "capture_options.yaml"))

@@ -157,6 +157,7 @@ def run(
     """
     from advisor_core.contracts.problems import RuleFileError
     from advisor_core.contracts.profile import InputError, RoleError
+    from advisor_core.plugins.isolation import quiet
     from advisor_core.run.pipeline import StepError
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import RunOptions, own_problems
@@ -174,7 +175,8 @@ def run(
     try:
         renderers = _renderers(formats)
         tell = _tell_rank if redact else _tell
-        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=tell)
+        with quiet():
+            result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=tell)
     except InputError as error:
         _stop(EXIT_INPUT, str(error))
     except (RuleFileError, StepError, RoleError) as error:
@@ -217,12 +219,15 @@ def _renderers(formats: tuple[str, ...]) -> list[Any]:
 
 def _write(result: RunResult, renderers: list[Any], target: Path, lang: str) -> tuple[list[Path], list[str]]:
     """The files that were written, and what went wrong with those that a renderer could not give."""
+    from advisor_core.plugins.isolation import quiet
+
     written, failed = [], []
     try:
         target.mkdir(parents=True, exist_ok=True)
         for renderer in renderers:
             try:
-                text = str(renderer.render(result, lang)).encode("utf-8")
+                with quiet():
+                    text = str(renderer.render(result, lang)).encode("utf-8")
             except Exception as error:
                 failed.append(f"the format {renderer.name} could not be written: {type(error).__name__}: {error}")
                 continue
@@ -591,8 +596,13 @@ def collect(result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "min
     """
     from advisor_core.collecting.plan import plan
     from advisor_core.collecting.render import render
+    from advisor_core.plugins.host import load_host
 
-    click.echo(_printable(render(plan(tool, _loaded(result) if result is not None else None), lang)))
+    click.echo(
+        _printable(
+            render(plan(tool, load_host().capture_options, _loaded(result) if result is not None else None), lang)
+        )
+    )
 
 
 def _loaded(path: Path) -> RunResult:

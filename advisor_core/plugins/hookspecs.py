@@ -11,7 +11,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from advisor_core.contracts.advisor import Advisor
-    from advisor_core.contracts.capturing import CaptureOption, CaptureTool
+    from advisor_core.contracts.capturing import CaptureOption
     from advisor_core.contracts.facts import Fact
     from advisor_core.contracts.labels import Label
     from advisor_core.contracts.profile import Loader
@@ -59,11 +59,6 @@ def advisor_register_labels(registry: Registry[Label]) -> None:
 @hookspec
 def advisor_register_capture_options(registry: Registry[CaptureOption]) -> None:
     """Add what a profile may have to record."""
-
-
-@hookspec
-def advisor_register_capture_tools(registry: Registry[CaptureTool]) -> None:
-    """Add profilers that ``advisor collect`` writes configurations for."""
 
 
 @hookspec

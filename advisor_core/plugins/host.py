@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from advisor_core.contracts.capturing import CaptureOption, CaptureTool
+from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.contracts.labels import Label
 from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.owner import Owner
@@ -95,9 +95,6 @@ class Host:
     capture_options: Registry[CaptureOption] = field(
         default_factory=lambda: Registry("capture option", of_type(lambda: CaptureOption))
     )
-    capture_tools: Registry[CaptureTool] = field(
-        default_factory=lambda: Registry("capture tool", of_type(lambda: CaptureTool))
-    )
     facts: Registry[Fact] = field(default_factory=lambda: Registry("fact", of_type(_fact)))
     advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor", of_type(_advisor)))
     rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set", of_type(lambda: Ruleset)))
@@ -140,7 +137,6 @@ class Host:
             "advisor_register_phase_marks": self.phase_marks,
             "advisor_register_labels": self.labels,
             "advisor_register_capture_options": self.capture_options,
-            "advisor_register_capture_tools": self.capture_tools,
             "advisor_register_facts": self.facts,
             "advisor_register_advisors": self.advisors,
             "advisor_register_rulesets": self.rulesets,

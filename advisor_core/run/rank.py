@@ -24,6 +24,7 @@ from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
+from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.run.job_context import job_of
@@ -112,6 +113,11 @@ def own_problems(options: RunOptions) -> list[Problem]:
 
 def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
+    with quiet():
+        return _run_rank(source, options)
+
+
+def _run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     host, book = prepared(options)
     began = time.perf_counter()
     profile = dataclasses.replace(
