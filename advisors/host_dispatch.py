@@ -12,30 +12,31 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar, Vocabulary
+from advisor_core.api.advisors import (
+    Advisor,
+    Column,
+    Interval,
+    Metric,
+    Observations,
+    Params,
+    Reference,
+    Rows,
+    Setting,
+    advisor,
+)
+from advisor_core.api.facts import (
     NO_TIME,
     PAUSE_NS,
     TIMES_USUAL,
-    Advisor,
     Bookings,
-    Column,
     Facts,
     HostActivity,
-    Interval,
     Launches,
     Layer,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
     Unavailable,
-    Vocabulary,
-    advisor,
     matching,
     paused,
     union,
