@@ -7,24 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    Interval,
-    Launches,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
-    Unavailable,
-    advisor,
-    union,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, Rows, Setting, advisor
+from advisor_core.api.facts import Facts, Launches, NotApplicable, Profile, Unavailable, union
 from advisors.measuring import DEVICE_LANE, LARGEST, row, share
 from advisors.messages import message
 

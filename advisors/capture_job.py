@@ -7,21 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Profile,
-    Reference,
-    Scalar,
-    Scope,
-    Unavailable,
-    advisor,
-    fact,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Scope, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Profile, Unavailable, fact
 from advisors.measuring import row
 from advisors.messages import message
 

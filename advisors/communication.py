@@ -11,24 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    POINT_TO_POINT,
-    Bookings,
-    Column,
-    Facts,
-    Interval,
-    Layer,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Unavailable,
-    advisor,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import POINT_TO_POINT, Bookings, Facts, Layer, NotApplicable, Profile, Unavailable
 from advisors.measuring import DEVICE_LANE, LARGEST, leaves, pieces_of, records, row, share, step_count, step_ns, under
 from advisors.messages import message
 from advisors.transfers import chains, hideable_ns, message_bytes, time_by_size

@@ -13,19 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scalar,
-    Scope,
-    Unavailable,
-    advisor,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Scope, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable
 from advisors.measuring import records, share
 from advisors.messages import message
 from advisors.transfers import chains

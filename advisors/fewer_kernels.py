@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import NO_TIME, Bookings, Facts, fact
+from advisor_core.api.facts import NO_TIME, Bookings, Facts, fact
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -21,22 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
-    DTYPE_BYTES,
-    Column,
-    Facts,
-    Metric,
-    Observations,
-    Params,
-    Reference,
-    Rows,
-    Shape,
-    advisor,
-    elements,
-    fact,
-    packaged_yaml,
-    shapes_of,
-)
+from advisor_core.api import packaged_yaml
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
 from advisors.fewer_kernels import Merging, StepReplay
 from advisors.messages import message
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records

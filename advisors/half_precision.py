@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import Chip, elements, per_text, shapes_of
+from advisor_core.api.facts import Chip, elements, per_text, shapes_of
 from advisors.step_kernels import SIGNATURE, StepKernels
 
 Floats = npt.NDArray[np.float64]

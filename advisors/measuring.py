@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Bookings, Facts, Interval, Reference, Rows, Scalar, Stack
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Interval, Reference, Rows, Stack
+from advisor_core.api.facts import Bookings, Facts
 from advisors.messages import message
 
 HOST_LANE = "host"

@@ -7,23 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, Setting, Stack, advisor
+from advisor_core.api.facts import (
     Capacity,
-    Column,
     Facts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     PeakMemory,
     Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
-    Stack,
     Unavailable,
-    advisor,
     fact,
     of_graph_engine,
 )

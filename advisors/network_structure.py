@@ -7,21 +7,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Unavailable,
-    advisor,
-    elements,
-    matching,
-    per_text,
-    shapes_of,
-)
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable, elements, matching, per_text, shapes_of
 from advisors.fewer_kernels import Merging
 from advisors.fusion import Chains
 from advisors.half_precision import narrowed_ns, products_ns, wide_kernels

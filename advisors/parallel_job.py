@@ -13,24 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    POINT_TO_POINT,
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Profile,
-    Reference,
-    Scalar,
-    Scope,
-    Unavailable,
-    advisor,
-    fact,
-    per_text,
-    shapes_of,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Scope, advisor
+from advisor_core.api.facts import POINT_TO_POINT, Facts, NotApplicable, Profile, Unavailable, fact, per_text, shapes_of
 from advisors.measuring import records, share, step_count
 from advisors.messages import message
 

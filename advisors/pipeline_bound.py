@@ -8,20 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
-    Chip,
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Unavailable,
-    advisor,
-    elements,
-    shapes_of,
-)
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import Chip, Facts, NotApplicable, Unavailable, elements, shapes_of
 from advisors.fusion import Chains, matches, patterns
 from advisors.messages import message
 from advisors.products import tiles

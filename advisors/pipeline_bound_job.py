@@ -7,19 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scope,
-    Unavailable,
-    advisor,
-    fact,
-)
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Scope, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable, fact
 from advisors.messages import message
 from advisors.pipeline_bound import CUBE_CORES, clock_at
 from advisors.step_kernels import StepKernels, records

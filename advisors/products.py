@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
+from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
 from advisors.step_kernels import StepKernels
 
 _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"

@@ -11,20 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Bookings,
-    Column,
-    Facts,
-    Interval,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scalar,
-    Scope,
-    advisor,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, Scope, advisor
+from advisor_core.api.facts import Bookings, Facts, NotApplicable
 from advisors.measuring import DEVICE_LANE, next_kernels, share, step_count, step_ns, under
 from advisors.messages import message
 

@@ -8,21 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
-    Chip,
-    Column,
-    Facts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    advisor,
-    elements,
-    matching,
-    per_text,
-    shapes_of,
-)
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import Chip, Facts, NotApplicable, elements, matching, per_text, shapes_of
 from advisors.fewer_kernels import Merging, StepReplay
 from advisors.messages import message
 from advisors.products import BASE_N, TILED, balance, best_balance, tiles

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import POINT_TO_POINT
+from advisor_core.api.facts import POINT_TO_POINT
 
 _BEGUN_NS = 1_000_000
 """Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor

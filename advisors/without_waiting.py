@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import NO_TIME, Bookings, Facts, HostActivity, Launches, Layer, fact, union
+from advisor_core.api.facts import NO_TIME, Bookings, Facts, HostActivity, Launches, Layer, fact, union
 
 Ints = npt.NDArray[np.int64]
 

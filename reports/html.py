@@ -55,7 +55,7 @@ class HtmlRenderer:
     filename = "report.html"
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels = Labels(lang)
+        labels = Labels(lang, result.labels)
         outline = Outline(result)
         detailed, further = _split(outline.items)
         shown = outline.shown

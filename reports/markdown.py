@@ -41,7 +41,7 @@ class MarkdownRenderer:
     filename = "report.md"
 
     def render(self, result: RunResult, lang: str) -> str:
-        writer = _Writer(result, Labels(lang))
+        writer = _Writer(result, Labels(lang, result.labels))
         return "\n".join(writer.lines()).rstrip("\n") + "\n"
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:

@@ -18,7 +18,7 @@ FILLS = {"compute": "█", "communication": "▒", "idle": "·"}
 
 def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
     """The verdict, where the step went, the findings that matter most, and where the report is."""
-    labels = Labels(lang)
+    labels = Labels(lang, result.labels)
     colon = labels("word.colon")
     outline = Outline(result)
     facts = " · ".join(f"{labels(ran.key)}{colon}{one_line(ran.value)}" for ran in what_ran(outline, labels)[1:])

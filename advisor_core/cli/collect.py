@@ -33,5 +33,7 @@ def collect(result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "min
     """
     from advisor_core.collecting.plan import plan
     from advisor_core.collecting.render import render
+    from advisor_core.plugins.host import load_host
 
-    click.echo(printable(render(plan(tool, read_result(result) if result is not None else None), lang)))
+    recorded = read_result(result) if result is not None else None
+    click.echo(printable(render(plan(tool, load_host().capture_options, recorded), lang)))

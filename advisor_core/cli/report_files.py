@@ -33,11 +33,14 @@ def _renderers() -> Mapping[str, Renderer]:
 
 def render_all(result: RunResult, renderers: Sequence[Renderer], lang: str) -> tuple[dict[str, bytes], list[str]]:
     """File names and contents, and what went wrong with the formats that a renderer could not give."""
+    from advisor_core.plugins.isolation import quiet
+
     rendered: dict[str, bytes] = {}
     failed = []
     for renderer in renderers:
         try:
-            rendered[renderer.filename] = str(renderer.render(result, lang)).encode("utf-8")
+            with quiet():
+                rendered[renderer.filename] = str(renderer.render(result, lang)).encode("utf-8")
         except Exception as error:
             failed.append(f"the format {renderer.name} could not be written: {type(error).__name__}: {error}")
     return rendered, failed

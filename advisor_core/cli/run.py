@@ -123,6 +123,7 @@ def run(
     """
     from advisor_core.contracts.problems import RuleFileError
     from advisor_core.contracts.profile import InputError, RoleError
+    from advisor_core.plugins.isolation import quiet as quietly
     from advisor_core.run.pipeline import StepError
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import RunOptions, own_problems
@@ -144,7 +145,8 @@ def run(
     )
     try:
         renderers = chosen_renderers(formats)
-        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
+        with quietly():
+            result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     except InputError as error:
         stop(EXIT_INPUT, str(error))
     except (RuleFileError, StepError, RoleError) as error:

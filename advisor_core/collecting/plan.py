@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from advisor_core.collecting.options import Option, Seconds, Tool, Window, known_options
+from advisor_core.collecting.windows import Seconds, Tool, Window, recording
+from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.text.base import Text
 
@@ -19,7 +20,7 @@ class Choice:
     itself (one step only, ranks that are not there)."""
 
     id: str
-    option: Option
+    option: CaptureOption
     rules: tuple[str, ...] = ()
     noticed: bool = False
 
@@ -70,16 +71,16 @@ class Plan:
         return tuple(sorted({rule for choice in self.choices for rule in choice.rules}))
 
 
-def plan(tool: Tool, result: RunResult | None = None) -> Plan:
-    """The configuration for ``tool``. What the profile has stays: a new one that answers the open questions must not
-    lose the answers of this one."""
-    known = known_options()
+def plan(tool: Tool, options: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
+    """The configuration for ``tool`` out of the known ``options``. What the profile has stays: a new one that answers
+    the open questions must not lose the answers of this one."""
+    known = recording()
     unanswered = [outcome for outcome in result.rules if outcome.state == "cannot_answer"] if result else []
     rules = _rules_by_option(unanswered)
     noticed = _noticed(result) if result else set()
     chosen = [
         Choice(name, option, rules.get(name, ()), name in noticed)
-        for name, option in known.options.items()
+        for name, option in options.items()
         if option.default or name in rules or name in noticed
     ]
     decode = tool in ("vllm", "mindie") or (result is not None and result.profile.kind == "decode")
@@ -103,7 +104,7 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
         rl_steps=rl_steps,
         ranks=ranks,
         steps=steps,
-        open=_open(unanswered, known.options.keys()),
+        open=_open(unanswered, options),
         estimate=_estimate(result, steps, ranks) if result else None,
         stretched=tuple(name for name in _STRETCHING if result and result.environment.profiler.get(name) is True),
     )
@@ -185,7 +186,7 @@ def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> E
     if not recorded or not size:
         return None
     level = next((source.level for source in result.inputs if source.level), "")
-    growth = known_options().growth.get(level)
+    growth = recording().growth.get(level)
     wall = sum(step.end_ns - step.start_ns for step in result.profile.steps) / recorded
     count = len(ranks) if ranks is not None else max(result.profile.world_size or 0, len(result.profile.ranks))
     return Estimate(

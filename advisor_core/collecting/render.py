@@ -11,8 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from advisor_core.collecting.options import Tool, known_options
 from advisor_core.collecting.plan import Choice, Plan
+from advisor_core.collecting.windows import Tool, recording
 from advisor_core.text.messages import message
 from advisor_core.text.units import format_quantity
 
@@ -74,7 +74,7 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
     yield ""
     for note in _NOTES[plan.tool]:
         if note not in ({"verl.left_out"} if "rollout" in plan.roles else {"verl.window", "verl.ranks"}):
-            text = message(f"collect.note.{note}", space=known_options().space, window=plan.tokens)
+            text = message(f"collect.note.{note}", space=recording().space, window=plan.tokens)
             yield from _wrapped(text.of(lang), "- ", "  ")
 
 

@@ -12,6 +12,7 @@ from advisor_core.contracts.tables import Table
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.phases import Aliases
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
 class InputError(Exception):
@@ -47,7 +48,8 @@ class RankInput:
 class Profile:
     """One rank's profile as read.
 
-    ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
+    ``vendor``: whose words the tables use, '' for none that a plugin knows; ``vocabulary``: these words, which the host
+    sets. ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
     maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
@@ -75,6 +77,8 @@ class Profile:
     phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
+    vendor: str = ""
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
 class Loader(Protocol):

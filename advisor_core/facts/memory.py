@@ -9,7 +9,7 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, Unavailable, fact
 from advisor_core.facts.device.chip import Chip
-from advisor_core.facts.host.activity import STEP_MARK, matching
+from advisor_core.facts.host.activity import matching
 from advisor_core.text.messages import message
 
 GIB = 1024**3
@@ -86,7 +86,7 @@ def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
 
 
-@fact("memory_steps", needs=("memory_curve", "host_events"))
+@fact("memory_steps", needs=("memory_curve", "host_events", "profile"))
 def memory_steps(facts: Facts) -> pd.DataFrame:
     """Allocated and reserved in each step of the host, which is where memory comes and goes.
 
@@ -95,7 +95,8 @@ def memory_steps(facts: Facts) -> pd.DataFrame:
     reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
     """
     curve, events = facts["memory_curve"], facts["host_events"]
-    marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], STEP_MARK)]
+    step_mark = facts["profile"].vocabulary.step_mark
+    marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], step_mark)]
     if marks.empty:
         raise Unavailable(message("memory.no_steps"), message("memory.no_steps.collect"), ("host", "steps"))
     windows = marks.sort_values("start_ns", kind="stable").drop_duplicates("name", ignore_index=True)

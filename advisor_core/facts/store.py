@@ -62,7 +62,7 @@ class FactStore:
         return value
 
     def _failure(self, name: str, error: Exception) -> Failed:
-        plugin = self._facts.owner(name) if isinstance(self._facts, Registry) else ""
+        plugin = str(self._facts.owner(name)) if isinstance(self._facts, Registry) else ""
         detail = f"{type(error).__name__}: {error}"
         return Failed(message("engine.plugin_raised", what=name, plugin=plugin, error=detail))
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.loaders.roles import newest, of_roles, with_roles
+from advisor_core.vocabulary.phases import PhaseMark
 
 DEEPEST: Final = 6
 """Levels of directories below the given one that are searched."""
@@ -16,8 +17,11 @@ DEEPEST: Final = 6
 _MOST_DIRECTORIES: Final = 20_000
 
 
-def discover(loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = ()) -> list[RankInput]:
+def discover(
+    loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = (), marks: Sequence[PhaseMark] = ()
+) -> list[RankInput]:
     """The profiles at or below the paths, by role and rank; with ``roles`` only those in directories of these names.
+    ``marks`` tell which names are those of roles.
     Those that cannot be used are among them, with their problem, as long as one can. Raises `InputError` where none
     can, and where two claim the same rank of a role; `RoleError` for a role that is not there."""
     loaders = list(loaders)
@@ -30,7 +34,7 @@ def discover(loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = ())
         found = of_roles(find, found, roles)
     if not any(not source.problem for source in found):
         raise InputError(found[0].problem)
-    found = newest(with_roles(find, found))
+    found = newest(with_roles(find, found, marks))
     usable = [source for source in found if not source.problem]
     reject_duplicates(usable)
     taken = {(source.role, source.rank) for source in usable}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor_core.contracts.profile import RankInput, RoleError
-from advisor_core.vocabulary.phases import phase_of
+from advisor_core.vocabulary.phases import PhaseMark, phase_of
 
 _RECORDED: Final = re.compile(r"_(\d{8,})_ascend_(?:pt|ms)$")
 """When a profile was taken: the profiler ends the name of the directory with it."""
@@ -49,12 +49,12 @@ def of_roles(find: Find, found: Sequence[RankInput], roles: Sequence[str]) -> li
     return chosen
 
 
-def with_roles(find: Find, found: Sequence[RankInput]) -> list[RankInput]:
+def with_roles(find: Find, found: Sequence[RankInput], marks: Sequence[PhaseMark]) -> list[RankInput]:
     """The profiles, each with its ``role`` where they are those of several roles: where a rank has a profile in
-    directories of several names, or where all their names are known to be those of roles."""
-    names = {role: _role_name(role) for role in {role_of(source) for source in found}}
+    directories of several names, or where all their names are known to be those of roles, by ``marks``."""
+    names = {role: _role_name(role, marks) for role in {role_of(source) for source in found}}
     roles = {name for name in names.values() if name}
-    several = len(roles) > 1 and all(map(phase_of, roles))
+    several = len(roles) > 1 and all(phase_of(name, marks) for name in roles)
     if not several and not _repeated(found, names):
         return list(found)
     return [
@@ -104,10 +104,10 @@ def _repeated(found: Iterable[RankInput], names: dict[str, str]) -> bool:
     return False
 
 
-def _role_name(role: str) -> str:
+def _role_name(role: str, marks: Sequence[PhaseMark]) -> str:
     """The part of a role's directory that names its role: the known one, else all but the numbers of iterations."""
     parts = [part for part in Path(role).parts if not part.isdigit()]
-    known = [part for part in parts if phase_of(part)]
+    known = [part for part in parts if phase_of(part, marks)]
     return known[-1] if known else "/".join(parts)
 
 

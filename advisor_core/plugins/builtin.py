@@ -1,20 +1,14 @@
-"""Register the facts and loaders of the host, by the same hooks as a plugin."""
+"""Register the facts of the host, by the same hook as any plugin."""
 
 from __future__ import annotations
 
-from advisor_core.contracts.facts import Fact
-from advisor_core.contracts.profile import Loader
-from advisor_core.contracts.registry import Registry
+from typing import TYPE_CHECKING
+
 from advisor_core.plugins.hookspecs import hookimpl
 
-
-@hookimpl
-def advisor_register_loaders(registry: Registry[Loader]) -> None:
-    from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
-    from advisor_core.loaders.msprof.loader import MsprofLoader
-
-    registry.add(AscendPytorchLoader())
-    registry.add(MsprofLoader())
+if TYPE_CHECKING:
+    from advisor_core.contracts.facts import Fact
+    from advisor_core.contracts.registry import Registry
 
 
 @hookimpl

@@ -173,7 +173,8 @@ class Diagnostic(Model):
 
 class RunResult(Model):
     """``phases``: the time of each phase, where the profile tells phases. ``role_environments``: by role, where
-    several were profiled by themselves; ``environment`` then shows them side by side."""
+    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: what plugins call
+    columns (``heading.COLUMN``) and parts of the ledger (``path.PATH``)."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Tool
@@ -188,3 +189,4 @@ class RunResult(Model):
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
     phases: list[PhaseTime] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)
+    labels: dict[str, Text] = Field(default_factory=dict)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from advisor_core.contracts.ledger_paths import is_ledger_path, ledger_paths
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, SourceError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.names.settings import Setting
@@ -116,11 +116,13 @@ class Compiler:
         profile: Mapping[str, Any],
         ids: Mapping[str, str],
         names: NameBook,
+        paths: LedgerPaths,
         explains: Iterable[str] = (),
     ) -> None:
         self.draft = draft
         self.explains = tuple(explains)
         self.names = names
+        self.paths = paths
         self.rule = draft.rule
         self.advisor = advisor
         self.ids = ids
@@ -272,9 +274,9 @@ class Compiler:
             path = ("caveat",) if self.rule.caveat else ("caveats",)
             self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
         for index, claim in enumerate(self.rule.claims):
-            if not is_ledger_path(claim):
+            if claim not in self.paths:
                 message = f"the ledger has no {claim!r}"
-                self.problems.append(self.draft.problem(("claims", index), message, nearest(claim, ledger_paths())))
+                self.problems.append(self.draft.problem(("claims", index), message, nearest(claim, self.paths.all)))
             for found in re.finditer(r"\{\{ (\w+) \}\}", claim):
                 symbol = self.attempt(("claims", index), partial(self.scope.column, found[1], found.start() + 3))
                 if symbol is not None and symbol.kind != "text":

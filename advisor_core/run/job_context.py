@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from advisor_core.rules.applicability import Job, Possible
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.phases import phase_of
 
 GRAPH_CAPTURE = "graph-capture"
 """The feature of the registry whose use a profile shows by itself: kernels that are replayed as graphs."""
@@ -15,9 +14,8 @@ GRAPH_CAPTURE = "graph-capture"
 def job_of(
     context: Mapping[str, Scalar], versions: Mapping[str, str], variables: Mapping[str, str], role: str = ""
 ) -> Job:
-    """From the fact ``context``, recorded versions and variables, and the role that was profiled by itself
-    ('' for none)."""
-    role = phase_of(role) if role else ""
+    """From the fact ``context``, recorded versions and variables, and the known role that was profiled by itself (''
+    for none)."""
     graphs = context.get("graph_mode")
     return Job(
         phases=_phases(str(context.get("kind") or ""), str(context.get("phase") or "")),

@@ -35,6 +35,7 @@ from advisor_core.run.step_views import phase_strip
 from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
+from advisor_core.vocabulary.phases import PhaseMark
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
@@ -66,7 +67,7 @@ def run(
     began = time.perf_counter()
     host, book = prepared(options)
     asked = loaders(host)
-    sources = _sources(asked, paths, rank, roles)
+    sources = _sources(asked, paths, rank, roles, host.phase_marks.third_parties_first())
     outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
@@ -78,9 +79,15 @@ def run(
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
 
-def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]) -> list[RankInput]:
+def _sources(
+    asked: Sequence[Loader],
+    paths: Sequence[Path],
+    rank: int | None,
+    roles: Sequence[str],
+    marks: Sequence[PhaseMark],
+) -> list[RankInput]:
     try:
-        found = discover(asked, *paths, roles=roles)
+        found = discover(asked, *paths, roles=roles, marks=marks)
     except InputError as error:
         raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
     ranks = {source.rank for source in found}
@@ -241,6 +248,7 @@ def combine(
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
+        labels=host.texts(),
     )
 
 

@@ -28,6 +28,7 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
+from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.run.job_context import job_of
@@ -99,6 +100,7 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
         host.advisors,
         dict(options.overrides),
         names=host.name_book(),
+        paths=host.ledger_paths,
         installed=len(host.rulesets),
         strict=False,
     )
@@ -148,8 +150,9 @@ _held: dict[RankInput, _Loaded] = {}
 def derive(source: RankInput, options: RunOptions) -> Recorded:
     """Load one rank and give what is to be compared with other ranks. Raises `InputError` when nothing of it is
     usable."""
-    loaded = _load(source, options)
-    calls = _shared(loaded.store, "recorded_calls")
+    with quiet():
+        loaded = _load(source, options)
+        calls = _shared(loaded.store, "recorded_calls")
     if sum(held.bytes for held in _held) + source.bytes <= HELD_BYTES:
         _held[source] = loaded
     known = None if isinstance(calls, Unavailable | NotApplicable) else calls[list(COMPARED)]
@@ -159,13 +162,19 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
 def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS) -> RankOutcome:
     """Measure and judge one rank, whose ledger ``waits`` (the fact ``cross_rank_waits``) closes. Raises `InputError`
     when nothing of it is usable."""
+    with quiet():
+        return _judge(source, options, waits)
+
+
+def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankOutcome:
     host, book = prepared(options)
     loaded = _held.pop(source, None) or _load(source, options)
     began = time.perf_counter()
     profile, store = loaded.profile, loaded.store
     store.settle(waits)
+    words = host.vocabulary(profile.vendor)
     context = _context(store)
-    job = job_of(context, profile.versions, profile.variables, profile.role)
+    job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = {name: _shared(store, name) for name in _shared_names(host)}
     steps, ledger = _ledger(store, profile)
@@ -214,8 +223,9 @@ def _older(source: RankInput) -> list[Diagnostic]:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The facts of a profile: its tables by name, ``profile`` itself, and what can be derived from them. Until
-    `FactStore.settle` they are those of a rank alone."""
+    """The facts of a profile: its tables by name, ``profile`` itself with the words of its vendor, and what can be
+    derived from them. Until `FactStore.settle` they are those of a rank alone."""
+    profile = dataclasses.replace(profile, vocabulary=host.vocabulary(profile.vendor))
     base: dict[str, Any] = {name: table.frame for name, table in profile.tables.items()}
     return FactStore(host.facts, base | {"profile": profile}, profile.missing)
 

@@ -153,7 +153,7 @@ def _absence(facts: FactSource, name: str) -> Unavailable | None:
 
 
 def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
-    plugin = host.advisors.owner(advisor.name)
+    plugin = str(host.advisors.owner(advisor.name))
     return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
 
 

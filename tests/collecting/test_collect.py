@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from advisor_core.collecting.options import TOOLS, Tool, known_options
-from advisor_core.collecting.plan import plan
+from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
+from advisor_core.collecting.windows import TOOLS, Tool
 from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.facts import Unavailable
 from advisor_core.facts.store import FactStore
+from advisor_core.plugins.host import load_host
 from advisor_core.result.run import (
     Environment,
     Input,
@@ -35,13 +36,13 @@ from advisor_core.result.run import (
 )
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import installed_host
+from advisor_core.run.rank import RunOptions, installed_host
 from advisor_core.run.run_rules import _settled
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 
 ROOT = Path(__file__).parent.parent.parent
-OPTIONS = known_options().options
+OPTIONS = load_host().capture_options
 
 ROLES = {
     "actor": "actor_rollout_ref.actor",
@@ -129,6 +130,10 @@ VLLM_CONFIG = {
 }
 """Fields of ``vllm.config.ProfilerConfig``."""
 SHELL: tuple[Tool, ...] = ("verl", "vllm", "mindie", "msprof")
+
+
+def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
+    return planning.plan(tool, OPTIONS, given)
 
 
 def outcome(rule: str, *options: str, state: State = "cannot_answer") -> RuleOutcome:

@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 from advisor_core import testing
 from advisor_core.contracts.facts import NotApplicable
 from advisor_core.facts.store import FactStore
+from advisor_core.plugins.host import load_host
 from advisor_core.testing import table
-from advisor_core.vocabulary.phases import phase_of
 from tests.facts import small
 from tests.facts.reference import Story
 from tests.facts.test_ledger import ORIGIN, build, stories
 
 TABLES = ("kernels", "flows", "host_events", "device_tasks", "communication_tasks")
 NAMES = ("generate_sequences", "compute_ref_log_prob", "compute_log_prob", "update_actor", "wake_up")
+
+WORDS = load_host().vocabulary("ascend")
 
 
 def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about: Any) -> FactStore:
@@ -69,12 +71,12 @@ def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about:
     ],
 )
 def test_names_of_the_frameworks(name: str, phase: str) -> None:
-    assert phase_of(name) == phase
+    assert WORDS.phase_of(name) == phase
 
 
 def test_what_the_user_says_comes_first() -> None:
-    assert phase_of("MyAgent.Play", [("agent.play", "rollout")]) == "rollout"
-    assert phase_of("update_actor_and_critic", [("and_critic", "update_critic")]) == "update_critic"
+    assert WORDS.phase_of("MyAgent.Play", [("agent.play", "rollout")]) == "rollout"
+    assert WORDS.phase_of("update_actor_and_critic", [("and_critic", "update_critic")]) == "update_critic"
 
 
 @st.composite

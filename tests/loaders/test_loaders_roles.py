@@ -14,8 +14,10 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.loaders.roles import role_of
+from advisor_core.plugins.host import load_host
 from tests.robustness.command import OUTPUT, advise, run, shorten
 
+MARKS = load_host().phase_marks.third_parties_first()
 ROLES = ("actor_compute_log_prob", "actor_update", "rollout_generate")
 KERNELS = "Name,Start Time(us),Duration(us)\nk,1.000\t,2\n"
 
@@ -29,7 +31,9 @@ def make(directory: Path, rank: int | None) -> Path:
 
 
 def found(*paths: Path, role: str | None = None, roles: Sequence[str] = ()) -> list[RankInput]:
-    return discover([AscendPytorchLoader(), MsprofLoader()], *paths, roles=roles if role is None else [role])
+    return discover(
+        [AscendPytorchLoader(), MsprofLoader()], *paths, roles=roles if role is None else [role], marks=MARKS
+    )
 
 
 def lanes(sources: Sequence[RankInput]) -> list[tuple[str, int]]:

@@ -17,19 +17,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    NotApplicable,
-    Observations,
-    Registry,
-    Ruleset,
-    Text,
-    Unavailable,
-    advisor,
-    fact,
-    hookimpl,
-)
+from advisor_core.api import Registry, Ruleset, Text, hookimpl
+from advisor_core.api.advisors import Column, Observations, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable, fact
 from advisor_core.contracts.profile import RankInput
 from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult

@@ -17,9 +17,6 @@ POINT_TO_POINT = re.compile(r"receive|send", re.I)
 """Operations between pipeline stages: hcom_send, hcom_receive, hcom_batchSendRecv. The exporter's Bubble knows only
 hcom_receive."""
 
-_WAIT = re.compile(r"notify[_ ]?wait", re.I)
-_MARK = re.compile(r"notify[_ ]?record|write[_ ]?value|event", re.I)
-
 
 @dataclass(frozen=True)
 class CollectiveState:
@@ -46,8 +43,8 @@ def collective_state(facts: Facts) -> CollectiveState:
         raise Unavailable(message("planes.none"), message("planes.none.collect"), ("level1",))
     starts = tasks["start_ns"].to_numpy()
     ends = starts + tasks["duration_ns"].to_numpy()
-    waits = planes & _named(tasks["name"], _WAIT)
-    moves = planes & ~waits & ~_named(tasks["name"], _MARK)
+    waits = planes & _named(tasks["name"], profile.vocabulary.plane_waits)
+    moves = planes & ~waits & ~_named(tasks["name"], profile.vocabulary.plane_marks)
     rows = np.flatnonzero(waits & (ends > starts))
     peers, known = _global_peers(tasks, profile)
     pieces = latest_end_wins(starts[rows], ends[rows], peers[rows])

@@ -18,10 +18,9 @@ from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_win
 from advisor_core.facts.ledger.bookings import Bookings
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
-from advisor_core.vocabulary.phases import PHASES, phase_of
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 _MARKS = ("mstx", "user_annotation")
-_STEP_MARK = "ProfilerStep#"
 _NAMED = 5
 """How many marks are named where none of them is known."""
 
@@ -35,7 +34,7 @@ def phases(facts: Facts) -> pd.DataFrame:
     """
     profile: Profile = facts["profile"]
     windows: pd.DataFrame = facts["steps"]
-    whole = profile.role and phase_of(profile.role, profile.phase_marks)
+    whole = profile.role and profile.vocabulary.phase_of(profile.role, profile.phase_marks)
     if whole:
         return _whole(windows, profile.role, whole)
     marked = _marked(facts, profile, windows)
@@ -43,7 +42,7 @@ def phases(facts: Facts) -> pd.DataFrame:
         return marked
     if profile.role:
         return _whole(windows, profile.role, "")
-    raise NotApplicable(_nothing_known(facts.get("host_events")))
+    raise NotApplicable(_nothing_known(facts.get("host_events"), profile.vocabulary))
 
 
 @fact("phase_ledger", needs=("phases", "steps", "bookings"), shared=True)
@@ -98,7 +97,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     marks = events["category"].isin(_MARKS).to_numpy() & (events["duration_ns"].to_numpy() > 0)
     known = np.full(len(events["name"].cat.categories), "", dtype=object)
     for code in np.unique(codes[marks]).tolist():  # names, of which there are few
-        known[code] = phase_of(str(events["name"].cat.categories[code]), profile.phase_marks)
+        known[code] = profile.vocabulary.phase_of(str(events["name"].cat.categories[code]), profile.phase_marks)
     rows = np.flatnonzero(marks & (known != "")[codes])
     launched = facts.get("launches")
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
@@ -115,7 +114,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
         {
             "step": step,
             "phase": names,
-            "kind": [name if name in PHASES else "" for name in names.tolist()],
+            "kind": [name if name in profile.vocabulary.phases else "" for name in names.tolist()],
             "start_ns": parts.starts[inside],
             "end_ns": parts.ends[inside],
         }
@@ -135,11 +134,11 @@ def _joined(spans: pd.DataFrame) -> pd.DataFrame:
     return spans.groupby(number.to_numpy()).agg(how).reset_index(drop=True)
 
 
-def _nothing_known(events: pd.DataFrame | None) -> Text:
+def _nothing_known(events: pd.DataFrame | None, words: Vocabulary) -> Text:
     """Why there are no phases, with the marks that may name some which are not known."""
     if events is not None:
         marks = events.loc[events["category"].isin(_MARKS), "name"].astype(str).drop_duplicates()
-        named = [name for name in marks.tolist() if not name.startswith(_STEP_MARK) and not phase_of(name)]
+        named = [name for name in marks.tolist() if not words.step_mark.search(name) and not words.phase_of(name)]
         if named:
             return message("phases.none_known", count=len(named), names=", ".join(named[:_NAMED]))
     return message("phases.none")

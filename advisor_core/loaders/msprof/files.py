@@ -16,11 +16,11 @@ import pandas as pd
 
 from advisor_core.contracts import tables
 from advisor_core.contracts.tables import Field, TableSchema
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
 from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
-from advisor_core.vocabulary import exporter as vocabulary
 
 OUTPUT: Final = "mindstudio_profiler_output"
 ANALYSIS: Final = "analyze"

@@ -21,12 +21,12 @@ import pyarrow.csv as arrow_csv
 
 from advisor_core.contracts.facts import Unavailable
 from advisor_core.contracts.tables import Int64Array, TableSchema
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import SHOWN, Problems
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 BLOCK_BYTES: Final = 2 << 20
 LONGEST_RECORD: Final = 8 << 20

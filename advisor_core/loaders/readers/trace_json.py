@@ -23,13 +23,13 @@ import pandas as pd
 from advisor_core.contracts import tables
 from advisor_core.contracts.facts import Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.json_events import CHUNK_BYTES, Batch, ChunkIndex, Damage, ElementReader
 from advisor_core.loaders.readers.problems import SHOWN, Problems, quoted
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 _FREQUENCY: Final = "AI Core Freq"
 _DEVICE_LANES: Final = ("hardware", "communication")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.names.book import NameBook
 from advisor_core.names.lint import name_problems, parameters_of, setting_problems
@@ -41,15 +42,16 @@ def check_rules(
     base: Sequence[Path] = (),
     names: NameBook | None = None,
     *,
+    paths_of_ledger: LedgerPaths | None = None,
     all_names: bool = False,
 ) -> list[Problem]:
     """All that is wrong with the rule files under ``paths``, sorted by place; no errors among it: they can be used.
 
     ``base``: rule sets that the files may refer to or override; their own problems are not reported. ``names``: the
     registry that texts are checked against: a name that is not in it is mentioned where it is like one that is, or,
-    with ``all_names``, always.
+    with ``all_names``, always. ``paths_of_ledger``: what may be claimed.
     """
-    book = load_rules([*base, *paths], advisors, names=names, installed=len(base), strict=False)
+    book = load_rules([*base, *paths], advisors, names=names, paths=paths_of_ledger, installed=len(base), strict=False)
     files = {display(file) for path in paths for file in _files(path)}
     files |= {display(path) for path in paths}
     errors = [problem for problem in book.problems if problem.file in files]

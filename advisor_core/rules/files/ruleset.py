@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
@@ -90,6 +91,7 @@ def load_rules(
     overrides: Mapping[str, Scalar] | None = None,
     *,
     names: NameBook | None = None,
+    paths: LedgerPaths | None = None,
     installed: int = 1,
     strict: bool = True,
 ) -> RuleBook:
@@ -97,12 +99,13 @@ def load_rules(
     of plugins: none may give a rule of another again. Later sources win: they may give a rule again by its id, or
     change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
     ``{"HD001.idle_share": 0.2}``, in the unit of the rule. ``names``: the registry of names, which says what
-    settings exclude each other.
+    settings exclude each other. ``paths``: those of the ledger that rules may claim; without them any operator class is
+    taken for one.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = _Loader(advisors, names or NameBook(), installed)
+    loader = _Loader(advisors, names or NameBook(), paths or LedgerPaths(), installed)
     loader.problems += loader.names.problems
     for number, source in enumerate(sources):
         loader.read(source, number)
@@ -142,6 +145,7 @@ def _names(rule: Rule) -> tuple[str, ...]:
 class _Loader:
     advisors: Mapping[str, Advisor]
     names: NameBook
+    paths: LedgerPaths
     installed: int
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -277,9 +281,8 @@ class _Loader:
         explains = self.explained(good, ids)
         compiled = {}
         for id_, draft in good.items():
-            compiler = Compiler(
-                draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids, self.names, explains.get(id_, ())
-            )
+            advisor, own = self.advisors[draft.rule.advisor], explains.get(id_, ())
+            compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, own)
             rule = compiler.compile()
             self.problems += compiler.problems
             if rule is not None:

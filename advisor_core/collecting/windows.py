@@ -1,4 +1,4 @@
-"""The profiler options that rules ask for, read from ``options.yaml``."""
+"""Which steps to record and how much it is, from ``windows.yaml``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,11 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from advisor_core.text.base import Model, Text
+from advisor_core.text.base import Model
 from advisor_core.text.packaged import packaged_yaml
 
 Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
-
-
-class Option(Model):
-    """``settings``: how each profiler spells it; one that is not named cannot record it. ``notes``: what is different
-    with a profiler."""
-
-    default: bool
-    provides: Text
-    cost: Text
-    settings: Mapping[Tool, str]
-    notes: Mapping[Tool, Text] = Field(default_factory=dict)
 
 
 class Window(Model):
@@ -59,17 +48,16 @@ class Windows(Model):
     seconds: Seconds
 
 
-class Options(Model):
+class Recording(Model):
     """``growth``: level of a profile to the factor by which its files grow at the level that is recommended. ``space``:
     free disk space for parsing, as a multiple of the raw data."""
 
-    options: Mapping[str, Option]
     windows: Windows
     growth: Mapping[str, float]
     space: int
 
 
 @cache
-def known_options() -> Options:
-    """The contents of ``options.yaml``."""
-    return Options.model_validate(packaged_yaml("advisor_core.collecting", "options.yaml"))
+def recording() -> Recording:
+    """The contents of ``windows.yaml``."""
+    return Recording.model_validate(packaged_yaml("advisor_core.collecting", "windows.yaml"))

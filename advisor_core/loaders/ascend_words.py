@@ -1,4 +1,4 @@
-"""One vocabulary for what exports of different versions name differently.
+"""One spelling for what exports of Ascend spell differently, by version and by format.
 
 Every function takes one text and gives the canonical one; it is applied to the distinct values of a column, not to
 its rows.
@@ -7,7 +7,10 @@ its rows.
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal, cast
+
+from advisor_core.text.packaged import packaged_yaml
 
 Lane = Literal["python", "mindspore", "gc", "os", "mstx", "cann", "hardware", "communication", "overlap", "other"]
 
@@ -17,72 +20,21 @@ UINT32_NONE: Final = 4294967295
 NULLS: Final = ("", "N/A", "NA", "n/a", "None", "null", "nan", "NaN")
 """How exports write an absent value."""
 
-COMPUTE_TASKS: Final = ("AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU", "DSA_SQE")
-"""Task types that compute. Everything else in a stream moves, waits or records (facts of the trace format)."""
+VENDOR: Final = "ascend"
+"""The vocabulary that profiles of these exports are read with."""
 
-_LANES: Final[dict[str, Lane]] = {
-    "python": "python",
-    "mindspore": "mindspore",
-    "python gc": "gc",
-    "os runtime api": "os",
-    "cann": "cann",
-    "ascend hardware": "hardware",
-    "hccl": "communication",
-    "communication": "communication",
-    "overlap analysis": "overlap",
-}
-_CORES: Final = {"HCCL": "COMMUNICATION", "DSA_SQE": "DSA", "AICPU": "AI_CPU"}
-_TASK_TYPES: Final = {
-    "KERNEL_AICORE": "AI_CORE",
-    "KERNEL_AIVEC": "AI_VECTOR_CORE",
-    "KERNEL_AICPU": "AI_CPU",
-    "KERNEL_MIX_AIC": "MIX_AIC",
-    "KERNEL_MIX_AIV": "MIX_AIV",
-    "EVENT_WAIT": "EVENT_WAIT_SQE",
-    "EVENT_RECORD": "EVENT_RECORD_SQE",
-}
-"""A DB names the host's type of a task where a trace names the scheduler's."""
-_CALL_PREFIXES: Final = {
-    "acl": "AscendCL",
-    "model": "Model",
-    "node": "Node",
-    "runtime": "Runtime",
-    "hccl": "Hccl",
-    "communication": "Communication",
-}
-_OVERLAP: Final = {
-    "compute": "Computing",
-    "communication": "Communication",
-    "comm_not_overlap_comp": "Communication(Not Overlapped)",
-    "free": "Free",
-}
-_DTYPES: Final = {"FLOAT32": "FLOAT", "HALF": "FLOAT16", "BFLOAT16": "BF16"}
-_API_LEVELS: Final = {"hccl": "communication", "ascendcl": "acl"}
-_FLOWS: Final = {
-    "async_npu": "torch_to_npu",
-    "torch_to_npu": "torch_to_npu",
-    "hosttodevice": "host_to_device",
-    "async_task_queue": "task_queue",
-    "enqueue_to_dequeue": "task_queue",
-    "fwdbwd": "forward_backward",
-}
-_PARALLEL: Final = {
-    "tensor_model_parallel_size": "tp",
-    "pipeline_model_parallel_size": "pp",
-    "data_parallel_size": "dp",
-    "context_parallel_size": "cp",
-    "expert_model_parallel_size": "ep",
-    "expert_tensor_parallel_size": "etp",
-    "sequence_parallel_size": "sp",
-}
+_WORDS: Final[Mapping[str, Mapping[str, str]]] = packaged_yaml("advisor_core.ascend", "exporter.yaml")
+
+COMPUTE_TASKS: Final = tuple(packaged_yaml("advisor_core.ascend", "vocabulary.yaml")["compute_tasks"])
+"""Task types that compute."""
 
 
 def lane(process: str) -> Lane:
     """Which lane a process of the trace is, by its name (never by its pid or its place)."""
-    known = _LANES.get(process.strip().lower())
+    known = _WORDS["lanes"].get(process.strip().lower())
     if known is None:
         return "mstx" if "mstx" in process.lower() else "other"
-    return known
+    return cast(Lane, known)
 
 
 def tidy(text: str) -> str:
@@ -93,24 +45,24 @@ def tidy(text: str) -> str:
 
 def core(text: str) -> str:
     text = tidy(text)
-    return _CORES.get(text, text)
+    return _WORDS["cores"].get(text, text)
 
 
 def task_type(text: str) -> str:
     """AI_CORE, EVENT_WAIT_SQE and so on: what kind of task a stream runs."""
     text = tidy(text)
-    return _TASK_TYPES.get(text, text)
+    return _WORDS["task_types"].get(text, text)
 
 
 def cann_call(level: str, name: str) -> str:
     """``AscendCL@aclnnAdd``, ``Node@launch``: how a trace names a call of CANN, from its level and its name."""
-    prefix = _CALL_PREFIXES.get(level.strip().lower(), level.strip())
+    prefix = _WORDS["call_prefixes"].get(level.strip().lower(), level.strip())
     return f"{prefix}@{name}" if prefix else name
 
 
 def overlap_kind(text: str) -> str:
     """Computing, Communication, Communication(Not Overlapped) or Free."""
-    return _OVERLAP.get(text.strip().lower(), text)
+    return _WORDS["overlap"].get(text.strip().lower(), text)
 
 
 def shapes(text: str) -> str:
@@ -122,7 +74,7 @@ def shapes(text: str) -> str:
 def dtypes(text: str) -> str:
     """``;`` between tensors; FLOAT, FLOAT16, BF16, INT64 and so on."""
     items = (item.strip().removeprefix("DT_") for item in tidy(text).split(";"))
-    return ";".join(_DTYPES.get(item, item) for item in items)
+    return ";".join(_WORDS["dtypes"].get(item, item) for item in items)
 
 
 def formats(text: str) -> str:
@@ -132,7 +84,7 @@ def formats(text: str) -> str:
 
 def api_level(text: str) -> str:
     text = tidy(text).lower()
-    return _API_LEVELS.get(text, text)
+    return _WORDS["api_levels"].get(text, text)
 
 
 def stack(text: str) -> str:
@@ -152,12 +104,12 @@ def flow_kind(text: str) -> str:
         return "host_to_device"
     if "mstx" in key:
         return "mstx"
-    return _FLOWS.get(key, text)
+    return _WORDS["flows"].get(key, text)
 
 
 def parallel_dimension(name: str) -> str | None:
     """tp, pp, dp ... of an entry of ``distributed_args``; None for an entry that is no such size."""
-    return _PARALLEL.get(name)
+    return _WORDS["parallel"].get(name)
 
 
 def level(text: str) -> str | None:
