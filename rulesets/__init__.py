@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from advisor_core.hookspecs import hookimpl
-from advisor_core.registry import Registry, Ruleset
+from advisor_core.contracts.registry import Registry, Ruleset
+from advisor_core.plugins.hookspecs import hookimpl
 
 
 @hookimpl
