@@ -485,6 +485,11 @@ def rule_file_page() -> str:
         f"{to('command-line.md', 'advisor rules schema', page, '`advisor rules schema`')} prints the JSON schema for "
         f"editors, {to('command-line.md', 'advisor rules check', page, '`advisor rules check`')} checks a file. "
         "[Writing a rule](../writing-a-rule.md) is the way in.",
+        "What is enforced beyond the types below: every `why` has at least 10 characters; `references` and `advice` "
+        "are not empty; one advice has no condition (no `when`, `unless`, `holds_for`, `hazards`), so that no finding "
+        "is left without any, and the first has no hazards; a `url` and every link in a text is https; every "
+        "parameter is used, and every column, parameter, rule and ledger path that is named exists. All mistakes of a file are "
+        "told at once.",
         f"A file has at most {yaml_file.MAX_BYTES // 1024} kB and {yaml_file.MAX_DOCUMENTS} documents.",
         "## Conditions",
         said,

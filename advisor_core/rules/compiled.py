@@ -91,7 +91,8 @@ class CompiledRule:
 
 @dataclass
 class Draft:
-    """A rule on its way: as read, with what later documents and options changed of it."""
+    """A rule on its way: as read, with what later documents and options changed of it. ``told``: what is wrong with the
+    form of its documents; such a draft is compiled for its other mistakes only."""
 
     rule: Rule
     document: Document
@@ -101,6 +102,7 @@ class Draft:
     replaces: str = ""
     left_out: Text = field(default_factory=lambda: Text(en="", zh=""))
     severity_from: Document | None = None
+    told: tuple[Problem, ...] = ()
 
     def problem(self, path: KeyPath, message: str, hint: str = "", **place: Any) -> Problem:
         return self.document.problem(path, message, hint, **place)
@@ -152,9 +154,9 @@ class Compiler:
             "not_a_problem_if": self.text((*text, "not_a_problem_if"), rule.text.not_a_problem_if),
             "caveat": self.text(("caveat",), rule.caveat),
         }
-        if not self.problems:
+        if not self.problems and not self.draft.told:
             self.check_all_params_used()
-        if self.problems:
+        if self.problems or self.draft.told:
             return None
         return CompiledRule(
             rule=rule,

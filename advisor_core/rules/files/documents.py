@@ -54,12 +54,12 @@ def _problems(document: Document, model: type[BaseModel], error: ValidationError
     """One problem per mistake: for a value that may be this or that, pydantic complains once for each."""
     places: dict[KeyPath, list[Any]] = {}
     for detail in error.errors(include_url=False):
-        places.setdefault(_in_file(document, detail["loc"]), []).append(detail)
+        places.setdefault(in_file(document, detail["loc"]), []).append(detail)
     meant: set[KeyPath] = set()
     """Keys that are missing because they are misspelt: one mistake, one message."""
     for path, details in places.items():
         if any(detail["type"] == "extra_forbidden" for detail in details):
-            hint = _like(document, model, path)
+            hint = meant_key(document, model, path)
             meant.add((*path[:-1], hint))
             said = f"did you mean {hint!r}?" if hint else ""
             yield document.problem(path, f"unknown key {path[-1]!r}", said, key=True)
@@ -73,7 +73,7 @@ def _problems(document: Document, model: type[BaseModel], error: ValidationError
                 yield document.problem(path, f"missing key {detail['loc'][-1]!r}", key=True)
 
 
-def _like(document: Document, model: type[BaseModel], path: KeyPath) -> str:
+def meant_key(document: Document, model: type[BaseModel], path: KeyPath) -> str:
     """The key that the one at ``path`` may be meant for, or nothing."""
     free = set(_keys(model, path[:-1])) - set(document.get(path[:-1]) or ())
     return closest(str(path[-1]), free)
@@ -104,10 +104,11 @@ def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
         named = path[-1] if is_key else value
         message = f"{shorten(str(named))!r} is not {_LOOKS.get(field, 'spelt as it must be')}"
         return document.problem(path, message, key=is_key)
-    return document.problem(path, str(detail["msg"][:1].lower() + detail["msg"][1:]))
+    field = next((str(step) for step in reversed(path) if isinstance(step, str)), "the document")
+    return document.problem(path, re.sub(r"^(\w+) should", f"{field!r} should", str(detail["msg"])))
 
 
-def _in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
+def in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
     """The part of pydantic's location that the file knows; the rest names alternatives and missing keys."""
     path: KeyPath = ()
     for step in location:

@@ -6,7 +6,7 @@ import graphlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
 from advisor_core.rules.files.documents import read_document
+from advisor_core.rules.files.salvage import UNREADABLE, salvage
 from advisor_core.rules.files.yaml_file import Document, read_yaml
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
@@ -145,18 +146,22 @@ class _Loader:
     installed: int
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    unreadable: list[Draft] = field(default_factory=list)
+    """What could be read of documents with mistakes of form."""
     known: set[str] = field(default_factory=set)
     """Names in documents that could not be used: referring to them is no mistake of its own."""
 
     def read(self, source: Path, number: int) -> None:
         """All documents of a source; overrides after the rules, so that the order of files does not matter."""
         changes: list[tuple[Document, RuleOverride]] = []
+        unreadable: list[tuple[Document, Sequence[Problem]]] = []
         for document in self.documents(source):
             try:
                 model = read_document(document)
             except RuleFileError as error:
                 self.problems += error.problems
                 self.remember(document)
+                unreadable.append((document, error.problems))
                 continue
             if isinstance(model, RuleOverride):
                 changes.append((document, model))
@@ -164,6 +169,19 @@ class _Loader:
                 self.add(Draft(model, document, number))
         for document, change in changes:
             self.change(document, change)
+        for document, told in unreadable:
+            self.salvage(document, number, told)
+
+    def salvage(self, document: Document, number: int, told: Sequence[Problem]) -> None:
+        """Keep what can be read of a document for the mistakes in it that are not of form."""
+        if not isinstance(document.data, dict):
+            return
+        if "override" not in document.data:
+            if found := salvage(document, Rule):
+                self.unreadable.append(Draft(found[0], found[1], number, told=tuple(told)))
+        elif (change := salvage(document, RuleOverride)) and (draft := self.find(change[0].override)):
+            self.unreadable.append(replace(draft, set_by=dict(draft.set_by), told=tuple(told)))
+            self.apply(self.unreadable[-1], change[1], change[0])
 
     def documents(self, source: Path) -> Iterator[Document]:
         try:
@@ -209,12 +227,15 @@ class _Loader:
         return f"no rule {name!r}", nearest(name, names)
 
     def change(self, document: Document, change: RuleOverride) -> None:
-        """Apply an override document."""
+        """Apply an override document to the rule that it names."""
         draft = self.find(change.override)
         if draft is None:
             if change.override not in self.known:
                 self.problems.append(document.problem(("override",), *self.unknown(change.override)))
             return
+        self.apply(draft, document, change)
+
+    def apply(self, draft: Draft, document: Document, change: RuleOverride) -> None:
         for name, param in change.params.items():
             mistake = self.set_param(draft, name, param.value, f"{document.file}:{document.line}", param.why)
             if mistake:
@@ -276,14 +297,12 @@ class _Loader:
                 del good[id_]
         explains = self.explained(good, ids)
         compiled = {}
-        for id_, draft in good.items():
-            compiler = Compiler(
-                draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids, self.names, explains.get(id_, ())
-            )
-            rule = compiler.compile()
-            self.problems += compiler.problems
-            if rule is not None:
+        for id_, draft in self.drafts.items():
+            rule = self.compiled(draft, ids, explains.get(id_, ()))
+            if rule is not None and id_ in good:
                 compiled[id_] = rule
+        for draft in self.unreadable:
+            self.more_of(draft, ids)
         order_ids = _ordered(compiled)
         order = [compiled[id_] for id_ in order_ids]
         return RuleBook(
@@ -291,6 +310,32 @@ class _Loader:
             tuple(rule for rule in order if not self.drafts[rule.id].enabled),
             tuple(sorted(set(self.problems))),
             {id_: self.drafts[id_].left_out for id_ in order_ids if not self.drafts[id_].enabled},
+        )
+
+    def compiled(self, draft: Draft, ids: Mapping[str, str], explains: Iterable[str]) -> CompiledRule | None:
+        """The rule, if nothing is wrong with it by itself."""
+        advisor = self.advisors.get(draft.rule.advisor)
+        if advisor is None:
+            return None
+        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, explains)
+        rule = compiler.compile()
+        self.problems += compiler.problems
+        return rule
+
+    def more_of(self, draft: Draft, ids: Mapping[str, str]) -> None:
+        """What else is wrong with a rule whose form is: not where something is told already, nor what follows from
+        that."""
+        count = len(self.problems)
+        self.references_hold(draft, ids)
+        self.compiled(draft, ids, ())
+        found, self.problems[count:] = self.problems[count:], []
+        places = {(problem.file, problem.line, problem.column) for problem in draft.told}
+        lost = {f"params.{name}" for name in draft.rule.params if draft.rule.params[name].why == UNREADABLE}
+        self.problems += (
+            problem
+            for problem in found
+            if (problem.file, problem.line, problem.column) not in places
+            and not any(name in problem.message for name in lost)
         )
 
     def canonical_names(self) -> dict[str, str]:

@@ -66,7 +66,7 @@ def test_every_problem_of_every_file_and_of_no_other(rule: Rule, write: Write, a
     write("x: on\n", "mine/b.yaml")
     mine = write("override: HD009\n", "mine/c.yaml").parent
     assert [str(problem) for problem in check_rules([mine, Path("nowhere")], advisors, [base])] == [
-        "mine/a.yaml:2:8: input should be less than or equal to 50",
+        "mine/a.yaml:2:8: 'limit' should be less than or equal to 50",
         'mine/b.yaml:1:4: some YAML readers take on for a boolean (write true or false, or "on" in quotes)',
         "mine/c.yaml:1:11: no rule 'HD009' (did you mean 'HD001'?)",
         "nowhere: does not exist",

@@ -56,7 +56,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
         ("[0.01, 0.9]", "[0.2, 0.9]", "6:23: 0.1 is outside of the range 0.2 to 0.9"),
         ("[0.01, 0.9]", "[0.9, 0.01]", "6:49: range 0.9 to 0.01 is empty"),
         ("[0.01, 0.9]", "[a, 0.9]", "6:50: expected a number, found \"a\""),
-        ('why: "seed 002: more than this is dispatch bound"', "why: short", "6:67: string should have at least 10 characters"),
+        ('why: "seed 002: more than this is dispatch bound"', "why: short", "6:67: 'why' should have at least 10 characters"),
         ("launches > 0", "lunches > 0", "8:10: unknown name 'lunches' (did you mean 'launches'?)"),
         ("params.idle_share\n", "params.idle_shre\n", "10:16: unknown name 'params.idle_shre' (did you mean 'idle_share'?)"),
         ("idle_ns >= params.min_idle", "idle_ns >= params.idle_share", "11:7: 'idle_ns' in ns cannot be compared with 'params.idle_share' in ratio"),
@@ -350,3 +350,37 @@ def test_what_is_left_out_says_by_what(rule: Rule, write: Write, advisors: Advis
 def test_claims_are_paths_of_the_ledger(rule: Rule, write: Write, advisors: Advisors) -> None:
     (problem,) = told([write(rule(("[idle/host]", "[idel/host]")))], advisors)
     assert "the ledger has no 'idel/host' (did you mean 'idle/host'?)" in problem
+
+
+def test_all_mistakes_of_a_rule_are_told_in_one_round(rule: Rule, write: Write, advisors: Advisors) -> None:
+    text = rule(
+        ("severity:", "serverity:"),
+        ("idle_share > 0.5", "idel_share > 0.5"),
+        ("launches > 0", "lunches > 0"),
+        ("claims:", "explains: [HD009]\nclaims:"),
+        ("upper_bound", "guess"),
+        ("value: 50,", "value: [1],"),
+        ("Run again.", "{{ x }}"),
+    )
+    assert [line.split(": ")[:2] for line in told([write(text)], advisors)] == [
+        ["r.yaml:7:21", "expected true or false or a whole number or a number or text, found [1]"],
+        ["r.yaml:8:10", "unknown name 'lunches' (did you mean 'launches'?)"],
+        ["r.yaml:12:1", "unknown key 'serverity' (did you mean 'severity'?)"],
+        ["r.yaml:12:19", "unknown name 'idel_share' (did you mean 'idle_share'?)"],
+        ["r.yaml:13:33", "'guess' is not one of exact, estimate, upper_bound"],
+        ["r.yaml:14:12", "no rule 'HD009'"],
+        ["r.yaml:31:20", "unknown name 'x'"],
+    ]
+
+
+def test_an_advisor_that_does_not_exist_hides_no_other_mistake(rule: Rule, write: Write, advisors: Advisors) -> None:
+    text = rule(("claims:", "explains: [HD009]\nclaims:"), ("launches > 0", "lunches > 0"))
+    assert [line.split(":")[1] for line in told([write(text)], advisors)] == ["8", "14"]
+
+
+def test_all_mistakes_of_an_override_are_told_in_one_round(rule: Rule, write: Write, advisors: Advisors) -> None:
+    change = "override: HD001\nlimits: 1\nparams: {idle_shre: {value: 1}}\nseverity: {high: idel_share > 1}\n"
+    found = told([write(rule(), "a.yaml"), write(change, "b.yaml")], advisors)
+    assert [line.split(": ")[0] for line in found] == ["b.yaml:2:1", "b.yaml:3:10", "b.yaml:4:18"]
+    book = load_rules([write(rule(), "a.yaml"), write(change, "b.yaml")], advisors, strict=False)
+    assert next(condition.source for _, condition in book["HD001"].severity) == "idle_share > 0.5"
