@@ -206,6 +206,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         told(compiled.why),
         table(("", ""), facts),
         "**Condition**",
+        listing(f"{code(name)}: {code(sign.source)}" for name, sign in compiled.signs.items()),
         fence(compiled.when.source + (f"\nonly where: {compiled.applies.source}" if compiled.applies else "")),
         listing(severities(compiled)),
         f"**Time at stake**: {impact(compiled, page)}",
@@ -480,16 +481,18 @@ def rule_file_page() -> str:
     known = sorted(units.UNITS.items(), key=lambda item: (item[1].base, item[1].factor, item[0]))
     return join(
         "# Rule files",
-        "A file of YAML documents: each is a [Rule](#rule) or, with the key `override`, a "
-        "[change of one](#ruleoverride). "
+        "A file of YAML documents: each is a [Rule](#rule) or, with one of these keys, something that belongs to "
+        "rules: `override` [changes one](#ruleoverride), `defaults` gives [parameters](#setdefaults) to all rules of "
+        "the same file or folder, `zh` has the [Chinese texts](#ruletranslation) of one, `cases` "
+        "[examples](#rulecases) of one, which `advisor rules test` runs. "
         f"{to('command-line.md', 'advisor rules schema', page, '`advisor rules schema`')} prints the JSON schema for "
         f"editors, {to('command-line.md', 'advisor rules check', page, '`advisor rules check`')} checks a file. "
         "[Writing a rule](../writing-a-rule.md) is the way in.",
         "What is enforced beyond the types below: every `why` has at least 10 characters; `references` and `advice` "
         "are not empty; one advice has no condition (no `when`, `unless`, `holds_for`, `hazards`), so that no finding "
         "is left without any, and the first has no hazards; a `url` and every link in a text is https; every "
-        "parameter is used, and every column, parameter, rule and ledger path that is named exists. All mistakes of a file are "
-        "told at once.",
+        "parameter is used, and every column, parameter, rule and ledger path that is named exists. "
+        "All mistakes of a file are told at once.",
         f"A file has at most {yaml_file.MAX_BYTES // 1024} kB and {yaml_file.MAX_DOCUMENTS} documents.",
         "## Conditions",
         said,

@@ -459,7 +459,7 @@ def check(path: Path, form: str) -> None:
     installed = host.rulesets.values()
     base = [ruleset.root for ruleset in installed]
     registered = any(ruleset.names and path.resolve().is_relative_to(ruleset.root) for ruleset in installed)
-    problems = check_rules([path], host.advisors, base, host.name_book(), all_names=registered)
+    problems = check_rules([path], host.advisors, base, host.name_book(), own=registered)
     if form == "json":
         click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
     else:

@@ -10,8 +10,9 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from advisor_core.contracts.problems import Problem, RuleFileError, closest, nearest, shorten
+from advisor_core.rules.cases import RuleCases
 from advisor_core.rules.files.yaml_file import Document, KeyPath
-from advisor_core.rules.model import Rule, RuleOverride
+from advisor_core.rules.model import Rule, RuleOverride, RuleTranslation, SetDefaults
 
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
@@ -33,16 +34,36 @@ _LOOKS: Mapping[str, str] = {
     "aliases": "an id such as HD001, or a name such as device-idle",
     "name": "a name such as device-idle",
     "params": "a name such as min_share",
+    "defaults": "a name such as min_share",
+    "signs": "a name such as unused",
+    "zh": "an id such as HD001",
+    "cases": "an id such as HD001",
+    "requires": "a requirement such as npu-advisor>=0.1",
     "claims": "a path such as idle/host",
     "unit": "a unit such as ns or ratio",
 }
 
 
-def read_document(document: Document) -> Rule | RuleOverride:
-    """The model that the document describes. Raises `RuleFileError`."""
+Described = Rule | RuleOverride | SetDefaults | RuleTranslation | RuleCases
+KINDS: Mapping[str, type[Described]] = {
+    "override": RuleOverride,
+    "defaults": SetDefaults,
+    "zh": RuleTranslation,
+    "cases": RuleCases,
+}
+"""What a document with one of these keys is; any other is a rule."""
+
+
+def kind_of_document(document: Document) -> type[Described]:
+    """What the document is, by its keys. Raises `RuleFileError`."""
     if not isinstance(document.data, dict):
         raise RuleFileError([document.problem((), "a rule is a mapping of keys to values")])
-    model = RuleOverride if "override" in document.data else Rule
+    return next((model for key, model in KINDS.items() if key in document.data), Rule)
+
+
+def read_document(document: Document) -> Described:
+    """The model that the document describes. Raises `RuleFileError`."""
+    model = kind_of_document(document)
     try:
         # By way of JSON, where pydantic's strict mode accepts a list for a tuple and still nothing else.
         return model.model_validate_json(json.dumps(document.data), strict=True)
@@ -88,8 +109,8 @@ def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
         hint = ""
         if "text" in expected and isinstance(value, bool | int | float):
             hint = f'write "{json.dumps(value)}" in quotes'
-        if first.get("ctx", {}).get("class_name") == "Text":
-            hint = "write {en: ..., zh: ...}"
+        if first.get("ctx", {}).get("class_name") == "Sentence":
+            hint = "write the text in quotes, or {en: ..., zh: ...}"
         found = "nothing" if value is None else shorten(json.dumps(value, ensure_ascii=False), 40)
         return document.problem(path, f"expected {' or '.join(expected)}, found {found}", hint)
     detail = next(detail for detail in details if detail["type"] not in _EXPECTED)

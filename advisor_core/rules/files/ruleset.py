@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.names.book import NameBook
-from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
-from advisor_core.rules.files.documents import read_document
+from advisor_core.rules.cases import RuleCases
+from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range, range_problems
+from advisor_core.rules.files.defaults import inherit
+from advisor_core.rules.files.documents import kind_of_document, read_document
+from advisor_core.rules.files.requires import unmet
 from advisor_core.rules.files.salvage import UNREADABLE, salvage
+from advisor_core.rules.files.translation import translate
 from advisor_core.rules.files.yaml_file import Document, read_yaml
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
-from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride
+from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride, RuleTranslation, SetDefaults
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
 
@@ -103,8 +107,7 @@ def load_rules(
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = _Loader(advisors, names or NameBook(), installed)
-    loader.problems += loader.names.problems
+    loader = RuleLoader(advisors, names or NameBook(), installed)
     for number, source in enumerate(sources):
         loader.read(source, number)
     for key, value in (overrides or {}).items():
@@ -140,22 +143,35 @@ def _names(rule: Rule) -> tuple[str, ...]:
 
 
 @dataclass
-class _Loader:
+class RuleLoader:
+    """Reads sources one after the other, then gives the book. ``drafts``: the rules by id, with their documents."""
+
     advisors: Mapping[str, Advisor]
     names: NameBook
     installed: int
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    defaults: dict[int, dict[str, Param]] = field(default_factory=dict)
+    """Parameters for all rules of a source, by its number."""
     unreadable: list[Draft] = field(default_factory=list)
     """What could be read of documents with mistakes of form."""
     known: set[str] = field(default_factory=set)
     """Names in documents that could not be used: referring to them is no mistake of its own."""
 
+    def __post_init__(self) -> None:
+        self.problems += self.names.problems
+
     def read(self, source: Path, number: int) -> None:
-        """All documents of a source; overrides after the rules, so that the order of files does not matter."""
+        """All documents of a source; what belongs to a rule after the rules, so that the order of files does not
+        matter. Cases are for ``rules test``."""
         changes: list[tuple[Document, RuleOverride]] = []
+        translations: list[tuple[Document, RuleTranslation]] = []
         unreadable: list[tuple[Document, Sequence[Problem]]] = []
         for document in self.documents(source):
+            if problem := unmet(document):
+                self.problems.append(problem)
+                self.remember(document)
+                continue
             try:
                 model = read_document(document)
             except RuleFileError as error:
@@ -165,8 +181,19 @@ class _Loader:
                 continue
             if isinstance(model, RuleOverride):
                 changes.append((document, model))
+            elif isinstance(model, RuleTranslation):
+                translations.append((document, model))
+            elif isinstance(model, SetDefaults):
+                self.add_defaults(document, model, number)
+            elif isinstance(model, RuleCases):
+                continue
             else:
                 self.add(Draft(model, document, number))
+        for draft in self.drafts.values():
+            if draft.source == number:
+                self.inherit(draft)
+        for document, translation in translations:
+            self.translate(document, translation, number)
         for document, change in changes:
             self.change(document, change)
         for document, told in unreadable:
@@ -176,10 +203,16 @@ class _Loader:
         """Keep what can be read of a document for the mistakes in it that are not of form."""
         if not isinstance(document.data, dict):
             return
-        if "override" not in document.data:
+        kind = kind_of_document(document)
+        if kind is Rule:
             if found := salvage(document, Rule):
                 self.unreadable.append(Draft(found[0], found[1], number, told=tuple(told)))
-        elif (change := salvage(document, RuleOverride)) and (draft := self.find(change[0].override)):
+                self.inherit(self.unreadable[-1])
+        elif (
+            kind is RuleOverride
+            and (change := salvage(document, RuleOverride))
+            and (draft := self.find(change[0].override))
+        ):
             self.unreadable.append(replace(draft, set_by=dict(draft.set_by), told=tuple(told)))
             self.apply(self.unreadable[-1], change[1], change[0])
 
@@ -198,6 +231,27 @@ class _Loader:
             if not documents:
                 self.problems.append(Problem(display(path), 0, 0, "has no rule in it"))
             yield from documents
+
+    def add_defaults(self, document: Document, model: SetDefaults, number: int) -> None:
+        earlier = self.defaults.setdefault(number, {})
+        for name, param in model.defaults.items():
+            if name in earlier:
+                message = f"{name!r} has a default in the set already"
+                self.problems.append(document.problem(("defaults", name), message, key=True))
+            self.problems += range_problems(document, ("defaults", name), param)
+            earlier.setdefault(name, param)
+
+    def inherit(self, draft: Draft) -> None:
+        """Give the rule the defaults of its set that it uses."""
+        advisor = self.advisors.get(draft.rule.advisor)
+        draft.rule = inherit(draft.rule, self.defaults.get(draft.source, {}), advisor.params if advisor else ())
+
+    def translate(self, document: Document, translation: RuleTranslation, number: int) -> None:
+        draft = self.drafts.get(translation.zh)
+        if draft is not None and draft.source == number:
+            self.problems += translate(draft, document, translation)
+        elif translation.zh not in self.known:
+            self.problems.append(document.problem(("zh",), *self.unknown(translation.zh)))
 
     def remember(self, document: Document) -> None:
         for key in ("id", "name"):
@@ -245,6 +299,7 @@ class _Loader:
         if change.severity is not None:
             draft.rule = draft.rule.model_copy(update={"severity": change.severity})
             draft.severity_from = document
+            self.inherit(draft)
         if change.limit is not None:
             draft.rule = draft.rule.model_copy(update={"limit": change.limit})
         if "enabled" in change.model_fields_set:
