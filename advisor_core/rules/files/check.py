@@ -33,6 +33,7 @@ MAX_TITLE = 100
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _NUMBER = re.compile(r"(?<![\w.=,/-])\d[\d,]*(?:\.\d+)?(?![\w=/]|[.,]\d)")
 _NOT_PROSE = re.compile(r"\{\{.*?\}\}|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+_PERCENT = re.compile(r"\s*%")
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)")
 _TOO_COMMON = {"0", "1", "2"}
 
@@ -100,9 +101,10 @@ def _house_rules(draft: Draft, rule: CompiledRule | None) -> Iterator[Problem]:
         if text.en.strip() and not text.zh.strip():
             yield _word_problem(draft, path, "zh", "text has no Chinese: reports show the English")
         for lang, words in (("en", text.en), ("zh", text.zh)):
-            for found in _NUMBER.finditer(_NOT_PROSE.sub(lambda match: " " * len(match.group()), words)):
-                if found.group() in typed:
-                    name = typed[found.group()]
+            prose = _NOT_PROSE.sub(lambda match: " " * len(match.group()), words)
+            for found in _NUMBER.finditer(prose):
+                percent = _PERCENT.match(prose, found.end()) is not None
+                if name := typed.get(found.group() + " %" * percent, ""):
                     message = f"the number {found.group()} is the value of the parameter {name!r}"
                     hint = f"write {{{{ params.{name} }}}}"
                     yield _word_problem(draft, path, lang, message, hint, offset=found.start())
@@ -200,7 +202,8 @@ def _thresholds(rule: Rule) -> dict[str, str]:
     for name, param in rule.params.items():
         if kind_of(param.value) != "number":
             continue
-        written = format_exact(param.value, param.unit).split(" ")[0]
+        number, _, unit = format_exact(param.value, param.unit).partition(" ")
+        written = f"{number} %" if unit == "%" else number
         for number in (str(param.value), written, written.replace(",", "")):
             if number not in _TOO_COMMON:
                 found.setdefault(number, name)
