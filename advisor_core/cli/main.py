@@ -112,11 +112,11 @@ def cli(no_plugins: bool, debug: bool) -> None:
     "repeated.",
 )
 @click.option(
-    "--stage-mark",
-    "stage_marks",
+    "--phase-mark",
+    "phase_marks",
     multiple=True,
-    metavar="TEXT=STAGE",
-    help="Marks in the trace whose names have TEXT in them are the stage STAGE of an iteration, such as "
+    metavar="TEXT=PHASE",
+    help="Marks in the trace whose names have TEXT in them are the phase PHASE of an iteration, such as "
     "my_generate=rollout; may be repeated.",
 )
 @click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
@@ -142,7 +142,7 @@ def run(
     settings: tuple[str, ...],
     rank: int | None,
     roles: tuple[str, ...],
-    stage_marks: tuple[str, ...],
+    phase_marks: tuple[str, ...],
     step: int | None,
     jobs: int | None,
     fail_on: str | None,
@@ -152,7 +152,7 @@ def run(
 
     PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
     directory above several of them (a job with several ranks), or a single file of a known kind. Where every role of a
-    reinforcement learning job has a directory of its own below PATH, they are the stages of one report; --role chooses
+    reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.contracts.problems import RuleFileError
@@ -169,7 +169,7 @@ def run(
         ignore=ignore,
         overrides=tuple(_override(setting) for setting in settings),
         step=step,
-        stage_marks=tuple(_stage_mark(mark) for mark in stage_marks),
+        phase_marks=tuple(_phase_mark(mark) for mark in phase_marks),
     )
     try:
         renderers = _renderers(formats)
@@ -186,7 +186,7 @@ def run(
     written, failed = _write(result, renderers, target, lang)
     for diagnostic in result.diagnostics:
         if diagnostic.severity != "info" and diagnostic.about == "input":
-            where = f"{diagnostic.stage}, {diagnostic.source}" if diagnostic.stage else diagnostic.source
+            where = f"{diagnostic.role}, {diagnostic.source}" if diagnostic.role else diagnostic.source
             _tell(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
     for left in _earlier(target, written):
         _tell(f"warning: {left} is of an earlier run and was not written anew")
@@ -306,11 +306,11 @@ def _override(setting: str) -> tuple[str, Scalar]:
     return name.strip(), text
 
 
-def _stage_mark(mark: str) -> tuple[str, str]:
-    text, separator, stage = (part.strip() for part in mark.rpartition("="))
-    if not (text and separator and stage):
-        _stop(EXIT_USAGE, f"--stage-mark takes TEXT=STAGE, not {mark!r}")
-    return text, stage
+def _phase_mark(mark: str) -> tuple[str, str]:
+    text, separator, phase = (part.strip() for part in mark.rpartition("="))
+    if not (text and separator and phase):
+        _stop(EXIT_USAGE, f"--phase-mark takes TEXT=PHASE, not {mark!r}")
+    return text, phase
 
 
 def _tell(text: str) -> None:

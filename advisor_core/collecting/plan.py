@@ -40,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all stages that
+    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all phases that
     the training workers run. ``tokens``: the window of a rollout, as decode steps. ``seconds``: the window of a tool
     that knows no steps. ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``:
     options that the tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with
@@ -93,7 +93,7 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
     return Plan(
         tool=tool,
         roles=_roles(result, decode=decode),
-        end_to_end=bool(result and result.stages and not result.profile.stages),
+        end_to_end=bool(result and result.phases and not result.profile.roles),
         choices=tuple(choice for choice in chosen if tool in choice.option.settings),
         beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
         window=window,
@@ -115,21 +115,21 @@ ROLES = {
     "ref": ("ref_log_prob",),
     "critic": ("values", "update_critic"),
 }
-"""The roles of verl that have a profiler of their own, and the stages that each runs."""
+"""The roles of verl that have a profiler of their own, and the phases that each runs."""
 
 _EVERY_RANK: tuple[Tool, ...] = ("vllm", "mindie")
 """Services: every process of theirs is recorded."""
 
 
 def _roles(result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
-    """Those whose stages the profile has; without stages the rollout where it decodes, else what trains."""
-    kinds = {stage.kind for stage in result.stages} if result else set()
-    seen = tuple(role for role, stages in ROLES.items() if kinds & set(stages))
+    """Those whose phases the profile has; without phases the rollout where it decodes, else what trains."""
+    kinds = {phase.kind for phase in result.phases} if result else set()
+    seen = tuple(role for role, phases in ROLES.items() if kinds & set(phases))
     return seen or (("rollout",) if decode else ("actor", "ref"))
 
 
 def _open(outcomes: Iterable[RuleOutcome], known: Iterable[str]) -> tuple[tuple[str, Text | None], ...]:
-    """Each rule once, though several stages may lack an answer of it."""
+    """Each rule once, though several roles may lack an answer of it."""
     options = set(known)
     first: dict[str, Text | None] = {}
     for outcome in outcomes:
@@ -149,7 +149,7 @@ def _rules_by_option(outcomes: Iterable[RuleOutcome]) -> Mapping[str, tuple[str,
 def _noticed(result: RunResult) -> set[str]:
     """The options whose lack the profile shows, whatever the rules say."""
     noticed = set()
-    if 1 in Counter((step.stage, step.rank) for step in result.profile.steps).values():
+    if 1 in Counter((step.role, step.rank) for step in result.profile.steps).values():
         noticed.add("steps")
     if result.profile.world_size and result.profile.world_size > len(result.profile.ranks):
         noticed.add("all_ranks")
@@ -178,9 +178,9 @@ def _ranks(result: RunResult | None, *, all_ranks: bool) -> tuple[int, ...] | No
 
 
 def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> Estimate | None:
-    """From the size and the step time of the profile at hand; ``None`` where it has no steps. Of stages that were
+    """From the size and the step time of the profile at hand; ``None`` where it has no steps. Of roles that were
     profiled by themselves, all together are a step."""
-    recorded = len(result.profile.steps) / max(1, len(result.profile.stages))
+    recorded = len(result.profile.steps) / max(1, len(result.profile.roles))
     size = sum(file.bytes for source in result.inputs for file in source.files)
     if not recorded or not size:
         return None

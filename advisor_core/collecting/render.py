@@ -25,7 +25,7 @@ _TEMPLATES: dict[Tool, str] = {
 }
 _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
-    "verl": ("verl.stages", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
+    "verl": ("verl.roles", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
     "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
     "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
     "msprof": ("msprof.command", "msprof.attach"),

@@ -28,8 +28,8 @@ class RankInput:
 
     ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
-    ``stage``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
-    further recordings of the same rank and stage, which are not read.
+    ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
+    further recordings of the same rank and role, which are not read.
     """
 
     root: Path
@@ -39,7 +39,7 @@ class RankInput:
     loader: str
     bytes: int
     problem: str = ""
-    stage: str = ""
+    role: str = ""
     older: tuple[Path, ...] = ()
 
 
@@ -51,7 +51,7 @@ class Profile:
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
     maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
-    step the user wants to see. ``stage``: as of `RankInput`; ``stage_marks``: what further names of marks stand for.
+    step the user wants to see. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
     """
 
     rank: int
@@ -71,8 +71,8 @@ class Profile:
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     selected_step: int | None = None
-    stage: str = ""
-    stage_marks: Aliases = ()
+    role: str = ""
+    phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
 

@@ -29,8 +29,7 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings
     from advisor_core.facts.ledger import totals as ledger
-    from advisor_core.facts.steps import phases as stages
-    from advisor_core.facts.steps import rank_summary, steps, timeline
+    from advisor_core.facts.steps import phases, rank_summary, steps, timeline
 
     registry.add(
         work.work,
@@ -49,8 +48,8 @@ def advisor_register_facts(registry: Registry[Fact]) -> None:
         chip.chip,
         pipes.pipes,
         context.context,
-        stages.stages,
-        stages.stage_ledger,
+        phases.phases,
+        phases.phase_ledger,
         memory.memory_capacity,
         memory.memory_curve,
         memory.memory_steps,

@@ -70,8 +70,8 @@ class Reference(Model):
 class Finding(Model):
     """One row of an advisor that a rule judged to be a problem. ``fingerprint`` depends on the rule and on what the
     finding is about, never on measured values. ``rank`` is the rank it is shown for, ``ranks`` all that have it;
-    ``step`` is ``None`` when the numbers are means over all steps. ``stage``: the stage of a job whose roles were
-    profiled one by one; its step, and what it claims, are those of that stage."""
+    ``step`` is ``None`` when the numbers are means over all steps. ``role``: of a job whose roles were profiled
+    one by one; its step, and what it claims, are those of that role."""
 
     rule: str
     name: str
@@ -98,4 +98,4 @@ class Finding(Model):
     explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
     caveats: list[Text] = Field(default_factory=list)
     references: list[Reference] = Field(default_factory=list)
-    stage: str | None = None
+    role: str | None = None

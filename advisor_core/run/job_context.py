@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 from advisor_core.rules.applicability import Job, Possible
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.phases import stage_of
+from advisor_core.vocabulary.phases import phase_of
 
 GRAPH_CAPTURE = "graph-capture"
 """The feature of the registry whose use a profile shows by itself: kernels that are replayed as graphs."""
 
 
 def job_of(
-    context: Mapping[str, Scalar], versions: Mapping[str, str], variables: Mapping[str, str], stage: str = ""
+    context: Mapping[str, Scalar], versions: Mapping[str, str], variables: Mapping[str, str], role: str = ""
 ) -> Job:
-    """From the fact ``context``, recorded versions and variables, and the stage of a role that was profiled by itself
+    """From the fact ``context``, recorded versions and variables, and the role that was profiled by itself
     ('' for none)."""
-    role = stage_of(stage) if stage else ""
+    role = phase_of(role) if role else ""
     graphs = context.get("graph_mode")
     return Job(
         phases=_phases(str(context.get("kind") or ""), str(context.get("phase") or "")),

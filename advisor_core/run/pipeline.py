@@ -26,10 +26,10 @@ from advisor_core.rules.files.ruleset import RuleBook
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.job_context import job_of
-from advisor_core.run.merge_roles import joined, of_stage
+from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import RankOutcome, RunOptions, prepared, run_rank
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
-from advisor_core.run.step_views import stage_strip
+from advisor_core.run.step_views import phase_strip
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -53,7 +53,7 @@ def run(
     progress: Progress = lambda line: None,
 ) -> RunResult:
     """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
-    profiles each role by itself; all of its roles are the stages of one result. ``jobs``: processes, by default as many
+    profiles each role by itself; all of its roles are the roles of one result. ``jobs``: processes, by default as many
     as pay.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
@@ -68,7 +68,7 @@ def run(
         raise failures[0][1]
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
-    result = _of_stages(host, book, outcomes, failures, role)
+    result = _of_roles(host, book, outcomes, failures, role)
     result = result.model_copy(update={"findings": combinable(result.findings)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
@@ -85,25 +85,25 @@ def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, r
     return [source for source in found if rank in (None, source.rank)]
 
 
-def _of_stages(
+def _of_roles(
     host: Host,
     book: RuleBook,
     outcomes: Sequence[RankOutcome],
     failures: Sequence[tuple[RankInput, InputError]],
     role: str | None,
 ) -> RunResult:
-    """One result; the ranks of a stage are compared with one another, and with those of no other stage."""
-    stages = {outcome.stage for outcome in outcomes} | {source.stage for source, _ in failures}
-    if len(stages) == 1:
+    """One result; the ranks of a role are compared with one another, and with those of no other role."""
+    roles = {outcome.role for outcome in outcomes} | {source.role for source, _ in failures}
+    if len(roles) == 1:
         return combine(host, book, outcomes, failures, role)
     parts = []
-    for stage in sorted(stages):
-        own = [outcome for outcome in outcomes if outcome.stage == stage]
-        failed = [failure for failure in failures if failure[0].stage == stage]
+    for role in sorted(roles):
+        own = [outcome for outcome in outcomes if outcome.role == role]
+        failed = [failure for failure in failures if failure[0].role == role]
         if own:
-            parts.append((stage, of_stage(combine(host, book, own, failed), stage)))
-    unread = [failure for failure in failures if failure[0].stage not in dict(parts)]
-    unheard = [_unreadable(failure).model_copy(update={"stage": failure[0].stage}) for failure in unread]
+            parts.append((role, of_role(combine(host, book, own, failed), role)))
+    unread = [failure for failure in failures if failure[0].role not in dict(parts)]
+    unheard = [_unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
     return joined(parts, unheard)
 
 
@@ -116,8 +116,8 @@ def _run_ranks(
     failures: list[tuple[RankInput, InputError]] = []
 
     def keep(source: RankInput, outcome: Callable[[], RankOutcome]) -> None:
-        stage = f"{source.stage}, " if source.stage else ""
-        progress(f"{stage}rank {source.rank}: {source.directory}")
+        role = f"{source.role}, " if source.role else ""
+        progress(f"{role}rank {source.rank}: {source.directory}")
         try:
             outcomes.append(outcome())
         except InputError as error:
@@ -207,10 +207,10 @@ def combine(
         ledger=ledger,
         findings=findings,
         rules=_rule_outcomes(book, runs, findings, context),
-        views=[*_stage_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
+        views=[*_phase_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
-        stages=[stage for outcome in outcomes for stage in outcome.stages],
+        phases=[time for outcome in outcomes for time in outcome.phases],
     )
 
 
@@ -333,11 +333,11 @@ def _drawn(outcomes: Sequence[RankOutcome], findings: Sequence[Finding]) -> list
     return [outcome for outcome in outcomes if outcome.rank in order]
 
 
-def _stage_views(outcomes: Sequence[RankOutcome]) -> list[View]:
-    facts = JobFacts(outcomes).view((), ("stages", "steps"))
-    if "stages" not in facts or "steps" not in facts:
+def _phase_views(outcomes: Sequence[RankOutcome]) -> list[View]:
+    facts = JobFacts(outcomes).view((), ("phases", "steps"))
+    if "phases" not in facts or "steps" not in facts:
         return []
-    drawn = stage_strip(facts["stages"], facts["steps"])
+    drawn = phase_strip(facts["phases"], facts["steps"])
     return [] if drawn is None else [drawn]
 
 

@@ -24,12 +24,12 @@ from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, StageTime, StepInfo, View
+from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
-from advisor_core.run.phase_times import stage_times
+from advisor_core.run.phase_times import phase_times
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
@@ -47,7 +47,7 @@ class RunOptions:
     ignore: tuple[str, ...] = ()
     overrides: tuple[tuple[str, Scalar], ...] = ()
     step: int | None = None
-    stage_marks: tuple[tuple[str, str], ...] = ()
+    phase_marks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class RankOutcome:
     rules: RuleRun
     shared: Mapping[str, Any]
     views: list[View]
-    stage: str
-    stages: list[StageTime]
+    role: str
+    phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
     timings: Mapping[str, float] = field(default_factory=dict)
 
@@ -116,13 +116,13 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
     profile = dataclasses.replace(
         guarded(host, source.loader).load(source),
         selected_step=options.step,
-        stage=source.stage,
-        stage_marks=options.stage_marks,
+        role=source.role,
+        phase_marks=options.phase_marks,
     )
     loaded = time.perf_counter()
     store = fact_store(host, profile)
     context = _context(store)
-    job = job_of(context, profile.versions, profile.variables, profile.stage)
+    job = job_of(context, profile.versions, profile.variables, profile.role)
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = {name: _shared(store, name) for name in _shared_names(host)}
     steps, ledger = _ledger(store, profile)
@@ -142,8 +142,8 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
         rules=rules,
         shared=shared,
         views=views,
-        stage=profile.stage,
-        stages=stage_times(store, profile),
+        role=profile.role,
+        phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
         timings={"load_s": round(loaded - began, 3), "analyse_s": round(judged - loaded, 3)},
     )

@@ -1,4 +1,4 @@
-"""Which stage of an iteration of reinforcement learning a name is about: of a mark in a trace, of a role's directory.
+"""Which phase of an iteration of reinforcement learning a name is about: of a mark in a trace, of a role's directory.
 
 The names are those that verl and MindSpeed-RL give to the functions and roles that they mark: the worker methods of
 verl (``generate_sequences``, ``compute_log_prob``, ``compute_ref_log_prob``, ``update_actor``), its newer role labels
@@ -24,7 +24,7 @@ _BY_PART: Final = (
     ("checkpoint", ("save_checkpoint",)),
     ("rollout", ("generate_sequences", "async_rollout", "rollout_generate", "agent_loop_rollout")),
 )
-"""Stage and parts of names that stand for it; the first that occurs decides. ``ActorRolloutHybrid.update_actor`` shows
+"""Phase and parts of names that stand for it; the first that occurs decides. ``ActorRolloutHybrid.update_actor`` shows
 why ``rollout`` alone is no such part."""
 
 _BY_NAME: Final = {
@@ -37,20 +37,20 @@ _BY_NAME: Final = {
 }
 """Names too short to look for within others."""
 
-STAGES: Final = (*dict.fromkeys(name for name, _ in _BY_PART), "validation")
-"""The known stages."""
+PHASES: Final = (*dict.fromkeys(name for name, _ in _BY_PART), "validation")
+"""The known phases."""
 
 Aliases = Sequence[tuple[str, str]]
-"""Part of a name, and the stage that the user says it stands for."""
+"""Part of a name, and the phase that the user says it stands for."""
 
 
-def stage_of(name: str, aliases: Aliases = ()) -> str:
-    """The stage that ``name`` is about, '' for none; case does not matter. The user's ``aliases`` come first."""
+def phase_of(name: str, aliases: Aliases = ()) -> str:
+    """The phase that ``name`` is about, '' for none; case does not matter. The user's ``aliases`` come first."""
     lower = name.strip().lower()
-    for part, stage in aliases:
+    for part, phase in aliases:
         if part.lower() in lower:
-            return stage
-    for stage, parts in _BY_PART:
+            return phase
+    for phase, parts in _BY_PART:
         if any(part in lower for part in parts):
-            return stage
+            return phase
     return _BY_NAME.get(lower, "")

@@ -239,7 +239,7 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
         names = dict(one.get("context"))
     except (Unavailable, NotApplicable):
         names = {}
-    job = job_of(names, profile.versions, profile.variables, profile.stage)
+    job = job_of(names, profile.versions, profile.variables, profile.role)
     context = Context(profile=names, job=job)
     verdict = judge(compiled, observed.frame[list(advisor.declared())].reset_index(drop=True), context)
     for row in verdict.rows:

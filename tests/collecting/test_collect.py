@@ -23,10 +23,10 @@ from advisor_core.result.run import (
     Environment,
     Input,
     InputFile,
+    PhaseTime,
     Profile,
     RuleOutcome,
     RunResult,
-    StageTime,
     State,
     StepInfo,
 )
@@ -255,8 +255,8 @@ def test_shell_is_valid(tool: Tool, lang: str, given: RunResult | None) -> None:
 @pytest.mark.parametrize("tool", ["verl", "mindie", "msprof"])
 @pytest.mark.parametrize("world", [None, 8])
 def test_shell_uses_known_names(tool: Tool, world: int | None) -> None:
-    stages = with_stages("rollout", "update_actor", "values", roles=True)
-    for given in (result(outcome("AB001", "memory"), world_size=world), stages):
+    several = with_roles("rollout", "update_actor", "values", roles=True)
+    for given in (result(outcome("AB001", "memory"), world_size=world), several):
         used = set(re.findall(r"^[^-\n{]*?([\w.-]+)=|(--[\w-]+)=", code(render(plan(tool, given), "en")), re.MULTILINE))
         names = {name for pair in used for name in pair if name}
         assert names <= NAMES[tool]
@@ -276,7 +276,7 @@ def test_nothing_is_parsed_while_the_job_runs(tool: Tool, given: RunResult | Non
 
 
 def test_verl_parses_nothing_while_the_job_runs() -> None:
-    text = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    text = render(plan("verl", with_roles("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
     assert "analysis=True" not in text
     assert text.count("analysis=False") == 4
     assert "_ascend_pt' -prune" in text  # roles have directories of their own, and analyse() looks into one
@@ -513,21 +513,21 @@ def enabled(text: str) -> dict[str, bool]:
     return {role: f"actor_rollout_ref.{role}.profiler.enable=True" in text for role in ("actor", "rollout", "ref")}
 
 
-def with_stages(*kinds: str, roles: bool) -> RunResult:
+def with_roles(*kinds: str, roles: bool) -> RunResult:
     found = result()
-    stages = [
-        StageTime(rank=0, step=1, stage=kind, kind=kind, wall_ns=1, spans=1, entries={"idle/unknown": 1})
+    phases = [
+        PhaseTime(rank=0, step=1, phase=kind, kind=kind, wall_ns=1, spans=1, entries={"idle/unknown": 1})
         for kind in kinds
     ]
-    profile = found.profile.model_copy(update={"stages": dict.fromkeys(kinds, "training") if roles else {}})
-    return found.model_copy(update={"stages": stages, "profile": profile})
+    profile = found.profile.model_copy(update={"roles": dict.fromkeys(kinds, "training") if roles else {}})
+    return found.model_copy(update={"phases": phases, "profile": profile})
 
 
-def test_verl_records_the_roles_whose_stages_were_there() -> None:
-    seen = render(plan("verl", with_stages("rollout", "update_actor", roles=True)), "en")
+def test_verl_records_the_roles_whose_phases_were_there() -> None:
+    seen = render(plan("verl", with_roles("rollout", "update_actor", roles=True)), "en")
     assert enabled(seen) == {"actor": True, "rollout": True, "ref": False}
     assert "npu.discrete=True" in seen
-    seen = render(plan("verl", with_stages("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
+    seen = render(plan("verl", with_roles("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
     assert enabled(seen) == {"actor": True, "rollout": True, "ref": True}
     assert seen.count("npu.discrete=False") == 2  # as it was: in one profile
     assert "rollout.profiler.tool_config.npu.discrete=True" in seen  # the engine records in no other way
@@ -541,7 +541,7 @@ def test_verl_records_the_roles_whose_stages_were_there() -> None:
 
 def test_every_role_of_verl_is_told_what_to_record() -> None:
     """Only the rollout follows the actor; of the others the defaults are level 0 and no device."""
-    seen = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    seen = render(plan("verl", with_roles("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
     for key in ROLES.values():
         assert f"{key}.profiler.tool_config.npu.level=level1" in seen
         assert f"{key}.profiler.tool_config.npu.contents=\"['npu','cpu']\"" in seen
@@ -549,7 +549,7 @@ def test_every_role_of_verl_is_told_what_to_record() -> None:
 
 
 def test_verl_records_a_window_of_a_rollout() -> None:
-    seen = render(plan("verl", with_stages("rollout", roles=True)), "en")
+    seen = render(plan("verl", with_roles("rollout", roles=True)), "en")
     window = "actor_rollout_ref.rollout.profiler.tool_config.npu.profile_token"
     assert f"{window}_start=30 " in seen and f"{window}_end=60 " in seen
     assert "leave them out" in " ".join(seen.replace("#", "").split())  # verl that does not know them does not start
@@ -557,7 +557,7 @@ def test_verl_records_a_window_of_a_rollout() -> None:
     assert "profile_token_start=30 and profile_token_end=60" in left_out
 
 
-def test_a_rule_that_several_stages_lack_is_told_once() -> None:
+def test_a_rule_that_several_roles_lack_is_told_once() -> None:
     found = result(outcome("AB001", "host"), outcome("AB001", "host"), outcome("CD001"), outcome("CD001"))
     chosen = plan("verl", found)
     assert [choice.rules for choice in chosen.choices if choice.id == "host"] == [("AB001",)]

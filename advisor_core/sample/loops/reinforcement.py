@@ -1,8 +1,8 @@
 """An iteration of reinforcement learning on one group of processes, as a program for the main thread of a rank.
 
-The stages follow each other on the same devices, as verl runs them when it collects them into one profile: generate
+The phases follow each other on the same devices, as verl runs them when it collects them into one profile: generate
 responses, score them under the actor and under the reference model, reward them, work out advantages, update the
-actor (facts E8). Each stage is marked with its name. Ranks meet when all responses are there, to share them out evenly,
+actor (facts E8). Each phase is marked with its name. Ranks meet when all responses are there, to share them out evenly,
 at the statistics of the rewards, and at the gradients.
 """
 
@@ -208,5 +208,5 @@ class ReinforcementLoop:
         return [python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
 
 
-def _marked(message: str, stage: list[Instruction]) -> list[Instruction]:
-    return [OpenMark(message), *stage, CloseMark()]
+def _marked(message: str, phase: list[Instruction]) -> list[Instruction]:
+    return [OpenMark(message), *phase, CloseMark()]

@@ -65,7 +65,7 @@ def given(advice: str, more: str = "") -> str:
 {more}"""
 
 
-def test_roles_are_the_known_stages() -> None:
+def test_roles_are_the_known_phases() -> None:
     assert set(Role.__args__) == set(STAGES)  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""The stages of an iteration at a glance: how long each takes, what of, and how evenly the ranks share it."""
+"""The phases of an iteration at a glance: how long each takes, what of, and how evenly the ranks share it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.run import RunResult, StageTime
+from advisor_core.result.run import PhaseTime, RunResult
 from reports.labels import Labels
 from reports.outline import CLASSES, Ledger
 
@@ -16,9 +16,9 @@ _NO_WORK = (_WAITING, "communication/unknown")
 
 
 @dataclass(frozen=True)
-class StageRow:
-    """One stage, times per step. ``ns``: mean over its ranks; ``share``: of all stages together. ``parts``: trunk of
-    the ledger and ``communication/wait``, as shares of the stage. ``longest``, ``shortest``: rank and its time without
+class PhaseRow:
+    """One phase, times per step. ``ns``: mean over its ranks; ``share``: of all phases together. ``parts``: trunk of
+    the ledger and ``communication/wait``, as shares of the phase. ``longest``, ``shortest``: rank and its time without
     waiting for others, ``None`` where one rank only was profiled; ``spread``: how much less the median of that is than
     the longest, of the longest."""
 
@@ -33,49 +33,49 @@ class StageRow:
     spread: float
 
 
-def stage_rows(result: RunResult, labels: Labels) -> list[StageRow]:
-    """The stages in the order of the result; time outside of all marks, where there is some, last."""
-    groups: dict[str, list[StageTime]] = defaultdict(list)
-    for time in result.stages:
-        groups[time.stage].append(time)
+def phase_rows(result: RunResult, labels: Labels) -> list[PhaseRow]:
+    """The phases in the order of the result; time outside of all marks, where there is some, last."""
+    groups: dict[str, list[PhaseTime]] = defaultdict(list)
+    for time in result.phases:
+        groups[time.phase].append(time)
     names = sorted(groups, key=lambda name: not name)  # '' is outside of all; the order of the others stays
-    order = list(result.profile.stages) or names
+    order = list(result.profile.roles) or names
     names.sort(key=lambda name: order.index(name) if name in order else len(order))
     steps = _steps(result)
     rows = [_row(name, groups[name], steps, labels) for name in names]
     total = sum(row.ns for row in rows)
     return [
-        StageRow(**{**vars(row), "share": row.ns / total if total else 0.0})
+        PhaseRow(**{**vars(row), "share": row.ns / total if total else 0.0})
         for row in rows
         if row.name or row.ns >= total / 1000
     ]
 
 
-def stage_ledgers(result: RunResult) -> list[Ledger]:
-    """The mean step of each stage that marks name, over its ranks, in the order of the result."""
+def phase_ledgers(result: RunResult) -> dict[str, Ledger]:
+    """The mean step of each phase that marks name, over its ranks, by name in the order of the result."""
     steps = _steps(result)
-    ranks = len({time.rank for time in result.stages})
+    ranks = len({time.rank for time in result.phases})
     groups: dict[str, dict[str, float]] = {}
-    for time in result.stages:
-        entries = groups.setdefault(time.stage, defaultdict(float))
+    for time in result.phases:
+        entries = groups.setdefault(time.phase, defaultdict(float))
         for path, ns in time.entries.items():
             entries[path] += ns / (ranks * max(1, steps[None, time.rank]))
-    return [
-        Ledger(None, 1, round(sum(entries.values())), {path: round(ns) for path, ns in entries.items()}, stage=name)
+    return {
+        name: Ledger(None, 1, round(sum(entries.values())), {path: round(ns) for path, ns in entries.items()})
         for name, entries in groups.items()
         if name
-    ]
+    }
 
 
 def _steps(result: RunResult) -> dict[tuple[str | None, int], int]:
-    """How many steps each rank of each stage has."""
+    """How many steps each rank of each phase has."""
     counts: dict[tuple[str | None, int], int] = defaultdict(int)
     for step in result.ledger:
-        counts[step.stage, step.rank] += 1
+        counts[step.role, step.rank] += 1
     return counts
 
 
-def _row(name: str, times: Sequence[StageTime], steps: dict[tuple[str | None, int], int], labels: Labels) -> StageRow:
+def _row(name: str, times: Sequence[PhaseTime], steps: dict[tuple[str | None, int], int], labels: Labels) -> PhaseRow:
     whole, sums = 0, dict.fromkeys((time.rank for time in times), 0.0)
     parts: dict[str, float] = dict.fromkeys((*CLASSES, _WAITING), 0.0)
     for time in times:
@@ -92,9 +92,9 @@ def _row(name: str, times: Sequence[StageTime], steps: dict[tuple[str | None, in
     values = [ns for _, ns in ordered]
     middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
     kind = next((time.kind for time in times if time.kind), "")
-    return StageRow(
+    return PhaseRow(
         name=name,
-        label=labels(f"stage.{kind}") if f"stage.{kind}" in labels else "" if name else labels("stages.outside"),
+        label=labels(f"phase.{kind}") if f"phase.{kind}" in labels else "" if name else labels("phases.outside"),
         ranks=len(ordered),
         ns=sum(time.wall_ns / counts[time.rank] for time in times) / len(counts),
         share=0.0,

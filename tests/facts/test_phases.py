@@ -1,4 +1,4 @@
-"""Stages of an iteration: which names are known, and that dividing the ledger by stage loses nothing."""
+"""Phases of an iteration: which names are known, and that dividing the ledger by phase loses nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from advisor_core import testing
 from advisor_core.contracts.facts import NotApplicable
 from advisor_core.facts.store import FactStore
 from advisor_core.testing import table
-from advisor_core.vocabulary.phases import stage_of
+from advisor_core.vocabulary.phases import phase_of
 from tests.facts import small
 from tests.facts.reference import Story
 from tests.facts.test_ledger import ORIGIN, build, stories
@@ -34,7 +34,7 @@ def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about:
 
 
 @pytest.mark.parametrize(
-    ("name", "stage"),
+    ("name", "phase"),
     [
         ("generate_sequences", "rollout"),
         ("ActorHybridWorkerBase.generate_sequences", "rollout"),
@@ -68,13 +68,13 @@ def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about:
         ("", ""),
     ],
 )
-def test_names_of_the_frameworks(name: str, stage: str) -> None:
-    assert stage_of(name) == stage
+def test_names_of_the_frameworks(name: str, phase: str) -> None:
+    assert phase_of(name) == phase
 
 
 def test_what_the_user_says_comes_first() -> None:
-    assert stage_of("MyAgent.Play", [("agent.play", "rollout")]) == "rollout"
-    assert stage_of("update_actor_and_critic", [("and_critic", "update_critic")]) == "update_critic"
+    assert phase_of("MyAgent.Play", [("agent.play", "rollout")]) == "rollout"
+    assert phase_of("update_actor_and_critic", [("and_critic", "update_critic")]) == "update_critic"
 
 
 @st.composite
@@ -88,18 +88,18 @@ def marks(draw: st.DrawFn) -> list[tuple[str, float, float]]:
 
 @settings(max_examples=100, deadline=None)
 @given(stories(), marks())
-def test_the_stages_of_a_step_add_up_to_its_ledger(story: Story, marked: list[tuple[str, float, float]]) -> None:
+def test_the_phases_of_a_step_add_up_to_its_ledger(story: Story, marked: list[tuple[str, float, float]]) -> None:
     store = with_marks(build(story), marked)
     try:
-        divided, spans = store.get("stage_ledger"), store.get("stages")
+        divided, spans = store.get("phase_ledger"), store.get("phases")
     except NotApplicable:
         return
     whole = store.get("ledger")
     key = ["step", "path"]
     sums = divided.groupby(key)["ns"].sum()
     assert sums.to_dict() == whole.set_index(key)["ns"].to_dict()
-    lengths = (spans["end_ns"] - spans["start_ns"]).groupby(spans["stage"]).sum()
-    named = divided[divided["stage"] != ""].groupby("stage")["ns"].sum()
+    lengths = (spans["end_ns"] - spans["start_ns"]).groupby(spans["phase"]).sum()
+    named = divided[divided["phase"] != ""].groupby("phase")["ns"].sum()
     assert named.to_dict() == lengths.to_dict()
     assert (spans["start_ns"].to_numpy()[1:] >= spans["end_ns"].to_numpy()[:-1]).all()
     assert (spans["end_ns"] > spans["start_ns"]).all()
@@ -125,9 +125,9 @@ def test_marks_divide_the_steps() -> None:
         ("compute_ref_log_prob", 120, 130),
         ("compute_ref_log_prob", 130, 135),
     ]
-    spans = with_marks(two_steps(), marked).get("stages")
+    spans = with_marks(two_steps(), marked).get("phases")
     shown = [
-        (row.step, row.stage, row.start_ns // small.US, row.end_ns // small.US) for row in spans.itertuples(index=False)
+        (row.step, row.phase, row.start_ns // small.US, row.end_ns // small.US) for row in spans.itertuples(index=False)
     ]
     assert shown == [
         (0, "rollout", 0, 50),
@@ -135,7 +135,7 @@ def test_marks_divide_the_steps() -> None:
         (1, "update_actor", 100, 110),
         (1, "ref_log_prob", 120, 135),
     ]
-    assert spans["kind"].tolist() == spans["stage"].tolist()
+    assert spans["kind"].tolist() == spans["phase"].tolist()
 
 
 def test_marks_are_brought_to_the_clock_of_the_device() -> None:
@@ -144,37 +144,37 @@ def test_marks_are_brought_to_the_clock_of_the_device() -> None:
     tables = {name: store.get(name) for name in TABLES if name != "flows"}
     shifted = with_marks(small.store(flows=late, **tables), [("generate_sequences", 27, 57)])
     assert shifted.get("launches").skew_ns == 7 * small.US
-    (span,) = shifted.get("stages").itertuples()
+    (span,) = shifted.get("phases").itertuples()
     assert (span.start_ns // small.US, span.end_ns // small.US) == (20, 50)
 
 
-def test_a_role_that_was_profiled_by_itself_is_one_stage_whatever_it_marks() -> None:
+def test_a_role_that_was_profiled_by_itself_is_one_phase_whatever_it_marks() -> None:
     marked = [("generate_sequences", 10, 20)]
-    spans = with_marks(two_steps(), marked, stage="actor_update").get("stages")
-    assert spans[["step", "stage", "kind"]].to_numpy().tolist() == [
+    spans = with_marks(two_steps(), marked, role="actor_update").get("phases")
+    assert spans[["step", "phase", "kind"]].to_numpy().tolist() == [
         [0, "actor_update", "update_actor"],
         [1, "actor_update", "update_actor"],
     ]
     assert (spans["end_ns"] - spans["start_ns"]).sum() == 140 * small.US
-    of_own_name = with_marks(two_steps(), [], stage="teacher").get("stages")
-    assert set(of_own_name["stage"]) == {"teacher"} and set(of_own_name["kind"]) == {""}
-    end_to_end = with_marks(two_steps(), marked, stage="e2e").get("stages")
-    assert end_to_end["stage"].tolist() == ["rollout"]
+    of_own_name = with_marks(two_steps(), [], role="teacher").get("phases")
+    assert set(of_own_name["phase"]) == {"teacher"} and set(of_own_name["kind"]) == {""}
+    end_to_end = with_marks(two_steps(), marked, role="e2e").get("phases")
+    assert end_to_end["phase"].tolist() == ["rollout"]
 
 
 def test_marks_that_the_user_names() -> None:
     marked = [("Agent.play", 0, 50), ("Agent.learn", 50, 100)]
     with pytest.raises(NotApplicable, match=r"none of the 2 marks .*Agent.play, Agent.learn"):
-        with_marks(two_steps(), marked).get("stages")
+        with_marks(two_steps(), marked).get("phases")
     aliases = (("agent.PLAY", "rollout"), ("learn", "distil"))
-    spans = with_marks(two_steps(), marked, stage_marks=aliases).get("stages")
-    assert spans["stage"].tolist() == ["rollout", "distil"]
+    spans = with_marks(two_steps(), marked, phase_marks=aliases).get("phases")
+    assert spans["phase"].tolist() == ["rollout", "distil"]
     assert spans["kind"].tolist() == ["rollout", ""]
 
 
-def test_training_has_no_stages() -> None:
-    with pytest.raises(NotApplicable, match="no marks of the stages"):
-        with_marks(two_steps(), []).get("stages")
+def test_training_has_no_phases() -> None:
+    with pytest.raises(NotApplicable, match="no marks of the phases"):
+        with_marks(two_steps(), []).get("phases")
     outside = [("generate_sequences", 1000, 2000)]
     with pytest.raises(NotApplicable):
-        with_marks(two_steps(), outside).get("stages")
+        with_marks(two_steps(), outside).get("phases")

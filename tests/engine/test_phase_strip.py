@@ -1,10 +1,10 @@
-"""The stages of all ranks over time: each rank from the start of its own step."""
+"""The phases of all ranks over time: each rank from the start of its own step."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from advisor_core.run.step_views import SHOWN_LANES, stage_strip
+from advisor_core.run.step_views import SHOWN_LANES, phase_strip
 
 
 def steps(*windows: tuple[int, int]) -> pd.DataFrame:
@@ -13,7 +13,7 @@ def steps(*windows: tuple[int, int]) -> pd.DataFrame:
 
 def spans(*rows: tuple[int, str, int, int]) -> pd.DataFrame:
     return pd.DataFrame(
-        [{"step": step, "stage": stage, "kind": stage, "start_ns": a, "end_ns": b} for step, stage, a, b in rows]
+        [{"step": step, "phase": phase, "kind": phase, "start_ns": a, "end_ns": b} for step, phase, a, b in rows]
     )
 
 
@@ -23,8 +23,8 @@ def test_the_slowest_step_is_shown_from_the_start_of_each_rank_s_own() -> None:
         0: spans((0, "rollout", 110, 150), (1, "rollout", 200, 300), (1, "update_actor", 310, 500)),
         1: spans((1, "rollout", 1210, 1250), (1, "update_actor", 1300, 1480)),
     }
-    view = stage_strip(found, windows)
-    assert view is not None and view.id == "stages-step8" and view.rank is None
+    view = phase_strip(found, windows)
+    assert view is not None and view.id == "phases-step8" and view.rank is None
     assert view.data["end"] == 300
     assert view.data["lanes"] == [
         {"label": "rank 0", "intervals": [[0, 100, "rollout"], [110, 300, "update_actor"]]},
@@ -32,18 +32,18 @@ def test_the_slowest_step_is_shown_from_the_start_of_each_rank_s_own() -> None:
     ]
 
 
-def test_one_stage_is_not_drawn() -> None:
-    assert stage_strip({0: spans((0, "rollout", 0, 10))}, {0: steps((0, 10))}) is None
+def test_one_phase_is_not_drawn() -> None:
+    assert phase_strip({0: spans((0, "rollout", 0, 10))}, {0: steps((0, 10))}) is None
 
 
 def test_of_many_ranks_the_first_are_drawn() -> None:
     both = spans((0, "rollout", 0, 5), (0, "reward", 5, 10))
     ranks = range(2 * SHOWN_LANES)
-    view = stage_strip(dict.fromkeys(ranks, both), dict.fromkeys(ranks, steps((0, 10))))
+    view = phase_strip(dict.fromkeys(ranks, both), dict.fromkeys(ranks, steps((0, 10))))
     assert view is not None and len(view.data["lanes"]) == SHOWN_LANES
 
 
 def test_a_rank_that_lacks_the_step_has_an_empty_lane() -> None:
     two = spans((0, "rollout", 0, 5), (1, "reward", 10, 40))
-    view = stage_strip({0: two, 1: spans((0, "rollout", 0, 5))}, {0: steps((0, 10), (10, 40)), 1: steps((0, 10))})
+    view = phase_strip({0: two, 1: spans((0, "rollout", 0, 5))}, {0: steps((0, 10), (10, 40)), 1: steps((0, 10))})
     assert view is not None and view.data["lanes"][1]["intervals"] == []
