@@ -118,7 +118,7 @@ class Catalogue:
         self.rule_page = {compiled.id: self._page(compiled) for compiled in book}
 
     def _page(self, compiled: CompiledRule) -> str:
-        return f"{self.rule_file(compiled).removesuffix('.yaml')}.md".replace("rulesets/", "rules/", 1)
+        return f"{Path(self.rule_file(compiled)).parent.as_posix()}.md".replace("rulesets/", "rules/", 1)
 
     def rule_file(self, compiled: CompiledRule) -> str:
         return Path(compiled.file).resolve().relative_to(ROOT).as_posix()
@@ -167,7 +167,7 @@ def rule_pages(catalogue: Catalogue) -> Pages:
         by_page.setdefault(catalogue.rule_page[compiled.id], []).append(compiled)
     pages: Pages = {}
     for page, rules in sorted(by_page.items()):
-        link = source_link(catalogue.rule_file(rules[0]), page)
+        link = source_link(Path(catalogue.rule_file(rules[0])).parent.as_posix(), page)
         pages[page] = join(
             f"# Rules: {Path(page).stem.replace('_', ' ')}",
             f"{len(rules)} rules, read from {link}. `names in code` in a text are measured values of the "

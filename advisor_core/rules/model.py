@@ -38,7 +38,7 @@ Role = Literal[
     "checkpoint",
     "validation",
 ]
-"""`advisor_core.vocabulary.phases.STAGES`; a test holds them together."""
+"""`advisor_core.vocabulary.phases.PHASES`; a test holds them together."""
 ParamValue = bool | int | float | str
 
 

@@ -205,7 +205,7 @@ def _thresholds(rule: Rule) -> dict[str, str]:
         number, _, unit = format_exact(param.value, param.unit).partition(" ")
         written = f"{number} %" if unit == "%" else number
         for number in (str(param.value), written, written.replace(",", "")):
-            if number not in _TOO_COMMON:
+            if number.removesuffix(" %") not in _TOO_COMMON:
                 found.setdefault(number, name)
     return found
 

@@ -16,7 +16,7 @@ from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Judged, judge
 from advisor_core.rules.model import HoldsFor, Role
 from advisor_core.text.base import Text
-from advisor_core.vocabulary.phases import STAGES
+from advisor_core.vocabulary.phases import PHASES
 
 NAMES = """
 software: torch-npu
@@ -66,7 +66,7 @@ def given(advice: str, more: str = "") -> str:
 
 
 def test_roles_are_the_known_phases() -> None:
-    assert set(Role.__args__) == set(STAGES)  # type: ignore[attr-defined]
+    assert set(Role.__args__) == set(PHASES)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
