@@ -18,6 +18,7 @@ import shutil
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
 from advisor_core.plugins import hookspecs
 from advisor_core.plugins.host import ONLY, Host, load_host
 from advisor_core.result.run import RunResult
+from advisor_core.rules.cases import Case
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.files import yaml_file
+from advisor_core.rules.files.run_cases import read_cases
 from advisor_core.rules.files.schema import rule_schema
 from advisor_core.rules.language import expression, template
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
@@ -224,6 +227,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
                 for name, p in rule.params.items()
             ),
         ),
+        *example(compiled),
         "**Advice**",
         "\n".join(f"{number}. {text}" for number, text in enumerate(advice(compiled), 1)),
         f"**How to verify**: {told(compiled.verify)}",
@@ -232,6 +236,26 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
     )
+
+
+@cache
+def cases() -> dict[str, list[Case]]:
+    """The cases of our rules, by rule."""
+    return {file.cases.cases: file.cases.examples for file in read_cases(ROOT / "rulesets" / "ascend")}
+
+
+def example(compiled: CompiledRule) -> Iterator[str]:
+    """A row at fault, as the cases of the rule have it."""
+    found = next((case for case in cases().get(compiled.id, ()) if case.expect.state == "fail"), None)
+    if found is None:
+        return
+    yield f"**Example** ({found.name})"
+    columns = compiled.advisor.declared()
+    yield table(
+        ("Column", "Value", "Unit"),
+        ((code(name), code(json.dumps(value)), columns[name].unit) for name, value in found.rows[0].items()),
+    )
+    yield f"gives severity {found.expect.severity}, and advice {found.expect.advice} first."
 
 
 def severities(compiled: CompiledRule) -> Iterator[str]:
