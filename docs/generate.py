@@ -18,6 +18,7 @@ import shutil
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,10 @@ from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
 from advisor_core.plugins import hookspecs
 from advisor_core.plugins.host import ONLY, Host, load_host
 from advisor_core.result.run import RunResult
+from advisor_core.rules.cases import Case
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.files import yaml_file
+from advisor_core.rules.files.run_cases import read_cases
 from advisor_core.rules.files.schema import rule_schema
 from advisor_core.rules.language import expression, template
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
@@ -119,7 +122,7 @@ class Catalogue:
         self.rule_page = {compiled.id: self._page(compiled) for compiled in book}
 
     def _page(self, compiled: CompiledRule) -> str:
-        return f"{self.rule_file(compiled).removesuffix('.yaml')}.md".replace("rulesets/", "rules/", 1)
+        return f"{Path(self.rule_file(compiled)).parent.as_posix()}.md".replace("rulesets/", "rules/", 1)
 
     def rule_file(self, compiled: CompiledRule) -> str:
         return Path(compiled.file).resolve().relative_to(ROOT).as_posix()
@@ -168,7 +171,7 @@ def rule_pages(catalogue: Catalogue) -> Pages:
         by_page.setdefault(catalogue.rule_page[compiled.id], []).append(compiled)
     pages: Pages = {}
     for page, rules in sorted(by_page.items()):
-        link = source_link(catalogue.rule_file(rules[0]), page)
+        link = source_link(Path(catalogue.rule_file(rules[0])).parent.as_posix(), page)
         pages[page] = join(
             f"# Rules: {Path(page).stem.replace('_', ' ')}",
             f"{len(rules)} rules, read from {link}. `names in code` in a text are measured values of the "
@@ -207,6 +210,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         told(compiled.why),
         table(("", ""), facts),
         "**Condition**",
+        listing(f"{code(name)}: {code(sign.source)}" for name, sign in compiled.signs.items()),
         fence(compiled.when.source + (f"\nonly where: {compiled.applies.source}" if compiled.applies else "")),
         listing(severities(compiled)),
         f"**Time at stake**: {impact(compiled, page)}",
@@ -224,6 +228,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
                 for name, p in rule.params.items()
             ),
         ),
+        *example(compiled),
         "**Advice**",
         "\n".join(f"{number}. {text}" for number, text in enumerate(advice(compiled), 1)),
         f"**How to verify**: {told(compiled.verify)}",
@@ -232,6 +237,26 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
     )
+
+
+@cache
+def cases() -> dict[str, list[Case]]:
+    """The cases of our rules, by rule."""
+    return {file.cases.cases: file.cases.examples for file in read_cases(ROOT / "rulesets" / "ascend")}
+
+
+def example(compiled: CompiledRule) -> Iterator[str]:
+    """A row at fault, as the cases of the rule have it."""
+    found = next((case for case in cases().get(compiled.id, ()) if case.expect.state == "fail"), None)
+    if found is None:
+        return
+    yield f"**Example** ({found.name})"
+    columns = compiled.advisor.declared()
+    yield table(
+        ("Column", "Value", "Unit"),
+        ((code(name), code(json.dumps(value)), columns[name].unit) for name, value in found.rows[0].items()),
+    )
+    yield f"gives severity {found.expect.severity}, and advice {found.expect.advice} first."
 
 
 def severities(compiled: CompiledRule) -> Iterator[str]:
@@ -483,11 +508,18 @@ def rule_file_page() -> str:
     known = sorted(units.UNITS.items(), key=lambda item: (item[1].base, item[1].factor, item[0]))
     return join(
         "# Rule files",
-        "A file of YAML documents: each is a [Rule](#rule) or, with the key `override`, a "
-        "[change of one](#ruleoverride). "
+        "A file of YAML documents: each is a [Rule](#rule) or, with one of these keys, something that belongs to "
+        "rules: `override` [changes one](#ruleoverride), `defaults` gives [parameters](#setdefaults) to all rules of "
+        "the same file or folder, `zh` has the [Chinese texts](#ruletranslation) of one, `cases` "
+        "[examples](#rulecases) of one, which `advisor rules test` runs. "
         f"{to('command-line.md', 'advisor rules schema', page, '`advisor rules schema`')} prints the JSON schema for "
         f"editors, {to('command-line.md', 'advisor rules check', page, '`advisor rules check`')} checks a file. "
         "[Writing a rule](../writing-a-rule.md) is the way in.",
+        "What is enforced beyond the types below: every `why` has at least 10 characters; `references` and `advice` "
+        "are not empty; one advice has no condition (no `when`, `unless`, `holds_for`, `hazards`), so that no finding "
+        "is left without any, and the first has no hazards; a `url` and every link in a text is https; every "
+        "parameter is used, and every column, parameter, rule and ledger path that is named exists. "
+        "All mistakes of a file are told at once.",
         f"A file has at most {yaml_file.MAX_BYTES // 1024} kB and {yaml_file.MAX_DOCUMENTS} documents.",
         "## Conditions",
         said,

@@ -65,7 +65,7 @@ def check(path: Path, form: str) -> None:
     base = [ruleset.root for ruleset in installed]
     registered = any(ruleset.names and path.resolve().is_relative_to(ruleset.root) for ruleset in installed)
     problems = check_rules(
-        [path], host.advisors, base, host.name_book(), paths_of_ledger=host.ledger_paths, all_names=registered
+        [path], host.advisors, base, host.name_book(), paths_of_ledger=host.ledger_paths, own=registered
     )
     if form == "json":
         click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
@@ -76,6 +76,58 @@ def check(path: Path, form: str) -> None:
         sys.exit(EXIT_FINDINGS)
     if form == "text":
         click.echo(f"{path}: no errors")
+
+
+@rules.command("test")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+def test_rules(path: Path) -> None:
+    """Run the cases of rules: every row that is judged otherwise than its case expects."""
+    from advisor_core.testing.rule_cases import check_cases
+
+    report = check_cases(path)
+    for problem in report.problems:
+        click.echo(problem, err=True)
+    if report.without:
+        click.echo(f"without cases: {', '.join(report.without)}", err=True)
+    if report.problems:
+        sys.exit(EXIT_FINDINGS)
+    click.echo(f"{path}: {report.cases} cases of {report.rules} rules hold")
+
+
+@rules.command("new")
+@click.argument("advisor")
+@click.option(
+    "--id", "rule", default="MY001", show_default=True, help="Id of the rule: a prefix of your own and a number."
+)
+@click.option(
+    "-o",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where to write it.  [default: the working directory]",
+)
+def new_rule(advisor: str, rule: str, folder: Path) -> None:
+    """Write the beginning of a rule for an advisor, and a case for it."""
+    import re
+
+    from advisor_core.contracts.problems import nearest
+    from advisor_core.plugins.host import load_host
+    from advisor_core.rules.files.scaffold import cases_file, rule_file
+
+    known = load_host().advisors
+    if advisor not in known:
+        stop(EXIT_USAGE, f"no advisor {advisor!r} ({nearest(advisor, known) or 'see advisor advisors list'})")
+    if not re.fullmatch(r"[A-Z]{2,5}\d{3}", rule):
+        stop(EXIT_USAGE, f"{rule!r} is not an id such as MY001")
+    for path, text in (
+        (folder / f"{rule}.yaml", rule_file(known[advisor], rule)),
+        (folder / "cases" / f"{rule}.yaml", cases_file(known[advisor], rule)),
+    ):
+        if path.exists():
+            stop(EXIT_USAGE, f"{path} exists already")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(path)
 
 
 @rules.command()

@@ -90,6 +90,7 @@ class Finding(Model):
     observation: dict[str, Scalar]
     units: dict[str, str] = Field(description="unit of each observation column")
     condition: str
+    signs: list[str] = Field(default_factory=list, description="named parts of the rule's condition that held")
     evidence: list[Evidence] = Field(min_length=1)
     advice: list[Advice] = Field(min_length=1)
     withheld: list[Text] = Field(default_factory=list, description="advice that is left out, with the reason")

@@ -86,7 +86,7 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
         compiled = prepared(RunOptions())[1][finding.rule]
     except (KeyError, RuleFileError):
         return
-    if compiled.when.source != finding.condition:
+    if compiled.condition != finding.condition:
         return
     import dataclasses
 

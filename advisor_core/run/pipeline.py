@@ -338,7 +338,7 @@ def _rule_outcomes(
                 options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
                 severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
                 findings=len(own),
-                condition=compiled.when.source,
+                condition=compiled.condition,
                 params=dict(compiled.params),
                 set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
             )
@@ -350,7 +350,7 @@ def _rule_outcomes(
             title=compiled.good_text(context),
             state="left_out",
             reason=book.left_out.get(compiled.id),
-            condition=compiled.when.source,
+            condition=compiled.condition,
         )
         for compiled in book.disabled
     ]

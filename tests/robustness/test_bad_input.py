@@ -550,7 +550,7 @@ def test_a_rule_of_a_plugin_cannot_take_the_place_of_ours(plugged: Any, rank: Pa
     assert {rule.rule: rule.name for rule in result.rules}["HD001"] == "device-idle"
     asked_for = advise("run", rank, "--ruleset", tmp_path / "set", folder=tmp_path / "again").result
     assert {rule.rule: rule.name for rule in asked_for.rules}["HD001"] == "mine"
-    assert "mine.yaml takes the place of the rule of host_dispatch.yaml" in told(asked_for)
+    assert "mine.yaml takes the place of the rule of HD001.yaml" in told(asked_for)
 
 
 def test_rules_that_are_left_out_are_in_the_report(rank: Path, tmp_path: Path) -> None:
