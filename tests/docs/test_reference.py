@@ -65,7 +65,6 @@ def test_the_check_notices_a_page_that_differs_is_missing_or_left_over(reference
 
 
 def test_everything_has_its_place(reference: Path) -> None:
-    own = {"advisors", "ascend", "rulesets", "reports"}
     host = load_host()
     book = rule_book(host, RunOptions())
     pages = contents(reference)
@@ -75,11 +74,11 @@ def test_everything_has_its_place(reference: Path) -> None:
         assert f"## {compiled.id} {compiled.rule.name}\n" in rules
         assert all(f"| `{name}` |" in rules for name in compiled.rule.params)
     for name, advisor in host.advisors.items():
-        if host.advisors.owner(name).split()[0] in own:
+        if host.advisors.owner(name).builtin:
             assert f"## {name}\n" in advisors
             assert all(f"| `{column}` |" in advisors for column in advisor.declared())
     for name in host.facts:
-        if host.facts.owner(name).split()[0] in own:
+        if host.facts.owner(name).builtin:
             assert f"## {name}\n" in pages["facts.md"]
     for name, schema in SCHEMAS.items():
         section = pages["tables.md"].partition(f"## {name}\n")[2].partition("\n## ")[0]

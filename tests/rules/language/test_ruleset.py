@@ -44,7 +44,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
     ("old", "new", "message"),
     [
         ("severity:", "serverity:", "12:1: unknown key 'serverity' (did you mean 'severity'?)"),
-        ("why: \"seed", "wy: \"seed", "6:62: unknown key 'wy' (did you mean 'why'?)"),
+        ("why: \"our choice: more", "wy: \"our choice: more", "6:62: unknown key 'wy' (did you mean 'why'?)"),
         ("zh: \"再次运行。\"", "zhh: 1", "30:30: unknown key 'zhh' (did you mean 'zh'?)"),
         ("id: HD001", "id: hd1", "1:5: 'hd1' is not an id such as HD001"),
         ("name: device-idle", "name: Device Idle", "2:7: 'Device Idle' is not a name such as device-idle"),
@@ -75,7 +75,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
         ('zh: "{{ idle_share }} 的', 'zh: "时间 {{ idle_share | mss }} 的', "27:29: unknown unit 'mss' (did you mean 'ms'?)"),
         ("The host keeps up", "{{ idle_ns }}", "28:18: unknown name 'idle_ns' (`good` is shown when no row is at fault: it can quote params and profile only)"),
         ("Run again.", "<b>Run</b>", "30:17: raw HTML '<b>Run</b>' is not allowed (write &lt; for <)"),
-        ("https://www", "http://www", "32:30: link is not https"),
+        ("https://www", "http://www", "32:38: link is not https"),
         ("  min_idle: {value: 50, unit: us, why: \"shorter gaps are launch latency\"}\n", "", None),
     ],
 )  # fmt: skip
