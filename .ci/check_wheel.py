@@ -1,8 +1,11 @@
-"""Builds our wheel and the example plugin's, installs both into a new environment, and uses them there."""
+"""Builds our wheel and the example plugin's, installs both into a new environment, and uses them there: the example's
+own tests run from the wheels."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "advisor-plugin-hello"
+TYPED = {"advisor_core", "advisors", "rulesets", "reports"}
 
 
 def call(*command: str | Path, cwd: Path | None = None) -> str:
@@ -29,7 +33,7 @@ def main() -> None:
             call(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "wheels", source)
         venv.create(folder / "env", with_pip=True)
         binaries = folder / "env" / "bin"
-        call(binaries / "pip", "install", "--quiet", *sorted((folder / "wheels").glob("*.whl")))
+        call(binaries / "pip", "install", "--quiet", *sorted((folder / "wheels").glob("*.whl")), "pytest")
         # In a folder of its own, so that nothing of the checkout is on the path.
         work = folder / "work"
         work.mkdir()
@@ -41,6 +45,10 @@ def main() -> None:
         plugins = json.loads(call(binaries / "advisor", "plugins", "--json", cwd=work))
         failed = [plugin for plugin in plugins if plugin["problem"]]
         assert not failed, failed
+        packages = [path.parent for path in (folder / "env").rglob("py.typed") if path.parent.name in TYPED]
+        assert {path.name for path in packages} == TYPED, packages
+        tests = shutil.copytree(EXAMPLE / "tests", folder / "tests")
+        call(binaries / "python", "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", folder, tests, cwd=work)
         sys.stdout.write(
             f"wheel: {len(result['rules'])} rules, {len(result['findings'])} findings, {len(plugins)} plugins\n"
         )

@@ -1,11 +1,14 @@
-"""The advisors: one module per bottleneck, each registered like any third party's."""
+"""The built-in advisors, one module per bottleneck, registered as a plugin."""
 
 from __future__ import annotations
 
-from advisor_core.contracts.advisor import Advisor
-from advisor_core.contracts.facts import Fact
-from advisor_core.contracts.registry import Registry
-from advisor_core.plugins.hookspecs import hookimpl
+from typing import TYPE_CHECKING
+
+from advisor_core.api import Registry, hookimpl
+
+if TYPE_CHECKING:
+    from advisor_core.api.advisors import Advisor
+    from advisor_core.api.facts import Fact
 
 
 @hookimpl

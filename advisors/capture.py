@@ -1,4 +1,4 @@
-"""Capture quality: what the way of profiling hides or distorts."""
+"""Capture quality of one rank: what the way of profiling hides or distorts."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, Rows, Setting, advisor
+from advisor_core.api.facts import (
     FLOWS,
     HOST_EVENTS,
     KERNELS,
     PROFILE,
-    Column,
     Facts,
-    Interval,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
     Unavailable,
-    advisor,
     launches,
     steps,
     union,
@@ -97,6 +89,7 @@ def _steps_before(profile: Profile) -> float:
 
 
 def _schedule(profile: Profile) -> list[Reference]:
+    """Evidence: the recorded settings of the profiler's schedule."""
     file = profile.setting_files.get("profiler", "")
     names = [f"schedule.{name}" for name in (*_FIRST, "active")]
     recorded = profile.profiler

@@ -1,27 +1,13 @@
-"""Capture quality of a job: whether the profiles belong together, and which ranks are not there."""
+"""Capture quality of a job: whether the profiles belong together, and which ranks are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor_core.api import (
-    PROFILE,
-    Column,
-    Facts,
-    JobFacts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scalar,
-    Unavailable,
-    collective_calls,
-    fact,
-    job_advisor,
-    steps,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.facts import PROFILE, Facts, JobFacts, NotApplicable, Unavailable, collective_calls, fact, steps
 from advisors.measuring import row
 from advisors.messages import message
 
@@ -30,8 +16,9 @@ _LISTED = 16
 
 @dataclass(frozen=True)
 class Capture:
-    """How the profile of one rank came about. ``versions``, ``parallel``: as text, '' if not recorded. ``group_ranks``:
-    the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are none."""
+    """The recorded settings of the profile of one rank. ``versions``, ``parallel``: as text, '' if not recorded.
+    ``group_ranks``: the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are
+    none."""
 
     level: str
     versions: str

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import (
     COLLECTIVE_BANDWIDTH,
     COLLECTIVES,
     COMMUNICATION_TASKS,
@@ -20,19 +22,10 @@ from advisor_core.api import (
     POINT_TO_POINT,
     PROFILE,
     STEP_TRACE,
-    Column,
     Facts,
-    Interval,
     Layer,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Rows,
-    Scalar,
     Unavailable,
-    advisor,
     bookings,
     collective_calls,
     collective_state,
@@ -50,7 +43,8 @@ _STEP_NS = Column("step_ns", "float", "ns", "mean wall time of a step")
 
 
 def _in_steps(facts: Facts) -> pd.DataFrame:
-    calls = facts[collective_calls]
+    """The collective calls that belong to a step."""
+    calls: pd.DataFrame = facts[collective_calls]
     return calls[calls["step"] >= 0].reset_index(drop=True)
 
 
@@ -74,6 +68,7 @@ def _call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refer
 
 
 def _call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
+    """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
     named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
     rows = records(
         named,
@@ -91,6 +86,7 @@ def _call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
 
 
 def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
+    """Evidence: the ledger entries of communication, largest first, with their share of the step."""
     causes = per_leaf[per_leaf.index.str.startswith("communication/")].sort_values(ascending=False)
     rows: list[dict[str, Scalar]] = [
         {"leaf": str(path), "time": ns, "share_of_step": share(ns, wall)} for path, ns in causes.items()
@@ -602,6 +598,7 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
         left, right = (count - 2) // 2, (count - 1) // 2
 
         def without(target: int, place: np.ndarray = place, values: np.ndarray = values) -> np.ndarray:
+            """For each link the value that stands at ``target`` when the link itself is left out."""
             return np.asarray(values[np.minimum(target + (place <= target), len(values) - 1)])
 
         result.loc[order.index] = (without(left) + without(right)) / 2

@@ -1,4 +1,4 @@
-"""Communication seen from several ranks: who is late, who says so, and what the late rank was doing.
+"""Communication compared between ranks: the rank that is late, the evidence for it, and what it was doing.
 
 Two independent signs. *Named*: the tasks on the planes of a collective name the rank that is waited for; several ranks
 that name the same one prove it, even if that rank was not profiled. *Arrival*: of the ranks of one collective the last
@@ -13,22 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    Column,
-    JobFacts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scalar,
-    Unavailable,
-    collective_calls,
-    job_advisor,
-    ledger,
-    rank_summary,
-    steps,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.facts import JobFacts, NotApplicable, Unavailable, collective_calls, ledger, rank_summary, steps
 from advisors.measuring import records, share
 from advisors.messages import message
 from advisors.transfers import chains

@@ -1,4 +1,4 @@
-"""What if chains of kernels were one kernel each: the steps replayed with fewer launches and less work.
+"""Replay of the steps with chains of kernels fused: fewer launches and less work.
 
 Summing the time of the kernels that go away is not the answer where the host is the bottleneck: there the device waits
 for the launches anyway, and what is saved is the time in which the host prepared those that are no longer needed. Where
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api.facts import (
     HOST_EVENTS,
     NO_TIME,
     Bookings,

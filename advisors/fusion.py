@@ -21,25 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
-    DTYPE_BYTES,
-    HOST_EVENTS,
-    KERNELS,
-    Column,
-    Facts,
-    Metric,
-    Observations,
-    Params,
-    Reference,
-    Rows,
-    Shape,
-    advisor,
-    elements,
-    fact,
-    launches,
-    packaged_yaml,
-    shapes_of,
-)
+from advisor_core.api import packaged_yaml
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, KERNELS, Facts, Shape, elements, fact, launches, shapes_of
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.messages import message
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
@@ -137,7 +121,7 @@ def expression(pattern: Pattern, characters: Mapping[str, str]) -> re.Pattern[st
 
 @dataclass(frozen=True)
 class Tensors:
-    """What a kernel reads and writes: shape and bytes of each tensor; -1 bytes where the dtype has no known size."""
+    """Shape and bytes of each tensor that a kernel reads and writes; -1 bytes where the dtype has no known size."""
 
     inputs: tuple[tuple[Shape, int], ...]
     outputs: tuple[tuple[Shape, int], ...]

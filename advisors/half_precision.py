@@ -1,4 +1,4 @@
-"""What the kernels of a model in FP32 would take on operands of 16 bits, from the work and the bytes of each.
+"""Estimated time of FP32 kernels with 16-bit operands, from their work and their bytes.
 
 A matrix product takes the time of its arithmetic at the 16-bit peak of the chip, with the cube as busy as it is now, or
 the time to move half the bytes, whichever is longer. Of other work on the cube the arithmetic is not known. A kernel on
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import Chip, elements, per_text, shapes_of
+from advisor_core.api.facts import Chip, elements, per_text, shapes_of
 from advisors.step_kernels import SIGNATURE, StepKernels
 
 Floats = npt.NDArray[np.float64]

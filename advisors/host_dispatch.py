@@ -12,39 +12,36 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    ACTIVITIES,
-    ANNOTATION,
-    CALLS,
+from advisor_core.api import Scalar, Vocabulary
+from advisor_core.api.advisors import (
+    Advisor,
+    Column,
+    Interval,
+    Metric,
+    Observations,
+    Params,
+    Reference,
+    Rows,
+    Setting,
+    advisor,
+)
+from advisor_core.api.facts import (
     DEVICE_TASKS,
     HOST_EVENTS,
     KERNELS,
-    LOADER,
     MEMORY_RECORD,
     NO_TIME,
     OPERATORS,
     PAUSE_NS,
     PROFILE,
     STEP_TRACE,
-    SYNC_OPERATORS,
     TIMES_USUAL,
-    Advisor,
-    Column,
     Facts,
     HostActivity,
-    Interval,
     Layer,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     Profile,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
     Unavailable,
-    advisor,
     bookings,
     host_activity,
     host_pauses,
@@ -179,7 +176,7 @@ def idle(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.late_launches",
-    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay),
+    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay, PROFILE),
     wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses),
     columns=(
         _STEP_NS,
@@ -267,7 +264,7 @@ def _labelled(host: HostActivity | None, *activities: str) -> Layer:
     if host is None:
         return Change().feeding
     labels = host.labels
-    chosen = np.isin(labels.ids, [ACTIVITIES.index(activity) for activity in activities])
+    chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
     return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])
 
 
@@ -276,7 +273,7 @@ def _cann_calls(facts: Facts) -> Layer:
     would do for them with a task queue."""
     events, host = facts[HOST_EVENTS], facts[host_activity]
     rows = (events["category"] == "cann").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
-    rows &= ~matching(events["name"], CALLS["sync"])
+    rows &= ~matching(events["name"], facts[PROFILE].vocabulary.sync_calls)
     return _layer(events, np.flatnonzero(rows), facts[launches].skew_ns)
 
 
@@ -323,7 +320,7 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
 def operators(facts: Facts, params: Params) -> Observations:
     """Operators whose summed host time exceeds their device time."""
     table, steps, wall = facts[OPERATORS], step_count(facts), step_ns(facts)
-    calls = outermost_calls(table)
+    calls = outermost_calls(table, facts[PROFILE].vocabulary)
     if calls.empty:
         raise NotApplicable(message("host_dispatch.no_operators"))
     calls = calls[~calls["waits"]]
@@ -370,7 +367,7 @@ def operators(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-def outermost_calls(table: pd.DataFrame) -> pd.DataFrame:
+def outermost_calls(table: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
     """The operator calls that the model's code made, without those made inside them.
 
     operator_details.csv lists calls by start, so that a call is followed by its children, and a call's total is the
@@ -384,13 +381,14 @@ def outermost_calls(table: pd.DataFrame) -> pd.DataFrame:
     total = table["host_total_ns"].to_numpy()
     ends = np.searchsorted(running, running[:-1] + total - _ROUNDING_NS)
     ends = np.clip(ends, np.arange(1, len(table) + 1), len(table))
-    operator = ~matching(table["name"], ANNOTATION)
+    operator = ~matching(table["name"], words.annotation)
     reach = np.maximum.accumulate(np.where(operator, ends, 0))
     outer = operator & (np.arange(len(table)) >= np.concatenate([[0], reach[:-1]]))
     off = np.abs(running[ends] - running[:-1] - total)[outer].sum()
     if off > _NESTING_TOLERANCE * max(1, total[outer].sum()):
         raise Unavailable(message("host_dispatch.interleaved"))
-    waiting = np.concatenate([[0], np.cumsum(matching(table["name"], _WAITING))])
+    waits = matching(table["name"], _WAITING) | matching(table["name"], words.sync_operators)
+    waiting = np.concatenate([[0], np.cumsum(waits)])
     rows = np.flatnonzero(outer)
     return pd.DataFrame(
         {
@@ -405,7 +403,7 @@ def outermost_calls(table: pd.DataFrame) -> pd.DataFrame:
 
 _ROUNDING_NS = 100
 _NESTING_TOLERANCE = 0.01
-_WAITING = re.compile(rf"{SYNC_OPERATORS.pattern}|acl_memcpy|synchronize|wait_event", re.I)
+_WAITING = re.compile(r"acl_memcpy|synchronize|wait_event", re.I)
 """Calls in which the host waits for the device or for a copy: their host time is a symptom, not a cost."""
 
 
@@ -436,7 +434,7 @@ def _idle_behind(facts: Facts, names: pd.Index[str], steps: int) -> float:
 
 @advisor(
     "host_dispatch.sync_calls",
-    needs=(steps, sync_calls, HOST_EVENTS, ledger, launches, host_activity, replay),
+    needs=(steps, sync_calls, HOST_EVENTS, ledger, launches, host_activity, replay, PROFILE),
     about=(
         Column("operator", "text", "", "operator that synchronises, as the model's code called it"),
         Column("place", "text", "", "frame of the model's code, '' without call stacks"),
@@ -470,7 +468,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     frame["longest_ns"] = frame["longest_ns"].astype(float)
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
-    waits = _whole_waits(events, calls, facts[launches].skew_ns)
+    waits = _whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
     saved = [_saved(facts[replay], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
     for measured in _SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
@@ -495,11 +493,11 @@ def _waits_gone(waits: pd.DataFrame) -> Change:
     return Change(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
 
 
-def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int) -> pd.DataFrame:
+def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: Vocabulary) -> pd.DataFrame:
     """From when to when each call held the host: with the operator around it where that does nothing but read a value,
     as its copy and its bookkeeping go when it goes."""
     outer = calls["outer_row"].to_numpy()
-    reads = (outer >= 0) & matching(events["name"], SYNC_OPERATORS)[np.maximum(outer, 0)]
+    reads = (outer >= 0) & matching(events["name"], words.sync_operators)[np.maximum(outer, 0)]
     around = events.iloc[np.maximum(outer, 0)]
     start = around["start_ns"].to_numpy() - skew_ns
     end = start + around["duration_ns"].to_numpy()
@@ -520,7 +518,7 @@ def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
 # --- HD005, HD007, HD008, HD009, HD012: an activity of the host that kept the device waiting
 
 
-Chosen = Callable[[pd.DataFrame], np.ndarray]
+Chosen = Callable[[pd.DataFrame, Vocabulary], np.ndarray]
 
 
 def _activity(
@@ -533,8 +531,8 @@ def _activity(
         events, count, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
         absent(facts)
         windows, skew = facts[steps], facts[launches].skew_ns
-        host = facts[host_activity]
-        rows = np.flatnonzero(calls_of(events))
+        host: HostActivity = facts[host_activity]
+        rows = np.flatnonzero(calls_of(events, facts[PROFILE].vocabulary))
         dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
         change = _without(events, rows[dispatching] if recurs else rows, host, skew)
         start = events["start_ns"].to_numpy()[rows] - skew
@@ -603,7 +601,7 @@ def _not_nested(thread: np.ndarray, start: np.ndarray, length: np.ndarray) -> np
 
 
 def _cann(what: str) -> Chosen:
-    return lambda events: (events["category"] == "cann").to_numpy() & matching(events["name"], CALLS[what])
+    return lambda events, words: (events["category"] == "cann").to_numpy() & matching(events["name"], words.calls[what])
 
 
 def _require_cann(facts: Facts) -> None:
@@ -614,7 +612,7 @@ def _require_cann(facts: Facts) -> None:
 
 
 def _require_loader(facts: Facts) -> None:
-    if not matching(facts[HOST_EVENTS]["name"], LOADER).any():
+    if not matching(facts[HOST_EVENTS]["name"], facts[PROFILE].vocabulary.data_loader).any():
         raise NotApplicable(message("host_dispatch.no_dataloader"))
 
 
@@ -635,14 +633,14 @@ data_loading = _activity(
     "host_dispatch.dataloader",
     "Waiting for the data loader while the device waited.",
     "idle/host/dataloader",
-    lambda events: matching(events["name"], LOADER),
+    lambda events, words: matching(events["name"], words.data_loader),
     _require_loader,
 )
 garbage = _activity(
     "host_dispatch.gc",
     "Garbage collection of Python while the device waited.",
     "idle/host/gc",
-    lambda events: (events["category"] == "gc").to_numpy(),
+    lambda events, words: (events["category"] == "gc").to_numpy(),
     _require_gc,
     recurs=False,
 )
@@ -864,7 +862,7 @@ def logging(facts: Facts, params: Params) -> Observations:
 
 @advisor(
     "host_dispatch.copies",
-    needs=(steps, ledger, bookings, launches, host_activity, HOST_EVENTS),
+    needs=(steps, ledger, bookings, launches, host_activity, HOST_EVENTS, PROFILE),
     wants=(DEVICE_TASKS,),
     columns=(
         _STEP_NS,
@@ -888,7 +886,7 @@ def copies(facts: Facts, params: Params) -> Observations:
     on_device = under(per_leaf, "idle/copy")
     active = events["thread"].isin(list(host.feeders | host.launchers)).to_numpy()
     # Copies of operators that read a value back belong to the synchronising calls (HD004).
-    reading = np.flatnonzero(matching(events["name"], SYNC_OPERATORS) & active)
+    reading = np.flatnonzero(matching(events["name"], facts[PROFILE].vocabulary.sync_operators) & active)
     reads = _layer(events, reading, facts[launches].skew_ns)
     pieces = pieces_of(booked, "idle/host/copy", "idle/copy")
     read_back = reads.measure(pieces["end_ns"].to_numpy()) - reads.measure(pieces["start_ns"].to_numpy())
@@ -896,7 +894,7 @@ def copies(facts: Facts, params: Params) -> Observations:
     pieces = pieces[pieces["ns"] > 0]
     on_host = float(pieces.loc[pieces["path"] == "idle/host/copy", "ns"].sum()) / steps
     sums = by_gap(pieces)
-    rows = np.flatnonzero(_cann("copy")(events) & active)
+    rows = np.flatnonzero(_cann("copy")(events, facts[PROFILE].vocabulary) & active)
     rows = rows[reads.at(events["start_ns"].to_numpy()[rows] - facts[launches].skew_ns) < 0]
     rows = rows[_in_window(facts, events, rows)]
     frame = row(
@@ -916,7 +914,7 @@ def copies(facts: Facts, params: Params) -> Observations:
             chosen = booked.gaps.loc[sums.index]
             order = np.argsort(chosen["start_ns"].to_numpy())
             starts, ends = chosen["start_ns"].to_numpy()[order], chosen["end_ns"].to_numpy()[order]
-            moved = np.flatnonzero(matching(tasks["task_type"], _COPY_TASK))
+            moved = np.flatnonzero(matching(tasks["task_type"], facts[PROFILE].vocabulary.copy_tasks))
             place = np.searchsorted(ends, tasks["start_ns"].to_numpy()[moved], side="right")
             end = (tasks["start_ns"] + tasks["duration_ns"]).to_numpy()[moved]
             meets = (place < len(starts)) & (end > starts[np.minimum(place, len(starts) - 1)])
@@ -926,9 +924,6 @@ def copies(facts: Facts, params: Params) -> Observations:
         return found
 
     return Observations(frame, evidence)
-
-
-_COPY_TASK = re.compile(r"SDMA|PCIE_DMA|MEMCPY", re.I)
 
 
 def _in_window(facts: Facts, events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What several advisors do in the same way: means per step, leaves of the ledger, evidence of gaps and calls."""
+"""Shared measurements of advisors: means per step, leaves of the ledger, evidence of gaps and calls."""
 
 from __future__ import annotations
 
@@ -8,22 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    HOST_EVENTS,
-    KERNELS,
-    Bookings,
-    Facts,
-    Interval,
-    Reference,
-    Rows,
-    Scalar,
-    Stack,
-    covered,
-    ledger,
-    row_refs,
-    steps,
-    work,
-)
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Interval, Reference, Rows, Stack
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, Bookings, Facts, covered, ledger, row_refs, steps, work
 from advisors.messages import message
 
 HOST_LANE = "host"

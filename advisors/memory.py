@@ -1,4 +1,4 @@
-"""Device memory: how near its limit it is, how much of it fragments, leaks, lies idle or belongs to communication."""
+"""Device memory: distance to its limit, fragmentation, leaks, unused memory, and buffers of communication."""
 
 from __future__ import annotations
 
@@ -7,27 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, Setting, Stack, advisor
+from advisor_core.api.facts import (
     COLLECTIVES,
     HOST_EVENTS,
     MEMORY_RECORD,
     MODULE_MEMORY,
     OPERATOR_MEMORY,
     PROFILE,
-    Column,
     Facts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     PeakMemory,
-    Reference,
-    Rows,
-    Scalar,
-    Setting,
-    Stack,
     Unavailable,
-    advisor,
     fact,
     ledger,
     memory_capacity,

@@ -1,4 +1,4 @@
-"""What the advisors say themselves: reasons and titles of evidence, in both languages, from ``messages.yaml``."""
+"""Messages of advisors in both languages, from ``messages.yaml``: reasons and titles of evidence."""
 
 from __future__ import annotations
 

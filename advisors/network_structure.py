@@ -1,4 +1,4 @@
-"""Whether the network uses operators the way they were made to be used; unfused chains are in `fusion.py`."""
+"""Inefficient use of operators by the network; unfused chains are in `fusion.py`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
     HOST_EVENTS,
-    Column,
     Facts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
-    Reference,
     Unavailable,
-    advisor,
     chip,
     context,
     elements,

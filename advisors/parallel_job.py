@@ -1,5 +1,5 @@
-"""Work that is split over ranks and meets again: stages of a pipeline and groups of experts. Uneven parts make the
-others wait, which looks like slow communication on their side; here the parts are compared.
+"""Balance of pipeline stages and of expert groups between ranks. Uneven parts make the other ranks wait, which looks
+like slow communication on their side.
 
 Ranks are told apart by the recorded communication groups: the group in which a rank sends to and receives from its
 neighbours is its pipeline, in order of stages; the group of its all-to-all operations shares out the experts.
@@ -13,24 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.facts import (
     KERNELS,
     POINT_TO_POINT,
     PROFILE,
-    Column,
     Facts,
     JobFacts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
     Profile,
-    Reference,
-    Scalar,
     Unavailable,
     collective_calls,
     fact,
-    job_advisor,
     ledger,
     per_text,
     shapes_of,
@@ -49,7 +44,7 @@ _CONTROL = 0.01
 
 @dataclass(frozen=True)
 class PipelinePart:
-    """What one rank has to do with the pipeline. ``members``: the ranks of its pipeline in order of stages.
+    """The part of one rank in its pipeline. ``members``: the ranks of its pipeline in order of stages.
     ``operations``: send and receive operations per step, ``sends`` of which only send. ``by_type``: computing per step
     by operator type (class where types are not recorded), ns. ``longest``: its longest kernels with where they stand
     in the profile."""
@@ -344,7 +339,7 @@ _FUSED = "MoeDistribute"
 
 @dataclass(frozen=True)
 class ExpertPart:
-    """What one rank has to do for its experts. ``members``: ranks that share out the experts. ``phases_ns``: its
+    """The part of one rank in a group of experts. ``members``: ranks that share out the experts. ``phases_ns``: its
     grouped products between one exchange of tokens and the next, over all steps. ``rows``: of their first inputs per
     step, NaN unknown. ``wait_ns``: per step in exchanges, uncovered and not moving data. ``longest``: its longest
     grouped products with where they stand in the profile."""

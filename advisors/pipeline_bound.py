@@ -1,4 +1,4 @@
-"""How well kernels use the pipe that bounds them, the memory, the cores and the clock."""
+"""Utilisation by kernels of their bounding pipe, the memory, the cores and the clock."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
     FREQUENCY,
     HOST_EVENTS,
     Chip,
-    Column,
     Facts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
-    Reference,
     Unavailable,
-    advisor,
     chip,
     elements,
     launches,

@@ -7,20 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    FREQUENCY,
-    Column,
-    Facts,
-    JobFacts,
-    Metric,
-    NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Unavailable,
-    fact,
-    job_advisor,
-)
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.facts import FREQUENCY, Facts, JobFacts, NotApplicable, Unavailable, fact
 from advisors.messages import message
 from advisors.pipeline_bound import CUBE_CORES, clock_at
 from advisors.step_kernels import records, step_kernels

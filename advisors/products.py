@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
+from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
 from advisors.step_kernels import StepKernels, step_kernels
 
 _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
@@ -20,7 +20,8 @@ _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
 
 BASE_M = 128
 BASE_N = (256, 128)
-"""How the cube cores usually divide a product: blocks of 128 x 256, or 128 x 128 (seed 000)."""
+"""How the cube cores usually divide a product: blocks of 128 x 256, or 128 x 128
+(docs/sources.md#blocks-of-a-product)."""
 
 TILED = "FRACTAL_NZ"
 

@@ -1,7 +1,7 @@
-"""Stages of an iteration of reinforcement learning: what each leaves of the device unused, and how evenly the ranks
+"""Phases of an iteration of reinforcement learning: what each leaves of the device unused, and how evenly the ranks
 share its work.
 
-A stage is a role that was profiled by itself, or what marks in the trace name (facts ``stages`` and ``stage_ledger``).
+A phase is a role that was profiled by itself, or what marks in the trace name (facts ``phases`` and ``phase_ledger``).
 """
 
 from __future__ import annotations
@@ -11,24 +11,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, advisor, job_advisor
+from advisor_core.api.facts import (
     KERNELS,
-    Column,
     Facts,
-    Interval,
     JobFacts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    Scalar,
-    advisor,
     bookings,
-    job_advisor,
     ledger,
-    stage_ledger,
-    stages,
+    phase_ledger,
+    phases,
     steps,
     work,
 )
@@ -43,69 +36,69 @@ _REFILLING = ("idle/sync", "idle/launch_latency")
 each launch to the device."""
 
 _WAITING = ("communication/wait", "communication/unknown")
-"""Time in which a rank waits for another, or may: it is no work of the stage."""
+"""Time in which a rank waits for another, or may: it is no work of the phase."""
 
 _CAUSES = 8
 _LARGEST_GAPS = 3
-_STAGE = (Column("stage", "text", "", "the stage of the iteration, as it is marked or as its role is called"),)
+_STAGE = (Column("phase", "text", "", "the phase of the iteration, as it is marked or as its role is called"),)
 
 
-# --- RL001, RL003, RL004: what a stage leaves of the device
+# --- RL001, RL003, RL004: what a phase leaves of the device
 
 
 @advisor(
     "rl.idle",
-    needs=(stages, stage_ledger, steps, bookings, work),
+    needs=(phases, phase_ledger, steps, bookings, work),
     wants=(KERNELS,),
     about=_STAGE,
     columns=(
-        Column("kind", "text", "", "the known stage that it is: rollout, log_prob, reward ..., '' unknown"),
-        Column("duration_ns", "float", "ns", "time of the stage per step"),
-        Column("stage_share", "float", "ratio", "duration_ns over the wall time of the step"),
+        Column("kind", "text", "", "the known phase that it is: rollout, log_prob, reward ..., '' unknown"),
+        Column("duration_ns", "float", "ns", "time of the phase per step"),
+        Column("phase_share", "float", "ratio", "duration_ns over the wall time of the step"),
         Column("idle_ns", "float", "ns", "of it: the device does nothing"),
         Column("idle_share", "float", "ratio", "idle_ns over duration_ns"),
         Column("idle_of_step", "float", "ratio", "idle_ns over the wall time of the step"),
-        Column("computing_share", "float", "ratio", "of the stage: the device computes"),
-        Column("communicating_share", "float", "ratio", "of the stage: communication that no computing covers"),
-        Column("cause", "text", "", "leaf of the ledger with most of the idle time of the stage"),
-        Column("cause_share", "float", "ratio", "of the idle time of the stage: this leaf"),
+        Column("computing_share", "float", "ratio", "of the phase: the device computes"),
+        Column("communicating_share", "float", "ratio", "of the phase: communication that no computing covers"),
+        Column("cause", "text", "", "leaf of the ledger with most of the idle time of the phase"),
+        Column("cause_share", "float", "ratio", "of the idle time of the phase: this leaf"),
         Column("second_cause", "text", "", "the leaf with most of the rest, none if there is none"),
-        Column("second_share", "float", "ratio", "of the idle time of the stage: that leaf"),
-        Column("unknown_share", "float", "ratio", "of the idle time of the stage: no cause known"),
+        Column("second_share", "float", "ratio", "of the idle time of the phase: that leaf"),
+        Column("unknown_share", "float", "ratio", "of the idle time of the phase: no cause known"),
         Column("late_ns", "float", "ns", "idle while the host was still to launch: Python, operators, runtime calls"),
         Column("late_share", "float", "ratio", "late_ns over duration_ns"),
         Column("launch_ns", "float", "ns", "late_ns, and idle after synchronising calls and between launch and start"),
-        Column("kernels", "float", "count", "device tasks that start in the stage, per step"),
+        Column("kernels", "float", "count", "device tasks that start in the phase, per step"),
         Column("mean_kernel_ns", "float", "ns", "their mean duration, none without tasks"),
-        Column("largest_gap_ns", "float", "ns", "longest idle gap that begins in the stage"),
+        Column("largest_gap_ns", "float", "ns", "longest idle gap that begins in the phase"),
     ),
 )
 def idle(facts: Facts, params: Params) -> Observations:
-    """What each stage leaves of the device unused, by cause."""
-    spans = facts[stages]
+    """What each phase leaves of the device unused, by cause."""
+    spans = facts[phases]
     booked = facts[bookings]
     steps, wall = step_count(facts), step_ns(facts)
-    ledger = facts[stage_ledger]
-    per_stage = ledger[ledger["stage"] != ""].groupby(["stage", "path"])["ns"].sum() / steps
+    ledger = facts[phase_ledger]
+    per_stage = ledger[ledger["phase"] != ""].groupby(["phase", "path"])["ns"].sum() / steps
     tasks = _in_stages(spans, facts[work]["start_ns"].to_numpy())
     lasting = (facts[work]["end_ns"] - facts[work]["start_ns"]).groupby(tasks).agg(["size", "mean"])
     gaps = booked.gaps.assign(ns=booked.gaps["end_ns"] - booked.gaps["start_ns"])
-    gaps["stage"] = _in_stages(spans, gaps["start_ns"].to_numpy())
-    kinds = dict(zip(spans["stage"].tolist(), spans["kind"].tolist(), strict=True))
+    gaps["phase"] = _in_stages(spans, gaps["start_ns"].to_numpy())
+    kinds = dict(zip(spans["phase"].tolist(), spans["kind"].tolist(), strict=True))
     rows = []
-    for stage in kinds:  # a handful
-        leaves = per_stage.loc[stage]
+    for phase in kinds:  # a handful
+        leaves = per_stage.loc[phase]
         total, unused, late = float(leaves.sum()), under(leaves, "idle"), under(leaves, *LATE)
         causes = _causes(leaves)
         first, second = (causes.index[n] if len(causes) > n else None for n in (0, 1))
-        own = gaps.loc[gaps["stage"] == stage, "ns"]
-        known = stage in lasting.index
+        own = gaps.loc[gaps["phase"] == phase, "ns"]
+        known = phase in lasting.index
         rows.append(
             {
-                "stage": stage,
-                "kind": kinds[stage],
+                "phase": phase,
+                "kind": kinds[phase],
                 "duration_ns": total,
-                "stage_share": share(total, wall),
+                "phase_share": share(total, wall),
                 "idle_ns": unused,
                 "idle_share": share(unused, total),
                 "idle_of_step": share(unused, wall),
@@ -119,25 +112,25 @@ def idle(facts: Facts, params: Params) -> Observations:
                 "late_ns": late,
                 "late_share": share(late, total),
                 "launch_ns": under(leaves, *LATE, *_REFILLING),
-                "kernels": float(lasting["size"][stage]) / steps if known else 0.0,
-                "mean_kernel_ns": float(lasting["mean"][stage]) if known else np.nan,
+                "kernels": float(lasting["size"][phase]) / steps if known else 0.0,
+                "mean_kernel_ns": float(lasting["mean"][phase]) if known else np.nan,
                 "largest_gap_ns": float(own.max()) if len(own) else 0.0,
             }
         )
     frame = pd.DataFrame(rows)
 
     def evidence(number: int) -> Sequence[Reference]:
-        stage = str(frame["stage"].iloc[number])
-        causes, unused = _causes(per_stage.loc[stage]), float(frame["idle_ns"].iloc[number])
+        phase = str(frame["phase"].iloc[number])
+        causes, unused = _causes(per_stage.loc[phase]), float(frame["idle_ns"].iloc[number])
         told: list[dict[str, Scalar]] = [
             {"cause": str(path), "time": float(ns), "share": share(float(ns), unused)}
             for path, ns in causes.head(_CAUSES).items()
         ]
         found: list[Reference] = [
-            Metric(message("rl.idle_by_cause", stage=stage), told, {"time": "ns", "share": "ratio"}),
-            *_longest(spans, stage, 1),
+            Metric(message("rl.idle_by_cause", phase=phase), told, {"time": "ns", "share": "ratio"}),
+            *_longest(spans, phase, 1),
         ]
-        largest = gaps[gaps["stage"] == stage].nlargest(_LARGEST_GAPS, "ns")
+        largest = gaps[gaps["phase"] == phase].nlargest(_LARGEST_GAPS, "ns")
         found += [
             Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
             for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
@@ -154,35 +147,35 @@ def _causes(leaves: pd.Series) -> pd.Series:
 
 
 def _in_stages(spans: pd.DataFrame, times: np.ndarray) -> pd.Series:
-    """The stage that holds each moment, '' for none; the spans are disjoint and in order."""
+    """The phase that holds each moment, '' for none; the spans are disjoint and in order."""
     place = np.searchsorted(spans["start_ns"].to_numpy(), times, side="right") - 1
     inside = (place >= 0) & (times < spans["end_ns"].to_numpy()[np.maximum(place, 0)])
-    names = np.append(spans["stage"].astype(str).to_numpy(dtype=object), "")
+    names = np.append(spans["phase"].astype(str).to_numpy(dtype=object), "")
     return pd.Series(names[np.where(inside, place, -1)], dtype=object)
 
 
-def _longest(spans: pd.DataFrame, stage: str, limit: int) -> list[Reference]:
-    """The longest stretches of a stage."""
-    own = spans[spans["stage"] == stage]
+def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
+    """The longest stretches of a phase."""
+    own = spans[spans["phase"] == phase]
     largest = own.assign(ns=own["end_ns"] - own["start_ns"]).nlargest(limit, "ns")
     return [
-        Interval(message("rl.span", stage=stage), int(start), int(end), DEVICE_LANE)
+        Interval(message("rl.span", phase=phase), int(start), int(end), DEVICE_LANE)
         for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
     ]
 
 
-# --- RL002: how evenly the ranks share a stage
+# --- RL002: how evenly the ranks share a phase
 
 
 @job_advisor(
     "rl.balance",
-    needs=(stages, stage_ledger, steps, ledger),
+    needs=(phases, phase_ledger, steps, ledger),
     about=_STAGE,
     columns=(
-        Column("kind", "text", "", "the known stage that it is: rollout, log_prob, reward ..., '' unknown"),
-        Column("ranks", "int", "count", "profiled ranks that have the stage"),
+        Column("kind", "text", "", "the known phase that it is: rollout, log_prob, reward ..., '' unknown"),
+        Column("ranks", "int", "count", "profiled ranks that have the phase"),
         Column("longest_rank", "int", "", "the rank with most work in it"),
-        Column("longest_ns", "float", "ns", "its work per step: the stage without waiting for other ranks"),
+        Column("longest_ns", "float", "ns", "its work per step: the phase without waiting for other ranks"),
         Column("median_ns", "float", "ns", "median over the ranks"),
         Column("mean_ns", "float", "ns", "mean over the ranks"),
         Column("shortest_rank", "int", "", "the rank with least work in it"),
@@ -192,7 +185,7 @@ def _longest(spans: pd.DataFrame, stage: str, limit: int) -> list[Reference]:
         Column("more_of", "text", "", "leaf of the ledger of which the longest rank has most above the median"),
         Column("more_ns", "float", "ns", "by how much"),
         Column(
-            "whole_iteration", "bool", "", "the profile holds more than this stage, so that the waiting shows in it"
+            "whole_iteration", "bool", "", "the profile holds more than this phase, so that the waiting shows in it"
         ),
         Column("loser", "int", "", "the rank whose time is at stake: one that waits, else the longest itself"),
         Column("leaf", "text", "", "entry of its ledger in which that time is"),
@@ -201,12 +194,12 @@ def _longest(spans: pd.DataFrame, stage: str, limit: int) -> list[Reference]:
     ),
 )
 def balance(facts: JobFacts, params: Params) -> Observations:
-    """How evenly the ranks share the work of each stage, and who waits for the one that has most."""
-    windows, spans = facts.ranks(steps), facts.ranks(stages)
-    divided = {rank: frame for rank, frame in facts.ranks(stage_ledger).items() if rank in spans and rank in windows}
+    """How evenly the ranks share the work of each phase, and who waits for the one that has most."""
+    windows, spans = facts.ranks(steps), facts.ranks(phases)
+    divided = {rank: frame for rank, frame in facts.ranks(phase_ledger).items() if rank in spans and rank in windows}
     if len(divided) < 2:
         raise NotApplicable(message("rl.one_rank"))
-    per_leaf = _per_step(divided, windows, ["stage", "path"])
+    per_leaf = _per_step(divided, windows, ["phase", "path"])
     walls = {rank: float((found["end_ns"] - found["start_ns"]).sum()) / len(found) for rank, found in windows.items()}
     booked = _per_step(
         {rank: found for rank, found in facts.ranks(ledger).items() if rank in divided}, windows, ["path"]
@@ -214,26 +207,26 @@ def balance(facts: JobFacts, params: Params) -> Observations:
     waits = per_leaf.index.get_level_values("path").str.startswith(_WAITING)
     work = per_leaf[~waits]
     kinds = {
-        str(stage): str(kind)
+        str(phase): str(kind)
         for found in spans.values()
-        for stage, kind in zip(found["stage"].tolist(), found["kind"].tolist(), strict=True)
+        for phase, kind in zip(found["phase"].tolist(), found["kind"].tolist(), strict=True)
     }
     rows = []
-    for stage in kinds:
-        done = _of(work, stage)
+    for phase in kinds:
+        done = _of(work, phase)
         lengths: pd.Series = done.sum(min_count=1)
         lengths = lengths.dropna()
         if len(lengths) < 2:
             continue
-        rows.append({"stage": stage, "kind": kinds[stage], **_spread(lengths), **_more(done, lengths)})
+        rows.append({"phase": phase, "kind": kinds[phase], **_spread(lengths), **_more(done, lengths)})
         rows[-1] |= _stake(rows[-1], lengths, per_leaf, booked, walls)
     if not rows:
         raise NotApplicable(message("rl.one_rank"))
     frame = pd.DataFrame(rows)
 
     def evidence(number: int) -> Sequence[Reference]:
-        stage = str(frame["stage"].iloc[number])
-        own, done = _of(per_leaf, stage), _of(work, stage).sum(min_count=1).dropna()
+        phase = str(frame["phase"].iloc[number])
+        own, done = _of(per_leaf, phase), _of(work, phase).sum(min_count=1).dropna()
         told: list[dict[str, Scalar]] = [
             {
                 "rank": rank,
@@ -245,13 +238,13 @@ def balance(facts: JobFacts, params: Params) -> Observations:
             for rank, ns in _pairs(done.sort_values(ascending=False, kind="stable"))
         ]
         units = dict.fromkeys(("work", "computing", "idle", "waiting"), "ns")
-        return [Metric(message("rl.by_rank", stage=stage), told, units)]
+        return [Metric(message("rl.by_rank", phase=phase), told, units)]
 
     def ranks(number: int) -> Sequence[int]:
         loser, longest = int(frame["loser"].iloc[number]), int(frame["longest_rank"].iloc[number])
         if loser == longest:
             return [longest]
-        others = _of(work, str(frame["stage"].iloc[number])).dropna(axis=1, how="all").columns.tolist()
+        others = _of(work, str(frame["phase"].iloc[number])).dropna(axis=1, how="all").columns.tolist()
         return [loser, *(rank for rank in map(int, others) if rank not in (loser, longest))]
 
     return Observations(frame, evidence, ranks)
@@ -296,12 +289,12 @@ def _stake(
     """Whose time it is, and where its ledger has it.
 
     In a profile of the whole iteration the other ranks wait: in collectives, for the longest by name where that is
-    recorded, or idle outside of the stage where the framework waits on the host. In a profile of the stage alone that
+    recorded, or idle outside of the phase where the framework waits on the host. In a profile of the phase alone that
     waiting is not recorded: there it is the longest rank that would be done earlier, with what it has more of. Either
     way it is an upper bound: an even share saves less, and no rank can be done before the shortest is.
     """
     longest, shortest = _ends(lengths)
-    outside = per_leaf[per_leaf.index.get_level_values("stage") != found["stage"]]
+    outside = per_leaf[per_leaf.index.get_level_values("phase") != found["phase"]]
     whole = len(outside) > 0
     if whole:
         wait = f"communication/wait/rank {longest}"
@@ -338,9 +331,9 @@ def _pairs(lengths: pd.Series) -> list[tuple[int, float]]:
     return list(zip(map(int, lengths.index.tolist()), map(float, lengths.tolist()), strict=True))
 
 
-def _of(per_leaf: pd.DataFrame, stage: str) -> pd.DataFrame:
-    """The leaves of one stage, by path."""
-    return per_leaf[per_leaf.index.get_level_values("stage") == stage].droplevel("stage")
+def _of(per_leaf: pd.DataFrame, phase: str) -> pd.DataFrame:
+    """The leaves of one phase, by path."""
+    return per_leaf[per_leaf.index.get_level_values("phase") == phase].droplevel("phase")
 
 
 ADVISORS = (idle, balance)

@@ -1,4 +1,4 @@
-"""Whether shapes suit the chip: what it loads well, and what divides well among its cores."""
+"""Shapes that do not suit the chip: tails that load slowly, rows that do not divide among its cores."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
     HOST_EVENTS,
-    Column,
     Facts,
-    Metric,
     NotApplicable,
-    Observations,
-    Params,
-    Reference,
-    advisor,
     chip,
     elements,
     launches,
@@ -32,13 +27,13 @@ from advisors.products import BASE_N, TILED, balance, best_balance, matrix_produ
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
 LINE = 512
-"""Bytes that the loads of the cube cores come in: a tail axis should be a multiple (seed 000, 4.1)."""
+"""Bytes that the loads of the cube cores come in: a tail axis should be a multiple (docs/sources.md#tail-axis)."""
 STRIDE = 16 * 1024
-"""Bytes that a tail axis should not be a multiple of (seed 000, 4.1)."""
+"""Bytes that a tail axis should not be a multiple of (docs/sources.md#tail-axis)."""
 
 _BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
-"""Operators that reduce along the last axis and so give whole rows to a core (seed 000, 4.2). Not quantisation with
-fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
+"""Operators that reduce along the last axis and so give whole rows to a core (docs/sources.md#rows-per-core). Not
+quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
 _DECODE_ATTENTION = re.compile(r"IncreFlashAttention|PagedAttention|FusedInferAttentionScore", re.I)
 _TRANSDATA = re.compile(r"TransData", re.I)
 _VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")

@@ -9,22 +9,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import (
-    HOST_EVENTS,
-    KERNELS,
-    Facts,
-    Reference,
-    Rows,
-    Scalar,
-    Stack,
-    Text,
-    Unavailable,
-    fact,
-    launches,
-    moved_bytes,
-    steps,
-    work,
-)
+from advisor_core.api import Scalar, Text
+from advisor_core.api.advisors import Reference, Rows, Stack
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Unavailable, fact, launches, moved_bytes, steps, work
 from advisors.messages import message
 
 SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")

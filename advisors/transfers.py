@@ -1,12 +1,12 @@
-"""What the transfers of a rank tell by their order and by their sizes: which of them come in a row, which of these
-computing could have hidden, and what each costs whatever its size."""
+"""Order and sizes of the transfers of a rank: which come in a row, which of these computing could have hidden, and the
+fixed cost of each."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import POINT_TO_POINT
+from advisor_core.api.facts import POINT_TO_POINT
 
 _BEGUN_NS = 1_000_000
 """Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor

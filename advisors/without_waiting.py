@@ -1,4 +1,4 @@
-"""What if the host had been quicker: the timeline of a rank, replayed without some of its host time.
+"""Replay of the timeline of a rank without some of its host time.
 
 What a pause of the host costs is not the idle time right behind it. A host that was ahead loses its lead first and
 stands in the way later; one that never gets ahead passes on its smallest delay; and a saving ends at the next call that
@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import (
+from advisor_core.api.facts import (
     NO_TIME,
     Bookings,
     Facts,
@@ -68,7 +68,7 @@ def _nothing() -> Layer:
 
 @dataclass(frozen=True)
 class Change:
-    """What the host does not do in a replay, as layers of device time.
+    """The host time that a replay leaves out, as layers of device time.
 
     ``feeding``: left out of the threads that feed the device; a synchronising call that begins within it does not wait
     any more. ``launching``: left out of the thread that empties the task queue. ``handed_over``: done by a thread that

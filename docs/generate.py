@@ -18,6 +18,7 @@ import shutil
 import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ import click
 from reference_markdown import ROOT, TARGET, Pages, code, fence, join, listing, source_link, table, to
 from reference_names import name_pages, names_of_rule
 
-from advisor_core.cli import main as cli
+from advisor_core.cli.console import EXIT_CODES
+from advisor_core.cli.main import cli
 from advisor_core.contracts import tables
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.facts import Fact
@@ -35,8 +37,10 @@ from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES
 from advisor_core.plugins import hookspecs
 from advisor_core.plugins.host import ONLY, Host, load_host
 from advisor_core.result.run import RunResult
+from advisor_core.rules.cases import Case
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.files import yaml_file
+from advisor_core.rules.files.run_cases import read_cases
 from advisor_core.rules.files.schema import rule_schema
 from advisor_core.rules.language import expression, template
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
@@ -83,9 +87,9 @@ def command_line() -> str:
         "# Command line",
         "The report goes to files, a summary to stdout, progress and diagnostics to stderr.",
         "## Exit codes",
-        table(("Code", "Meaning"), cli.EXIT_CODES.items()),
+        table(("Code", "Meaning"), EXIT_CODES.items()),
     ]
-    for name, command in commands(cli.cli, "advisor"):
+    for name, command in commands(cli, "advisor"):
         context = click.Context(command, info_name=name)
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         options = [option for option in command.params if isinstance(option, click.Option)]
@@ -119,7 +123,7 @@ class Catalogue:
         self.rule_page = {compiled.id: self._page(compiled) for compiled in book}
 
     def _page(self, compiled: CompiledRule) -> str:
-        return f"{self.rule_file(compiled).removesuffix('.yaml')}.md".replace("rulesets/", "rules/", 1)
+        return f"{Path(self.rule_file(compiled)).parent.as_posix()}.md".replace("rulesets/", "rules/", 1)
 
     def rule_file(self, compiled: CompiledRule) -> str:
         return Path(compiled.file).resolve().relative_to(ROOT).as_posix()
@@ -170,7 +174,7 @@ def rule_pages(catalogue: Catalogue) -> Pages:
         by_page.setdefault(catalogue.rule_page[compiled.id], []).append(compiled)
     pages: Pages = {}
     for page, rules in sorted(by_page.items()):
-        link = source_link(catalogue.rule_file(rules[0]), page)
+        link = source_link(Path(catalogue.rule_file(rules[0])).parent.as_posix(), page)
         pages[page] = join(
             f"# Rules: {Path(page).stem.replace('_', ' ')}",
             f"{len(rules)} rules, read from {link}. `names in code` in a text are measured values of the "
@@ -209,6 +213,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         told(compiled.why),
         table(("", ""), facts),
         "**Condition**",
+        listing(f"{code(name)}: {code(sign.source)}" for name, sign in compiled.signs.items()),
         fence(compiled.when.source + (f"\nonly where: {compiled.applies.source}" if compiled.applies else "")),
         listing(severities(compiled)),
         f"**Time at stake**: {impact(compiled, page)}",
@@ -226,6 +231,7 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
                 for name, p in rule.params.items()
             ),
         ),
+        *example(compiled),
         "**Advice**",
         "\n".join(f"{number}. {text}" for number, text in enumerate(advice(compiled), 1)),
         f"**How to verify**: {told(compiled.verify)}",
@@ -234,6 +240,26 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
     )
+
+
+@cache
+def cases() -> dict[str, list[Case]]:
+    """The cases of our rules, by rule."""
+    return {file.cases.cases: file.cases.examples for file in read_cases(ROOT / "rulesets" / "ascend")}
+
+
+def example(compiled: CompiledRule) -> Iterator[str]:
+    """A row at fault, as the cases of the rule have it."""
+    found = next((case for case in cases().get(compiled.id, ()) if case.expect.state == "fail"), None)
+    if found is None:
+        return
+    yield f"**Example** ({found.name})"
+    columns = compiled.advisor.declared()
+    yield table(
+        ("Column", "Value", "Unit"),
+        ((code(name), code(json.dumps(value)), columns[name].unit) for name, value in found.rows[0].items()),
+    )
+    yield f"gives severity {found.expect.severity}, and advice {found.expect.advice} first."
 
 
 def severities(compiled: CompiledRule) -> Iterator[str]:
@@ -345,6 +371,8 @@ def facts_page(catalogue: Catalogue) -> str:
         "what job advisors see. Times are int64 ns.",
         "## profile",
         details(importlib.import_module("advisor_core.contracts.profile").Profile),
+        "## cross_rank_waits",
+        details(importlib.import_module("advisor_core.facts.communication.cross_rank_waits")),
         *(one_fact(catalogue.host.facts[name], catalogue, page) for name in sorted(catalogue.host.facts)),
     )
 
@@ -479,11 +507,18 @@ def rule_file_page() -> str:
     known = sorted(units.UNITS.items(), key=lambda item: (item[1].base, item[1].factor, item[0]))
     return join(
         "# Rule files",
-        "A file of YAML documents: each is a [Rule](#rule) or, with the key `override`, a "
-        "[change of one](#ruleoverride). "
+        "A file of YAML documents: each is a [Rule](#rule) or, with one of these keys, something that belongs to "
+        "rules: `override` [changes one](#ruleoverride), `defaults` gives [parameters](#setdefaults) to all rules of "
+        "the same file or folder, `zh` has the [Chinese texts](#ruletranslation) of one, `cases` "
+        "[examples](#rulecases) of one, which `advisor rules test` runs. "
         f"{to('command-line.md', 'advisor rules schema', page, '`advisor rules schema`')} prints the JSON schema for "
         f"editors, {to('command-line.md', 'advisor rules check', page, '`advisor rules check`')} checks a file. "
         "[Writing a rule](../writing-a-rule.md) is the way in.",
+        "What is enforced beyond the types below: every `why` has at least 10 characters; `references` and `advice` "
+        "are not empty; one advice has no condition (no `when`, `unless`, `holds_for`, `hazards`), so that no finding "
+        "is left without any, and the first has no hazards; a `url` and every link in a text is https; every "
+        "parameter is used, and every column, parameter, rule and ledger path that is named exists. "
+        "All mistakes of a file are told at once.",
         f"A file has at most {yaml_file.MAX_BYTES // 1024} kB and {yaml_file.MAX_DOCUMENTS} documents.",
         "## Conditions",
         said,
@@ -501,7 +536,8 @@ def rule_file_page() -> str:
         table(("Unit", "Base unit", "Factor"), ((code(n), code(u.base), str(u.factor)) for n, u in known)),
         "## Placeholders",
         "`{{ name }}` shows a column, `params.NAME` or `profile.NAME` in its most readable unit; `{{ name | unit }}` "
-        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font. "
+        f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
+        "`plural('row is', 'rows are')` the words that fit the number, for English. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],
         *model_sections(schema, page),

@@ -41,7 +41,7 @@ def chromium(folder: Path, page: Path, *flags: str) -> str:
 
 def report(folder: Path) -> Path:
     """The report of the embedded sample, as a user gets it."""
-    advisor = [sys.executable, "-m", "advisor_core.cli.main"]
+    advisor = [sys.executable, "-m", "advisor_core"]
     for command in (["sample", "profile"], ["run", "profile", "-o", "report", "--format", "html"]):
         subprocess.run([*advisor, *command], cwd=folder, check=True, capture_output=True)
     return folder / "report" / "report.html"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.contracts.registry import Registry, Renderer
-from advisor_core.plugins.hookspecs import hookimpl
+from advisor_core.api import Registry, Renderer, hookimpl
 
 
 @hookimpl

@@ -221,7 +221,7 @@ def draw(view: View, labels: Labels) -> Chart:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         return Chart(title, None, note=labels("chart.broken"), rank=view.rank)
     named = view.rank is not None and labels("word.rank", rank=view.rank) in title
-    title = f"{view.stage} · {title}" if view.stage else title
+    title = f"{view.role} · {title}" if view.role else title
     return replace(chart, title=title, rank=None if named else view.rank)
 
 

@@ -26,7 +26,7 @@ from reports.outline import (
     verdict,
     what_ran,
 )
-from reports.stages import stage_ledgers, stage_rows
+from reports.phases import phase_ledgers, phase_rows
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
@@ -37,8 +37,8 @@ TITLE = 140
 """Longest title outside of its own finding."""
 
 LISTED_INPUTS = 16
-STAGES_VIEW = "stages-step"
-"""How the id of the view begins that shows the stages of all ranks over time."""
+PHASES_VIEW = "phases-step"
+"""How the id of the view begins that shows the phases of all ranks over time."""
 
 LISTED_DIAGNOSTICS = 200
 UNEXPLAINED_ROWS = 24
@@ -55,13 +55,13 @@ class HtmlRenderer:
     filename = "report.html"
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels = Labels(lang)
+        labels = Labels(lang, result.labels)
         outline = Outline(result)
         detailed, further = _split(outline.items)
         shown = outline.shown
         strip = _first_strip(result, outline)
-        timeline = next((view for view in result.views if view.id.startswith(STAGES_VIEW)), None)
-        marked = [] if outline.staged else stage_ledgers(result)
+        timeline = next((view for view in result.views if view.id.startswith(PHASES_VIEW)), None)
+        marked = {} if outline.has_roles else phase_ledgers(result)
         return (
             _environment()
             .get_template("report.html.j2")
@@ -78,16 +78,14 @@ class HtmlRenderer:
                 tree=[row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)],
                 tree_limit=TREE_LIMIT,
                 strip=charts.draw(strip, labels) if strip else None,
-                stages=stage_rows(result, labels),
-                stage_bars=charts.ledger_bars(marked, labels, [ledger.stage or "" for ledger in marked])
-                if marked
-                else None,
+                phases=phase_rows(result, labels),
+                phase_bars=charts.ledger_bars(list(marked.values()), labels, list(marked)) if marked else None,
                 column=labels.column(max((ledger.wall_ns for ledger in outline.columns), default=0)),
                 column_names=[rank_name(ledger, outline, labels) for ledger in outline.columns],
                 heatmap=charts.rank_heatmap(outline.by_rank, outline.mean, labels)
-                if len(outline.by_rank) > ALL_RANKS and not outline.staged
+                if len(outline.by_rank) > ALL_RANKS and not outline.has_roles
                 else None,
-                stage_strip=charts.draw(timeline, labels) if timeline else None,
+                phase_strip=charts.draw(timeline, labels) if timeline else None,
                 charts=[
                     charts.draw(view, labels) for view in result.views if view is not strip and view is not timeline
                 ],
@@ -115,7 +113,7 @@ def _first_strip(result: RunResult, outline: Outline) -> View | None:
     """The slowest step of the slowest rank that is drawn."""
     walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
     strips = [view for view in result.views if view.kind == "strip" and view.rank is not None]
-    known = [(walls[lane], view) for view in strips if (lane := (view.stage, view.rank or 0)) in walls]
+    known = [(walls[lane], view) for view in strips if (lane := (view.role, view.rank or 0)) in walls]
     return max(known, key=lambda pair: pair[0], default=(0, None))[1]
 
 

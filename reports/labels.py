@@ -1,4 +1,4 @@
-"""Labels in the two languages of a report, and values as a person reads them."""
+"""Labels in both languages of a report, and formatting of values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from advisor_core.result.finding import Advice
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.packaged import packaged_yaml
+from advisor_core.text.plural import countable
 from advisor_core.text.units import format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
@@ -78,15 +79,19 @@ class TimeColumn:
 class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
-    def __init__(self, lang: str) -> None:
+    def __init__(self, lang: str, added: Mapping[str, Text] | None = None) -> None:
+        """``added``: labels of plugins, from the result."""
         self.lang = "zh" if lang == "zh" else "en"
+        self.added = added or {}
 
     def __call__(self, key: str, **values: object) -> str:
-        text = catalogue()[key][self.lang]
-        return text.format(**values) if values else text
+        """The label ``key``, its fields filled; ``{count:row is|rows are}`` chooses the form that fits a number."""
+        added = self.added.get(key)
+        text = added.of(self.lang) if added is not None else catalogue()[key][self.lang]
+        return text.format(**{name: countable(value) for name, value in values.items()}) if values else text
 
     def __contains__(self, key: str) -> bool:
-        return key in catalogue()
+        return key in catalogue() or key in self.added
 
     def hazards(self, advice: Advice) -> str:
         """What following the advice can do to the job; empty for safe advice."""
@@ -104,7 +109,10 @@ class Labels:
         return self("word.comma").join(items)
 
     def name(self, name: str) -> str:
-        """What a column is called: its name made readable, in Chinese for the columns of the built-in advisors."""
+        """What a column is called: as its plugin says, else its name made readable, in Chinese for the columns of the
+        built-in advisors."""
+        if f"heading.{name}" in self.added:
+            return self(f"heading.{name}")
         return (columns().get(name) if self.lang == "zh" else None) or prettify(one_line(name))
 
     # --- ledger paths

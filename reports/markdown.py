@@ -22,8 +22,8 @@ from reports.outline import (
     verdict,
     what_ran,
 )
+from reports.phases import phase_rows
 from reports.prose import code_span, escape_markdown, first_sentence, is_https, markdown, markdown_inline, plain
-from reports.stages import stage_rows
 from reports.terminal import summary, text_bars
 
 ROWS = 24
@@ -41,7 +41,7 @@ class MarkdownRenderer:
     filename = "report.md"
 
     def render(self, result: RunResult, lang: str) -> str:
-        writer = _Writer(result, Labels(lang))
+        writer = _Writer(result, Labels(lang, result.labels))
         return "\n".join(writer.lines()).rstrip("\n") + "\n"
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
@@ -114,7 +114,7 @@ class _Writer:
             yield from (line.replace("`", "'") for line in text_bars(outline, t))  # none may end the block
             yield "```"
             yield ""
-        yield from self._stages()
+        yield from self._phases()
         if outline.top:
             yield f"## {t('first.top')}"
             yield ""
@@ -133,40 +133,40 @@ class _Writer:
         else:
             yield from self._nothing()
         if self.result.rules:
-            note = "first.coverage_stages" if outline.staged else "first.coverage_note"
+            note = "first.coverage_roles" if outline.has_roles else "first.coverage_note"
             yield f"{t(note, total=outline.outcomes)} {t.join(coverage(outline, t))}."
             yield ""
 
-    def _stages(self) -> Iterator[str]:
-        t, rows = self.t, stage_rows(self.result, self.t)
+    def _phases(self) -> Iterator[str]:
+        t, rows = self.t, phase_rows(self.result, self.t)
         if not rows:
             return
-        yield f"## {t('stages.title')}"
+        yield f"## {t('phases.title')}"
         yield ""
         keys = ("compute", "communication", "communication/wait", "idle")
-        names = [t("stages.waiting") if key == "communication/wait" else t.path(key) for key in keys]
-        ends = [t(f"stages.{name}") for name in ("longest", "shortest", "spread")]
+        names = [t("phases.waiting") if key == "communication/wait" else t.path(key) for key in keys]
+        ends = [t(f"phases.{name}") for name in ("longest", "shortest", "spread")]
         body = [
             [
                 _cell(row.name) if row.name else self._text(row.label),
                 t.time(row.ns),
                 t.share(row.share),
                 *(t.share(row.parts[key]) if row.parts[key] else "–" for key in keys),
-                *(t("stages.at_rank", rank=e[0], time=t.time(e[1])) if e else "–" for e in (row.longest, row.shortest)),
+                *(t("phases.at_rank", rank=e[0], time=t.time(e[1])) if e else "–" for e in (row.longest, row.shortest)),
                 t.share(row.spread) if row.longest else "–",
             ]
             for row in rows
         ]
-        header = [t("stages.stage"), t("stages.time"), t("stages.share"), *names, *ends]
+        header = [t("phases.phase"), t("phases.time"), t("phases.share"), *names, *ends]
         yield from table(header, body, (False, *(True for _ in header[1:])))
-        yield t("stages.note")
+        yield t("phases.note")
         yield ""
 
     def _top(self, item: Item, more: int) -> list[str]:
         t, stake = self.t, item.stake
         title = markdown_inline(t.of(item.finding.title), in_table=True)
-        if item.finding.stage:
-            title = f"{_cell(item.finding.stage)} {title}"
+        if item.finding.role:
+            title = f"{_cell(item.finding.role)} {title}"
         if item.actor is not item:
             cause = markdown_inline(t.of(item.actor.finding.title), in_table=True)
             title += f" — {t('first.because')}{t('word.colon')}{self._link(item.actor.number)} {cause}"
@@ -289,7 +289,7 @@ class _Writer:
                 ]
             ),
             own,
-            t("word.stage", stage=code_span(f.stage)) if f.stage else "",
+            t("word.role", role=code_span(f.role)) if f.role else "",
             where,
             t("word.step", step=f.step) if f.step is not None else t("word.mean_steps"),
             t(f"confidence.{f.confidence}"),
@@ -441,7 +441,7 @@ class _Writer:
         if entries:
             yield from table(
                 [
-                    *([t("stages.stage")] if self.outline.staged else []),
+                    *([t("phases.phase")] if self.outline.has_roles else []),
                     t("inputs.rank"),
                     t("ledger.entry"),
                     t("unexplained.unclaimed"),
@@ -449,7 +449,7 @@ class _Writer:
                 ],
                 [
                     [
-                        *([_cell(e.stage or "")] if self.outline.staged else []),
+                        *([_cell(e.role or "")] if self.outline.has_roles else []),
                         t("unexplained.worst", rank=e.rank, count=e.ranks) if e.ranks > 1 else str(e.rank),
                         f"{self._text(t.trail(e.path))} {_cell(e.path)}",
                         t.time(e.ns),
@@ -457,7 +457,7 @@ class _Writer:
                     ]
                     for e in entries[:ROWS]
                 ],
-                (*([False] if self.outline.staged else []), True, False, True, True),
+                (*([False] if self.outline.has_roles else []), True, False, True, True),
             )
             if len(entries) > ROWS:
                 yield t("chart.largest", shown=ROWS, total=len(entries))
@@ -472,7 +472,7 @@ class _Writer:
         yield ""
         for view in self.result.views:
             rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""
-            rank += f" {code_span(view.stage)}" if view.stage else ""
+            rank += f" {code_span(view.role)}" if view.role else ""
             yield f"**{_unbold(self._text(self.t.of(view.title)))}**{rank}"
             yield ""
             try:
@@ -580,7 +580,7 @@ class _Writer:
         rows = []
         for rule in outcomes:
             about = markdown_inline(t.of(rule.title), in_table=True)
-            row = [_cell(rule.rule), f"{about} ({self._text(rule.stage)})" if rule.stage else about]
+            row = [_cell(rule.rule), f"{about} ({self._text(rule.role)})" if rule.role else about]
             for name in optional:
                 text = getattr(rule, name)
                 row.append(markdown_inline(t.of(text), in_table=True) if text else "")
@@ -651,7 +651,7 @@ class _Writer:
             [
                 [
                     t(f"diag.{d.severity}"),
-                    _cell(f"{d.stage} › {d.source}" if d.stage else d.source),
+                    _cell(f"{d.role} › {d.source}" if d.role else d.source),
                     self._text(shorten(one_line(t.of(d.message)), 400)),
                 ]
                 for d in self.result.diagnostics[:ROWS]

@@ -1,4 +1,4 @@
-"""The reading of a result that all renderers share: what to say first, what belongs under what, what stays open.
+"""Outline of a report, shared by all renderers: the order of findings, symptoms with their causes, unexplained time.
 
 Nothing here knows a format. Times are ns per step, means over the steps of a rank.
 """
@@ -52,13 +52,13 @@ class Node:
 
 
 Lane = tuple[str | None, int]
-"""A rank of a stage; the stage is ``None`` unless roles were profiled one by one."""
+"""A rank of a role; the role is ``None`` unless roles were profiled one by one."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The mean step of one rank; ``rank`` is ``None`` for the mean of all ranks. ``stage``: of a job whose roles were
-    profiled one by one; the mean of all of it is then an iteration, the sum of its stages."""
+    """The mean step of one rank; ``rank`` is ``None`` for the mean of all ranks. ``role``: of a job whose roles were
+    profiled one by one; the mean of all of it is then an iteration, the sum of its roles."""
 
     rank: int | None
     steps: int
@@ -68,11 +68,11 @@ class Ledger:
     pieces: Mapping[str, Sequence[Mapping[str, Scalar]]] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
     """Why an entry has no cause, and what would tell it."""
-    stage: str | None = None
+    role: str | None = None
 
     @property
     def lane(self) -> Lane | None:
-        return None if self.rank is None else (self.stage, self.rank)
+        return None if self.rank is None else (self.role, self.rank)
 
     def share(self, ns: float) -> float:
         return ns / self.wall_ns if self.wall_ns > 0 else 0.0
@@ -102,14 +102,14 @@ class Ledger:
 
 
 def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
-    """The mean step of each rank, by rank; of several stages, by stage in the order of the result, and rank."""
+    """The mean step of each rank, by rank; of several roles, by role in the order of the result, and rank."""
     by_lane: dict[Lane, list[LedgerStep]] = defaultdict(list)
     for step in steps:
-        by_lane[step.stage, step.rank].append(step)
-    stages = list(dict.fromkeys(stage for stage, _ in by_lane))
+        by_lane[step.role, step.rank].append(step)
+    roles = list(dict.fromkeys(role for role, _ in by_lane))
     result = []
-    for stage, rank in sorted(by_lane, key=lambda lane: (stages.index(lane[0]), lane[1])):
-        own = by_lane[stage, rank]
+    for role, rank in sorted(by_lane, key=lambda lane: (roles.index(lane[0]), lane[1])):
+        own = by_lane[role, rank]
         sums: dict[str, int] = defaultdict(int)
         details: dict[str, Mapping[str, Scalar]] = {}
         pieces: dict[str, Sequence[Mapping[str, Scalar]]] = {}
@@ -125,7 +125,7 @@ def ledgers(steps: Sequence[LedgerStep]) -> list[Ledger]:
                     pieces.setdefault(entry.path, entry.pieces)
         wall = round(sum(step.wall_ns for step in own) / len(own))
         entries = {path: round(ns / len(own)) for path, ns in sums.items()}
-        result.append(Ledger(rank, len(own), wall, entries, details, pieces, reasons, stage))
+        result.append(Ledger(rank, len(own), wall, entries, details, pieces, reasons, role))
     return result
 
 
@@ -151,26 +151,26 @@ def mean_ledger(by_rank: Sequence[Ledger]) -> Ledger:
     )
 
 
-def stage_means(by_rank: Sequence[Ledger]) -> tuple[Ledger, ...]:
-    """The mean of the ranks of each stage."""
-    stages = dict.fromkeys(ledger.stage for ledger in by_rank)
-    return tuple(replace(mean_ledger([led for led in by_rank if led.stage == stage]), stage=stage) for stage in stages)
+def role_means(by_rank: Sequence[Ledger]) -> tuple[Ledger, ...]:
+    """The mean of the ranks of each role."""
+    roles = dict.fromkeys(ledger.role for ledger in by_rank)
+    return tuple(replace(mean_ledger([led for led in by_rank if led.role == role]), role=role) for role in roles)
 
 
-def whole_iteration(by_stage: Sequence[Ledger]) -> Ledger:
-    """The stages one after the other: their sum."""
+def whole_iteration(by_role: Sequence[Ledger]) -> Ledger:
+    """The roles one after the other: their sum."""
     sums: dict[str, int] = defaultdict(int)
     details: dict[str, Mapping[str, Scalar]] = {}
     reasons: dict[str, tuple[Text, ...]] = {}
-    for ledger in by_stage:
+    for ledger in by_role:
         reasons = {**ledger.reasons, **reasons}
         details = {**ledger.details, **details}
         for path, ns in ledger.entries.items():
             sums[path] += ns
     return Ledger(
         rank=None,
-        steps=max((ledger.steps for ledger in by_stage), default=0),
-        wall_ns=sum(ledger.wall_ns for ledger in by_stage),
+        steps=max((ledger.steps for ledger in by_role), default=0),
+        wall_ns=sum(ledger.wall_ns for ledger in by_role),
         entries=sums,
         details=details,
         reasons=reasons,
@@ -271,13 +271,13 @@ class Item:
         weakest: Basis = "upper_bound" if "upper_bound" in bases else "estimate" if "estimate" in bases else "exact"
         if rank is None:
             return Stake(0, 0.0, weakest)
-        wall = self.walls.get((self.finding.stage, rank), 0)
+        wall = self.walls.get((self.finding.role, rank), 0)
         return Stake(ns[rank], ns[rank] / wall if wall else 0.0, weakest)
 
     @property
     def of_step(self) -> str:
         """The name of the text that says what the share is of."""
-        return "first.of_step" if self.finding.stage is None else "first.of_stage"
+        return "first.of_step" if self.finding.role is None else "first.of_role"
 
     @property
     def no_time(self) -> str:
@@ -412,19 +412,19 @@ class Unclaimed:
     share: float
     ranks: int = 1
     """Of how many ranks this is the one with most: of many ranks, an entry is listed once."""
-    stage: str | None = None
+    role: str | None = None
 
 
 def unclaimed(by_rank: Sequence[Ledger], findings: Sequence[Finding]) -> dict[Lane, dict[str, int]]:
-    """What is left of each entry of each rank of each stage after every finding took its claims.
+    """What is left of each entry of each rank of each role after every finding took its claims.
 
     A claim of an inner node takes from all entries below it in proportion to what is left there.
     """
     left = {ledger.lane: dict(ledger.entries) for ledger in by_rank if ledger.lane is not None}
     for finding in findings:
         for claim in finding.impact.claims:
-            if (finding.stage, claim.rank) in left:
-                _take(left[finding.stage, claim.rank], claim.path, claim.ns)
+            if (finding.role, claim.rank) in left:
+                _take(left[finding.role, claim.rank], claim.path, claim.ns)
     return left
 
 
@@ -452,27 +452,27 @@ class Outline:
         return ledgers(self.result.ledger)
 
     @property
-    def staged(self) -> bool:
-        """Whether the roles of a job were profiled one by one: the report then goes by stages, not by ranks."""
-        return bool(self.result.profile.stages)
+    def has_roles(self) -> bool:
+        """Whether the roles of a job were profiled one by one: the report then goes by roles, not by ranks."""
+        return bool(self.result.profile.roles)
 
     @cached_property
     def mean(self) -> Ledger:
-        """The mean step of all ranks; of several stages, the iteration that they make up."""
-        return whole_iteration(stage_means(self.by_rank)) if self.staged else mean_ledger(self.by_rank)
+        """The mean step of all ranks; of several roles, the iteration that they make up."""
+        return whole_iteration(role_means(self.by_rank)) if self.has_roles else mean_ledger(self.by_rank)
 
     @cached_property
     def shown(self) -> tuple[Ledger, ...]:
-        """The ranks the first screen shows, or the stages."""
-        return stage_means(self.by_rank) if self.staged else extremes(self.by_rank)
+        """The ranks the first screen shows, or the roles."""
+        return role_means(self.by_rank) if self.has_roles else extremes(self.by_rank)
 
     @cached_property
     def told(self) -> tuple[Ledger, ...]:
-        """The ranks whose largest stretches are told: those shown, or the slowest of each stage."""
-        if not self.staged:
+        """The ranks whose largest stretches are told: those shown, or the slowest of each role."""
+        if not self.has_roles:
             return self.shown
         ordered = sorted(self.by_rank, key=lambda ledger: -ledger.wall_ns)
-        return tuple(next(led for led in ordered if led.stage == stage.stage) for stage in self.shown)
+        return tuple(next(led for led in ordered if led.role == role.role) for role in self.shown)
 
     @property
     def ranks(self) -> int:
@@ -483,7 +483,7 @@ class Outline:
         """The columns of the ledger table: every rank, or the mean and the extremes of many."""
         if len(self.by_rank) <= 1:
             return tuple(self.by_rank)
-        if self.staged:
+        if self.has_roles:
             return (self.mean, *self.shown)
         return (self.mean, *(self.by_rank if len(self.by_rank) <= ALL_RANKS else self.shown))
 
@@ -522,7 +522,7 @@ class Outline:
     @cached_property
     def rules(self) -> dict[State, list[RuleOutcome]]:
         """Every rule by its state; the states that want attention first. Stages for which a rule says the same of
-        itself share one entry, with their names as its ``stage``."""
+        itself share one entry, with their names as its ``role``."""
         groups: dict[State, list[RuleOutcome]] = {state: [] for state in STATE_ORDER}
         for outcome in _together(self.result.rules):
             groups[outcome.state].append(outcome)
@@ -545,19 +545,19 @@ class Outline:
     def unexplained(self) -> list[Unclaimed]:
         """Entries above the limit that no finding claims, largest first."""
         found = [
-            Unclaimed(ledger.rank, path, ns, ledger.share(ns), stage=ledger.stage)
+            Unclaimed(ledger.rank, path, ns, ledger.share(ns), role=ledger.role)
             for ledger in self.by_rank
             if ledger.rank is not None and ledger.lane is not None
             for path, ns in self._left[ledger.lane].items()
             if ledger.share(ns) > UNEXPLAINED_LIMIT
         ]
-        found.sort(key=lambda entry: (-(entry.ns if self.staged else entry.share), entry.rank, entry.path))
+        found.sort(key=lambda entry: (-(entry.ns if self.has_roles else entry.share), entry.rank, entry.path))
         if len(self.by_rank) <= ALL_RANKS:
             return found
-        count = Counter((entry.stage, entry.path) for entry in found)
+        count = Counter((entry.role, entry.path) for entry in found)
         worst: dict[tuple[str | None, str], Unclaimed] = {}
         for entry in found:
-            key = (entry.stage, entry.path)
+            key = (entry.role, entry.path)
             worst.setdefault(key, replace(entry, ranks=count[key]))
         return list(worst.values())
 
@@ -591,13 +591,13 @@ def _together(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
     groups: dict[tuple[object, ...], list[RuleOutcome]] = {}
     for outcome in outcomes:
         about = (outcome.rule, outcome.state, repr(outcome.reason), repr(outcome.collect))
-        groups.setdefault(about if outcome.stage is not None else (*about, len(groups)), []).append(outcome)
+        groups.setdefault(about if outcome.role is not None else (*about, len(groups)), []).append(outcome)
     return [
         own[0]
         if len(own) == 1
         else own[0].model_copy(
             update={
-                "stage": ", ".join(outcome.stage or "" for outcome in own),
+                "role": ", ".join(outcome.role or "" for outcome in own),
                 "findings": sum(outcome.findings for outcome in own),
                 "severity": min((o.severity for o in own if o.severity), key=SEVERITIES.index, default=None),
             }
@@ -643,9 +643,9 @@ def verdict(outline: Outline, labels: Labels) -> str:
         said.append(labels("verdict.next" if said else "verdict.part", percent=percent or "< 1", what=what))
     ranks, steps = outline.ranks, mean.steps
     time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(said)
-    if outline.staged:
-        of = labels("verdict.stages", stages=len(outline.shown), ranks=ranks)
-        return labels("verdict.of_stages", time=time, what=of, parts=listed)
+    if outline.has_roles:
+        of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
+        return labels("verdict.of_roles", time=time, what=of, parts=listed)
     if ranks > 1 and steps > 1:
         of = labels("verdict.ranks_steps", ranks=ranks, steps=steps)
     elif ranks > 1:
@@ -687,9 +687,9 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
     ]
     if result.profile.role is not None:
         facts.insert(1, Ran("ran.role", result.profile.role))
-    if outline.staged:
+    if outline.has_roles:
         facts[0] = Ran("ran.iteration", facts[0].value)
-        facts.insert(1, Ran("ran.stages", labels.join(list(result.profile.stages))))
+        facts.insert(1, Ran("ran.roles", labels.join(list(result.profile.roles))))
     if sizes := [f"{name} {size}" for name, size in result.profile.parallel.items() if size > 1]:
         facts.append(Ran("ran.parallel", labels.join(sizes)))
     return facts
@@ -738,9 +738,9 @@ def coverage(outline: Outline, labels: Labels) -> list[str]:
 
 def rank_name(ledger: Ledger, outline: Outline, labels: Labels) -> str:
     """What a bar or a column is called: its rank, and for a choice of many which of them it is."""
-    if ledger.rank is None and ledger.stage is not None:
-        return one_line(ledger.stage)
-    if ledger.rank is None and outline.staged:
+    if ledger.rank is None and ledger.role is not None:
+        return one_line(ledger.role)
+    if ledger.rank is None and outline.has_roles:
         return labels("word.iteration")
     if ledger.rank is None:
         return labels("word.mean", count=len(outline.by_rank))

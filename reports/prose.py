@@ -1,4 +1,4 @@
-"""Rule texts: Markdown from strangers, as safe HTML, as safe Markdown, and as plain text.
+"""Rule texts are Markdown from untrusted authors: convert them to safe HTML, safe Markdown and plain text.
 
 This is the only module that declares markup safe. A test counts the places.
 """

@@ -181,7 +181,7 @@ def stretches(ledger: Ledger, result: RunResult, labels: Labels) -> Table:
             ]
     return Table(
         kind="rows",
-        title=(f"{ledger.stage} · " if ledger.stage else "") + labels("ledger.stretches", rank=ledger.rank),
+        title=(f"{ledger.role} · " if ledger.role else "") + labels("ledger.stretches", rank=ledger.rank),
         place="",
         columns=(labels("ledger.entry"), labels("evidence.duration"), labels("evidence.start"), labels("ledger.at")),
         numeric=(False, True, False, False),

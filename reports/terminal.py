@@ -1,4 +1,4 @@
-"""What a terminal shows at the end of a run: at most twenty lines of plain text."""
+"""Summary for a terminal at the end of a run: at most twenty lines of plain text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from advisor_core.result.run import RunResult
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Item, Outline, coverage, rank_name, verdict, what_ran
+from reports.phases import phase_rows
 from reports.prose import plain
-from reports.stages import stage_rows
 
 BAR = 40
-STAGES = 8
+PHASES = 8
 FILLS = {"compute": "█", "communication": "▒", "idle": "·"}
 
 
 def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
     """The verdict, where the step went, the findings that matter most, and where the report is."""
-    labels = Labels(lang)
+    labels = Labels(lang, result.labels)
     colon = labels("word.colon")
     outline = Outline(result)
     facts = " · ".join(f"{labels(ran.key)}{colon}{one_line(ran.value)}" for ran in what_ran(outline, labels)[1:])
@@ -30,9 +30,9 @@ def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
             f"{labels.trail(path)} {labels.time(ns)} ({labels.share(outline.mean.share(ns))})" for path, ns in leaves
         ]
         lines.append(f"  {labels('term.leaves')}{colon}{labels.join(said)}")
-    if not outline.staged and (rows := [row for row in stage_rows(result, labels) if row.name]):
-        said = [f"{row.name} {labels.time(row.ns)} ({labels.share(row.share)})" for row in rows[:STAGES]]
-        lines.append(f"  {labels('stages.title')}{colon}{labels.join(said)}")
+    if not outline.has_roles and (rows := [row for row in phase_rows(result, labels) if row.name]):
+        said = [f"{row.name} {labels.time(row.ns)} ({labels.share(row.share)})" for row in rows[:PHASES]]
+        lines.append(f"  {labels('phases.title')}{colon}{labels.join(said)}")
     lines.append("")
     if outline.items:
         lines.append(labels("term.top", count=len(result.findings)))
@@ -72,7 +72,7 @@ def text_bars(outline: Outline, labels: Labels) -> list[str]:
 def _finding(item: Item, labels: Labels) -> list[str]:
     finding, stake, advice = item.finding, item.stake, item.advice
     title = shorten(plain(labels.of(finding.title)), 100)
-    where = f"{finding.stage}{labels('word.colon')}" if finding.stage else ""
+    where = f"{finding.role}{labels('word.colon')}" if finding.role else ""
     head = f"{item.number} [{labels(f'severity.{item.severity}')}] {where}{title}"
     if advice.set:
         change = " ".join(f"{one_line(name)}={one_line(value)}" for name, value in advice.set.items())

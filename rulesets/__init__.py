@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from advisor_core.contracts.registry import Registry, Ruleset
-from advisor_core.plugins.hookspecs import hookimpl
+from advisor_core.api import Registry, Ruleset, hookimpl
 
 
 @hookimpl

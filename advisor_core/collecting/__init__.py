@@ -1,1 +1,1 @@
-"""How to profile again: which options of which profiler answer what a profile could not answer, and what they cost."""
+"""Advice on how to profile: which options of a profiler record what a rule lacks, and what they cost."""

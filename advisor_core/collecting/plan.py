@@ -1,4 +1,4 @@
-"""What to record next time: worked out from what a result could not answer, or the recommended default."""
+"""Plan of the next recording: from the rules that a result could not answer, or the recommended default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from advisor_core.collecting.options import Option, Seconds, Tool, Window, known_options
+from advisor_core.collecting.windows import Seconds, Tool, Window, recording
+from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.text.base import Text
 
@@ -19,7 +20,7 @@ class Choice:
     itself (one step only, ranks that are not there)."""
 
     id: str
-    option: Option
+    option: CaptureOption
     rules: tuple[str, ...] = ()
     noticed: bool = False
 
@@ -40,7 +41,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all stages that
+    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all phases that
     the training workers run. ``tokens``: the window of a rollout, as decode steps. ``seconds``: the window of a tool
     that knows no steps. ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``:
     options that the tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with
@@ -70,16 +71,16 @@ class Plan:
         return tuple(sorted({rule for choice in self.choices for rule in choice.rules}))
 
 
-def plan(tool: Tool, result: RunResult | None = None) -> Plan:
-    """The configuration for ``tool``. What the profile has stays: a new one that answers the open questions must not
-    lose the answers of this one."""
-    known = known_options()
+def plan(tool: Tool, options: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
+    """The configuration for ``tool`` out of the known ``options``. What the profile has stays: a new one that answers
+    the open questions must not lose the answers of this one."""
+    known = recording()
     unanswered = [outcome for outcome in result.rules if outcome.state == "cannot_answer"] if result else []
     rules = _rules_by_option(unanswered)
     noticed = _noticed(result) if result else set()
     chosen = [
         Choice(name, option, rules.get(name, ()), name in noticed)
-        for name, option in known.options.items()
+        for name, option in options.items()
         if option.default or name in rules or name in noticed
     ]
     decode = tool in ("vllm", "mindie") or (result is not None and result.profile.kind == "decode")
@@ -93,7 +94,7 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
     return Plan(
         tool=tool,
         roles=_roles(result, decode=decode),
-        end_to_end=bool(result and result.stages and not result.profile.stages),
+        end_to_end=bool(result and result.phases and not result.profile.roles),
         choices=tuple(choice for choice in chosen if tool in choice.option.settings),
         beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
         window=window,
@@ -103,7 +104,7 @@ def plan(tool: Tool, result: RunResult | None = None) -> Plan:
         rl_steps=rl_steps,
         ranks=ranks,
         steps=steps,
-        open=_open(unanswered, known.options.keys()),
+        open=_open(unanswered, options),
         estimate=_estimate(result, steps, ranks) if result else None,
         stretched=tuple(name for name in _STRETCHING if result and result.environment.profiler.get(name) is True),
     )
@@ -115,21 +116,21 @@ ROLES = {
     "ref": ("ref_log_prob",),
     "critic": ("values", "update_critic"),
 }
-"""The roles of verl that have a profiler of their own, and the stages that each runs."""
+"""The roles of verl that have a profiler of their own, and the phases that each runs."""
 
 _EVERY_RANK: tuple[Tool, ...] = ("vllm", "mindie")
 """Services: every process of theirs is recorded."""
 
 
 def _roles(result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
-    """Those whose stages the profile has; without stages the rollout where it decodes, else what trains."""
-    kinds = {stage.kind for stage in result.stages} if result else set()
-    seen = tuple(role for role, stages in ROLES.items() if kinds & set(stages))
+    """Those whose phases the profile has; without phases the rollout where it decodes, else what trains."""
+    kinds = {phase.kind for phase in result.phases} if result else set()
+    seen = tuple(role for role, phases in ROLES.items() if kinds & set(phases))
     return seen or (("rollout",) if decode else ("actor", "ref"))
 
 
 def _open(outcomes: Iterable[RuleOutcome], known: Iterable[str]) -> tuple[tuple[str, Text | None], ...]:
-    """Each rule once, though several stages may lack an answer of it."""
+    """Each rule once, though several roles may lack an answer of it."""
     options = set(known)
     first: dict[str, Text | None] = {}
     for outcome in outcomes:
@@ -149,7 +150,7 @@ def _rules_by_option(outcomes: Iterable[RuleOutcome]) -> Mapping[str, tuple[str,
 def _noticed(result: RunResult) -> set[str]:
     """The options whose lack the profile shows, whatever the rules say."""
     noticed = set()
-    if 1 in Counter((step.stage, step.rank) for step in result.profile.steps).values():
+    if 1 in Counter((step.role, step.rank) for step in result.profile.steps).values():
         noticed.add("steps")
     if result.profile.world_size and result.profile.world_size > len(result.profile.ranks):
         noticed.add("all_ranks")
@@ -178,14 +179,14 @@ def _ranks(result: RunResult | None, *, all_ranks: bool) -> tuple[int, ...] | No
 
 
 def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> Estimate | None:
-    """From the size and the step time of the profile at hand; ``None`` where it has no steps. Of stages that were
+    """From the size and the step time of the profile at hand; ``None`` where it has no steps. Of roles that were
     profiled by themselves, all together are a step."""
-    recorded = len(result.profile.steps) / max(1, len(result.profile.stages))
+    recorded = len(result.profile.steps) / max(1, len(result.profile.roles))
     size = sum(file.bytes for source in result.inputs for file in source.files)
     if not recorded or not size:
         return None
     level = next((source.level for source in result.inputs if source.level), "")
-    growth = known_options().growth.get(level)
+    growth = recording().growth.get(level)
     wall = sum(step.end_ns - step.start_ns for step in result.profile.steps) / recorded
     count = len(ranks) if ranks is not None else max(result.profile.world_size or 0, len(result.profile.ranks))
     return Estimate(

@@ -1,4 +1,4 @@
-"""A plan as the configuration of a profiler, ready to copy: what each line is for stands above it as comments."""
+"""Render a plan as the configuration of a profiler, with comments that say what each line is for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from advisor_core.collecting.options import Tool, known_options
 from advisor_core.collecting.plan import Choice, Plan
+from advisor_core.collecting.windows import Tool, recording
 from advisor_core.text.messages import message
 from advisor_core.text.units import format_quantity
 
@@ -25,7 +25,7 @@ _TEMPLATES: dict[Tool, str] = {
 }
 _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
-    "verl": ("verl.stages", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
+    "verl": ("verl.roles", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
     "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
     "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
     "msprof": ("msprof.command", "msprof.attach"),
@@ -74,7 +74,7 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
     yield ""
     for note in _NOTES[plan.tool]:
         if note not in ({"verl.left_out"} if "rollout" in plan.roles else {"verl.window", "verl.ranks"}):
-            text = message(f"collect.note.{note}", space=known_options().space, window=plan.tokens)
+            text = message(f"collect.note.{note}", space=recording().space, window=plan.tokens)
             yield from _wrapped(text.of(lang), "- ", "  ")
 
 

@@ -1,1 +1,1 @@
-"""What the rooms of the host exchange: tables, facts, profiles, advisors, ledger paths, registries."""
+"""Types that the packages of the host exchange: tables, facts, profiles, advisors, ledger paths, registries."""

@@ -1,4 +1,4 @@
-"""What an advisor is: a measurement that declares what it needs and what it gives."""
+"""The advisor type: a measurement with its declared inputs and columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Reference = Rows | Interval | Metric | Setting | Stack
 
 @dataclass(frozen=True)
 class Observations:
-    """What an advisor measured: one row per thing it is about.
+    """The measurements of an advisor, one row per subject.
 
     ``frame`` has the declared ``about`` and ``columns``; NaN and ``None`` mean that the value is not known.
     ``evidence`` gives the references of one row; it is called only for rows that become findings.

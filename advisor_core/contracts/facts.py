@@ -1,4 +1,4 @@
-"""Facts: things derived from a profile once and asked for by typed key.
+"""Facts: values derived from a profile, each computed once and asked for by its typed key.
 
 A fact is a function of tables and other facts. It declares what it needs; it receives exactly that; it is computed
 at most once per rank. A fact that cannot be computed raises `Unavailable` with the reason and, where a profiler

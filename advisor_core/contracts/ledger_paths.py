@@ -1,13 +1,15 @@
-"""Paths in the ledger, and those that it has: what a rule may claim. Rules are checked without pandas, hence a module
-of its own."""
+"""Paths in the ledger, and those that a rule may claim. A separate module, so that checking rules does not import
+pandas."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
-from advisor_core.text.packaged import packaged_yaml
+from advisor_core.vocabulary.host_labels import ACTIVITIES
 
 
 class LedgerPath(str):
@@ -53,8 +55,7 @@ def covered(leaf: str, paths: Iterable[str]) -> bool:
     return any(LedgerPath(path).covers(leaf) for path in paths)
 
 
-_HOST = ("python", "framework", "runtime", "compile", "dataloader", "gc", "memory", "copy", "unknown")
-_LEAVES = (
+_LEAVES: Final = (
     "communication/transmit",
     "communication/wait/rank N",
     "communication/wait/group rank N",
@@ -62,7 +63,8 @@ _LEAVES = (
     "communication/wait/unknown",
     "communication/launch",
     "communication/unknown",
-    *(f"idle/host/{activity}" for activity in _HOST),
+    *(f"idle/host/{activity}" for activity in ACTIVITIES if activity != "sync"),
+    "idle/host/unknown",
     "idle/sync",
     "idle/copy",
     "idle/dependency",
@@ -71,25 +73,36 @@ _LEAVES = (
     "idle/step_boundary",
     "idle/unknown",
 )
-_PLACEHOLDER = re.compile(r"\{\{ \w+ \}\}")
-_NUMBER = re.compile(r"\d+")
+_PLACEHOLDER: Final = re.compile(r"\{\{ \w+ \}\}")
+_ANYTHING: Final = "{{ any }}"
+_NUMBER: Final = re.compile(r"\d+")
 
 
-@cache
-def ledger_paths() -> frozenset[str]:
-    """Every leaf, and everything above one. ``N`` stands for the number of a rank."""
-    classes = (*packaged_yaml("advisor_core.vocabulary", "operator_classes.yaml"), "aicpu", "other")
-    leaves = (*_LEAVES, *(f"compute/{name}" for name in classes))
-    return frozenset("/".join(parts[:end]) for leaf in leaves for parts in [leaf.split("/")] for end in range(1, 4))
+@dataclass(frozen=True)
+class LedgerPaths:
+    """``classes``: the operator classes of all vendors and plugins, ``None`` where they are not known: then any name is
+    taken for one. ``added``: leaves of plugins."""
 
+    classes: Collection[str] | None = None
+    added: Collection[str] = ()
 
-def is_ledger_path(path: str) -> bool:
-    """Whether a path, in which ``{{ column }}`` stands for anything, can be one of the ledger."""
-    steps = _NUMBER.sub("N", path).split("/")
-    if all(_PLACEHOLDER.fullmatch(step) for step in steps):
-        return True
-    return any(
-        len(known) == len(steps)
-        and all(_PLACEHOLDER.fullmatch(step) or step == place for step, place in zip(steps, known, strict=True))
-        for known in (found.split("/") for found in ledger_paths())
-    )
+    @cached_property
+    def all(self) -> frozenset[str]:
+        """Every leaf, and everything above one. ``N`` stands for the number of a rank."""
+        classes = [_ANYTHING] if self.classes is None else self.classes
+        leaves = (*_LEAVES, *self.added, *(f"compute/{name}" for name in classes))
+        return frozenset("/".join(parts[:end]) for leaf in leaves for parts in [leaf.split("/")] for end in range(1, 4))
+
+    def __contains__(self, path: str) -> bool:
+        """Whether a path, in which ``{{ column }}`` stands for anything, can be one of the ledger."""
+        steps = _NUMBER.sub("N", path).split("/")
+        if all(_PLACEHOLDER.fullmatch(step) for step in steps):
+            return True
+        return any(
+            len(known) == len(steps)
+            and all(
+                _PLACEHOLDER.fullmatch(step) or place in (step, _ANYTHING)
+                for step, place in zip(steps, known, strict=True)
+            )
+            for known in (found.split("/") for found in self.all)
+        )

@@ -1,4 +1,4 @@
-"""What is wrong with a rule file, and where: every mistake of an author becomes a `Problem`, never a traceback."""
+"""Problems of rule files, with their position: every mistake of an author becomes a `Problem`, never a traceback."""
 
 from __future__ import annotations
 

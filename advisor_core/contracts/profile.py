@@ -1,4 +1,4 @@
-"""What a loader gives: the tables and the recorded settings of one rank."""
+"""The output of a loader: the tables and the recorded settings of one rank."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from advisor_core.contracts.tables import SCHEMAS, Table
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.phases import Aliases
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
 class InputError(Exception):
@@ -29,8 +30,8 @@ class RankInput:
 
     ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
-    ``stage``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
-    further recordings of the same rank and stage, which are not read.
+    ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
+    further recordings of the same rank and role, which are not read.
     """
 
     root: Path
@@ -40,7 +41,7 @@ class RankInput:
     loader: str
     bytes: int
     problem: str = ""
-    stage: str = ""
+    role: str = ""
     older: tuple[Path, ...] = ()
 
 
@@ -48,11 +49,12 @@ class RankInput:
 class Profile:
     """One rank's profile as read.
 
-    ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
+    ``vendor``: whose words the tables use, '' for none that a plugin knows; ``vocabulary``: these words, which the host
+    sets. ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
     maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
-    step the user wants to see. ``stage``: as of `RankInput`; ``stage_marks``: what further names of marks stand for.
+    step the user wants to see. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
     """
 
     rank: int
@@ -72,10 +74,12 @@ class Profile:
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     selected_step: int | None = None
-    stage: str = ""
-    stage_marks: Aliases = ()
+    role: str = ""
+    phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
+    vendor: str = ""
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     def given(self) -> Answers:
         """What facts are derived from: the profile itself, its tables, and why others are missing."""

@@ -1,12 +1,15 @@
-"""Typed registries that plugins add to; a duplicate name is an error that names both owners."""
+"""Typed registries that plugins add to: what does not fit, or has a name that is taken, is an error that names both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from advisor_core.result.run import RunResult
+from advisor_core.contracts.owner import Owner
+
+if TYPE_CHECKING:
+    from advisor_core.result.run import RunResult
 
 
 class Renderer(Protocol):
@@ -38,26 +41,40 @@ class DuplicateError(Exception):
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Names to things, each with the plugin that owns it."""
+    """Names to things, each with the plugin that owns it. ``problem_of``: what is wrong with a thing that a plugin
+    adds, '' for nothing; see `of_type` and `with_methods`."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, problem_of: Callable[[object], str] = lambda thing: "") -> None:
         self._kind = kind
+        self._problem_of = problem_of
         self._things: dict[str, T] = {}
-        self._owners: dict[str, str] = {}
-        self.plugin = ""
+        self._owners: dict[str, Owner] = {}
+        self.plugin = Owner("", "")
         """The plugin whose hook is being called; set by the host."""
 
     def add(self, *things: T) -> None:
-        """Register. Raises `DuplicateError`."""
+        """Register. Raises `DuplicateError` for a name that is taken, and `TypeError` for what is no such thing."""
         for thing in things:
+            if problem := self._problem_of(thing):
+                raise TypeError(f"{problem} is given where a {self._kind} should be")
             owner = self._owners.get(thing.name)
             if owner is not None:
                 raise DuplicateError(f"{self._kind} {thing.name!r} of {self.plugin} is already registered by {owner}")
             self._things[thing.name] = thing
             self._owners[thing.name] = self.plugin
 
-    def owner(self, name: str) -> str:
+    def forget(self, owner: Owner) -> None:
+        """Take back what a plugin registered."""
+        for name in [name for name, known in self._owners.items() if known == owner]:
+            del self._things[name], self._owners[name]
+
+    def owner(self, name: str) -> Owner:
         return self._owners[name]
+
+    def third_parties_first(self) -> list[T]:
+        """All things, those of third parties before those of ours, else in order of registration."""
+        names = sorted(self._things, key=lambda name: self._owners[name].builtin)
+        return [self._things[name] for name in names]
 
     def __getitem__(self, name: str) -> T:
         return self._things[name]
@@ -67,6 +84,32 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+
+def of_type(kind: Callable[[], type]) -> Callable[[object], str]:
+    """For registries of one class, which is imported when the first thing is added: importing it may be costly."""
+
+    def problem_of(thing: object) -> str:
+        return "" if isinstance(thing, kind()) else _described(thing)
+
+    return problem_of
+
+
+def with_methods(*methods: str, texts: tuple[str, ...] = ("name",)) -> Callable[[object], str]:
+    """For registries of things that have these methods and these attributes, which are texts."""
+
+    def problem_of(thing: object) -> str:
+        if isinstance(thing, type):
+            return f"the class {thing.__name__}, and not an instance of it,"
+        missing = [name for name in methods if not callable(getattr(thing, name, None))]
+        missing += [name for name in texts if not isinstance(getattr(thing, name, None), str)]
+        return f"{_described(thing)} without {', '.join(missing)}" if missing else ""
+
+    return problem_of
+
+
+def _described(thing: object) -> str:
+    return f"the function {thing.__name__}" if callable(thing) and hasattr(thing, "__name__") else type(thing).__name__
 
 
 class Ruleset:

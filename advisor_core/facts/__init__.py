@@ -1,1 +1,1 @@
-"""Facts: what the host derives from the tables, each once, by name. One module per fact."""
+"""The facts that the host derives from the tables, one module per fact."""

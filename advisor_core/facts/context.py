@@ -1,8 +1,7 @@
-"""What kind of run this is: the names that rules may use as ``profile.NAME``."""
+"""Properties of the run, such as its phase: the names that rules use as ``profile.NAME``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import pandas as pd
@@ -17,19 +16,11 @@ from advisor_core.facts.host.activity import matching
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
-
-_BACKWARD = re.compile(r"Grad(V\d+)?$|Backward|ApplyAdam|ApplySgd|ApplyMomentum|Foreach(Add|Mul)", re.I)
-_OPTIMIZER = re.compile(r"Optimizer\.step|Backward0$|evaluate_function", re.I)
-_REPLAY = re.compile(r"aclmdlRIExecute|aclmdlRI\w*Replay|GraphReplay|NPUGraph|aclmdlExecute|ModelExecute", re.I)
-_DECODE = re.compile(r"IncreFlashAttention|PagedAttention|MoeDistribute(Dispatch|Combine)", re.I)
-_PREFILL = re.compile(r"PromptFlashAttention", re.I)
-
-DECODE_ROWS = 256
-"""Matrix products with at most this many rows on the activation side carry single tokens: seed 000 puts the tiers of
-the decode phase at 128 and 256 rows."""
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 GRAPH_SHARE = 0.5
-"""A graph runs when more than half of the kernels belong to one."""
+"""A graph runs when more than this share of the kernels belongs to one, or of the launches to replays; our choice: the
+most of a step."""
 
 
 @fact("context", needs=(PROFILE, work, steps), wants=(KERNELS, HOST_EVENTS, launches, chip), shared=True)
@@ -40,10 +31,10 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     ``world_size``.
     """
     profile, device = facts[PROFILE], facts[work]
-    kind = _kind(device, facts.get(HOST_EVENTS))
+    kind = _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     return {
         "kind": kind,
-        "phase": kind if kind != "inference" else _phase(facts.get(KERNELS)),
+        "phase": kind if kind != "inference" else _phase(facts.get(KERNELS), profile.vocabulary),
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
@@ -55,24 +46,24 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     }
 
 
-def _kind(device: pd.DataFrame, events: pd.DataFrame | None) -> str:
+def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) -> str:
     """``training`` where gradients are computed or weights updated, ``inference`` otherwise."""
-    if matching(device["type"], _BACKWARD).any() or matching(device["name"], _BACKWARD).any():
+    if matching(device["type"], words.backward).any() or matching(device["name"], words.backward).any():
         return "training"
-    if events is not None and matching(events["name"], _OPTIMIZER).any():
+    if events is not None and matching(events["name"], words.optimizer).any():
         return "training"
     return "inference"
 
 
-def _phase(kernels: pd.DataFrame | None) -> str:
+def _phase(kernels: pd.DataFrame | None, words: Vocabulary) -> str:
     """``prefill`` or ``decode``: by the attention kernels, else by how many rows the matrix products have."""
     if kernels is None:
         return "unknown"
-    if matching(kernels["type"], _DECODE).any():
+    if matching(kernels["type"], words.decode).any():
         return "decode"
-    if matching(kernels["type"], _PREFILL).any():
+    if matching(kernels["type"], words.prefill).any():
         return "prefill"
-    products = kernels[kernels["type"].astype(str).str.contains("matmul", case=False)]
+    products = kernels[matching(kernels["type"], words.products)]
     if products.empty:
         return "unknown"
     rows = per_text(products["input_shapes"], _activation_rows)
@@ -80,7 +71,7 @@ def _phase(kernels: pd.DataFrame | None) -> str:
     if known.empty:
         return "unknown"
     weights = products.loc[known.index, "duration_ns"]
-    return "decode" if weights[known <= DECODE_ROWS].sum() > weights.sum() / 2 else "prefill"
+    return "decode" if weights[known <= words.decode_rows].sum() > weights.sum() / 2 else "prefill"
 
 
 def _activation_rows(text: str) -> int:
@@ -93,10 +84,10 @@ def _graph_mode(facts: Facts) -> bool | None:
     kernels, events, launched = facts.get(KERNELS), facts.get(HOST_EVENTS), facts.get(launches)
     if kernels is not None and len(kernels) and (kernels["model"] >= 0).mean() > GRAPH_SHARE:
         return True
-    if events is not None and matching(events["name"], _REPLAY).any():
+    if events is not None and matching(events["name"], facts[PROFILE].vocabulary.graph_replay).any():
         return True
     if launched is not None and len(launched.frame):
-        return bool((launched.frame["siblings"] > 8).mean() > GRAPH_SHARE)
+        return bool((launched.frame["siblings"] > facts[PROFILE].vocabulary.graph_siblings).mean() > GRAPH_SHARE)
     return (
         False if kernels is not None and (kernels["model"] >= -1).all() and facts[PROFILE].level != "level0" else None
     )

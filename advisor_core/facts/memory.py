@@ -1,4 +1,4 @@
-"""Device memory: how much there is, what the framework allocates and reserves over time, and who holds it."""
+"""Device memory: capacity, allocated and reserved bytes over time, and the holders at the peak."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, MEMORY_RECORD, OPERATOR_MEMORY
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.host.activity import STEP_MARK, matching
+from advisor_core.facts.host.activity import matching
 from advisor_core.text.messages import message
 
 GIB = 1024**3
@@ -88,7 +89,7 @@ def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
 
 
-@fact("memory_steps", needs=(memory_curve, HOST_EVENTS))
+@fact("memory_steps", needs=(memory_curve, HOST_EVENTS, PROFILE))
 def memory_steps(facts: Facts) -> pd.DataFrame:
     """Allocated and reserved in each step of the host, which is where memory comes and goes.
 
@@ -97,7 +98,8 @@ def memory_steps(facts: Facts) -> pd.DataFrame:
     reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
     """
     curve, events = facts[memory_curve], facts[HOST_EVENTS]
-    marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], STEP_MARK)]
+    step_mark = facts[PROFILE].vocabulary.step_mark
+    marks = events[events["category"].isin(["user_annotation", "cpu_op"]) & matching(events["name"], step_mark)]
     if marks.empty:
         raise Unavailable(message("memory.no_steps"), message("memory.no_steps.collect"), ("host", "steps"))
     windows = marks.sort_values("start_ns", kind="stable").drop_duplicates("name", ignore_index=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import pandas as pd
+
 from advisor_core.contracts.facts import Fact, Facts
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.registry import Registry
+from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
@@ -16,18 +19,29 @@ T = TypeVar("T")
 
 
 class FactStore(Source):
-    """The facts of one rank: what is ``given`` of it, and what the registered ``facts`` derive."""
+    """The facts of one rank: what is ``given`` of it, and what the registered ``facts`` derive. The rank stands alone
+    until `settle` tells what the comparison of ranks found."""
 
     def __init__(self, facts: Mapping[str, Fact[object]], given: Answers) -> None:
         self._facts = facts
         self._answers = given.copy()
+        self._answers.put(CROSS_RANK_WAITS, NO_WAITS)
+        self._settled = False
         self.diagnostics: list[Diagnostic] = []
+
+    def settle(self, waits: pd.DataFrame) -> None:
+        """Give `CROSS_RANK_WAITS`. Raises RuntimeError where a fact has read it already: what was told once is never
+        revised."""
+        if self._settled:
+            raise RuntimeError(f"{CROSS_RANK_WAITS.name} was read before the ranks were compared")
+        self._answers.put(CROSS_RANK_WAITS, waits)
 
     def find(self, key: Key[T]) -> T | Missing:
         """The value, or why it is not known: because a function raised by mistake is said in a diagnostic as well, as
         a fact that is only wanted fails in silence otherwise."""
         if not self._answers.asked(key):
             self._answers.put(key, self._derive(key))
+        self._settled |= key is CROSS_RANK_WAITS
         return self._answers.find(key)
 
     def _derive(self, key: Key[T]) -> T | Missing:
@@ -44,7 +58,7 @@ class FactStore(Source):
         return value
 
     def _failure(self, name: str, error: Exception) -> Missing:
-        plugin = self._facts.owner(name) if isinstance(self._facts, Registry) else ""
+        plugin = str(self._facts.owner(name)) if isinstance(self._facts, Registry) else ""
         detail = f"{type(error).__name__}: {error}"
         return Missing(message("engine.plugin_raised", what=name, plugin=plugin, error=detail), kind="failed")
 

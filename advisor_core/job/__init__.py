@@ -1,1 +1,1 @@
-"""What only the comparison of all ranks of a job tells."""
+"""Analyses that need all ranks of a job."""

@@ -1,4 +1,4 @@
-"""Finding profiles below a path, whatever formats there are."""
+"""Find the profiles below a path, of all formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from advisor_core.contracts.profile import InputError, Loader, RankInput
-from advisor_core.loaders.roles import newest, of_roles, with_stages
+from advisor_core.loaders.roles import newest, of_roles, with_roles
+from advisor_core.vocabulary.phases import PhaseMark
 
 DEEPEST: Final = 6
 """Levels of directories below the given one that are searched."""
@@ -16,10 +17,13 @@ DEEPEST: Final = 6
 _MOST_DIRECTORIES: Final = 20_000
 
 
-def discover(loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = ()) -> list[RankInput]:
-    """The profiles at or below the paths, by stage and rank; with ``roles`` only those in directories of these names.
+def discover(
+    loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = (), marks: Sequence[PhaseMark] = ()
+) -> list[RankInput]:
+    """The profiles at or below the paths, by role and rank; with ``roles`` only those in directories of these names.
+    ``marks`` tell which names are those of roles.
     Those that cannot be used are among them, with their problem, as long as one can. Raises `InputError` where none
-    can, and where two claim the same rank of a stage; `RoleError` for a role that is not there."""
+    can, and where two claim the same rank of a role; `RoleError` for a role that is not there."""
     loaders = list(loaders)
 
     def find(path: Path) -> list[RankInput]:
@@ -30,17 +34,17 @@ def discover(loaders: Iterable[Loader], *paths: Path, roles: Sequence[str] = ())
         found = of_roles(find, found, roles)
     if not any(not source.problem for source in found):
         raise InputError(found[0].problem)
-    found = newest(with_stages(find, found))
+    found = newest(with_roles(find, found, marks))
     usable = [source for source in found if not source.problem]
     reject_duplicates(usable)
-    taken = {(source.stage, source.rank) for source in usable}
+    taken = {(source.role, source.rank) for source in usable}
     for source in found:
         if source.problem:  # its rank may be recorded; if it is another profile's, any free number will do
             numbers = (source.rank, *range(len(found) + 1))
-            free = next(number for number in numbers if (source.stage, number) not in taken)
-            taken.add((source.stage, free))
+            free = next(number for number in numbers if (source.role, number) not in taken)
+            taken.add((source.role, free))
             usable.append(replace(source, rank=free))
-    return sorted(usable, key=lambda source: (source.stage, source.rank))
+    return sorted(usable, key=lambda source: (source.role, source.rank))
 
 
 def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
@@ -69,10 +73,10 @@ def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
 
 
 def reject_duplicates(sources: Iterable[RankInput]) -> None:
-    """Raises `InputError` where two directories claim the same rank of a stage."""
+    """Raises `InputError` where two directories claim the same rank of a role."""
     seen: dict[tuple[str, int], RankInput] = {}
     for source in sources:
-        first = seen.setdefault((source.stage, source.rank), source)
+        first = seen.setdefault((source.role, source.rank), source)
         if first is not source:
             raise InputError(
                 f"rank {source.rank} is claimed by two profiles: {first.directory} and {source.directory}; "

@@ -1,4 +1,4 @@
-"""What one kind of export of a rank gave, before the kinds are put together."""
+"""The content of one kind of export of a rank, before several kinds are merged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lacking(reason: Text, collect: str, instead: Text | None = None) -> Missing:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank lies. ``root``: the path that the user named; ``directory``: the profile's directory."""
+    """The location of a rank. ``root``: the path that the user named; ``directory``: the profile's directory."""
 
     root: Path
     directory: Path

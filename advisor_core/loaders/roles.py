@@ -2,8 +2,8 @@
 
 verl's discrete mode profiles each role by itself, in a directory of its name: ``save_path/actor_update/*_ascend_pt``,
 ``save_path/rollout_generate/*_ascend_pt``, below a directory for each profiled iteration where there are several
-(``save_path/2/actor_update``). A rank then has a profile in each of them: they are stages of an iteration, not ranks of
-a job. Its end-to-end mode writes all stages into one profile (``save_path/e2e/*_ascend_pt``).
+(``save_path/2/actor_update``). A rank then has a profile in each of them: they are roles of an iteration, not ranks of
+a job. Its end-to-end mode writes all roles into one profile (``save_path/e2e/*_ascend_pt``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor_core.contracts.profile import RankInput, RoleError
-from advisor_core.vocabulary.phases import stage_of
+from advisor_core.vocabulary.phases import PhaseMark, phase_of
 
 _RECORDED: Final = re.compile(r"_(\d{8,})_ascend_(?:pt|ms)$")
 """When a profile was taken: the profiler ends the name of the directory with it."""
@@ -49,28 +49,28 @@ def of_roles(find: Find, found: Sequence[RankInput], roles: Sequence[str]) -> li
     return chosen
 
 
-def with_stages(find: Find, found: Sequence[RankInput]) -> list[RankInput]:
-    """The profiles, each with its ``stage`` where they are those of several roles: where a rank has a profile in
-    directories of several names, or where all their names are known to be those of roles."""
-    names = {role: _stage_name(role) for role in {role_of(source) for source in found}}
-    stages = {name for name in names.values() if name}
-    several = len(stages) > 1 and all(map(stage_of, stages))
+def with_roles(find: Find, found: Sequence[RankInput], marks: Sequence[PhaseMark]) -> list[RankInput]:
+    """The profiles, each with its ``role`` where they are those of several roles: where a rank has a profile in
+    directories of several names, or where all their names are known to be those of roles, by ``marks``."""
+    names = {role: _role_name(role, marks) for role in {role_of(source) for source in found}}
+    roles = {name for name in names.values() if name}
+    several = len(roles) > 1 and all(phase_of(name, marks) for name in roles)
     if not several and not _repeated(found, names):
         return list(found)
     return [
-        replace(source, stage=names[role] or source.root.absolute().name)
+        replace(source, role=names[role] or source.root.absolute().name)
         for role in sorted(names)
         for source in _within(find, found, role)
     ]
 
 
 def newest(sources: Sequence[RankInput]) -> list[RankInput]:
-    """The profiles, of several recordings of one rank and stage below one path the newest one, which names the
+    """The profiles, of several recordings of one rank and role below one path the newest one, which names the
     ``older``; those whose names do not say when they were taken are all left."""
     groups: dict[tuple[Path, str, int], list[RankInput]] = {}
     for source in sources:
         if not source.problem:
-            groups.setdefault((source.root, source.stage, source.rank), []).append(source)
+            groups.setdefault((source.root, source.role, source.rank), []).append(source)
     kept, dropped = {}, set()
     for group in groups.values():
         times = [_taken(source) for source in group]
@@ -104,10 +104,10 @@ def _repeated(found: Iterable[RankInput], names: dict[str, str]) -> bool:
     return False
 
 
-def _stage_name(role: str) -> str:
-    """The part of a role's directory that names its stage: the known one, else all but the numbers of iterations."""
+def _role_name(role: str, marks: Sequence[PhaseMark]) -> str:
+    """The part of a role's directory that names its role: the known one, else all but the numbers of iterations."""
     parts = [part for part in Path(role).parts if not part.isdigit()]
-    known = [part for part in parts if stage_of(part)]
+    known = [part for part in parts if phase_of(part, marks)]
     return known[-1] if known else "/".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the names that a text mentions: not in the registry, a value that a setting does not take, or a
+"""Check the names that a text mentions: not in the registry, a value that a setting does not take, or a
 call that does not fit the signature."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which names a text mentions: what stands in code font, and words that are spelt like environment variables.
+"""Find the names that a text mentions: text in code font, and words that are spelt like environment variables.
 
 Code font in a text is one of: a name (``npu-smi info -t topo``, ``kernel_details.csv``), a setting (``NAME=VALUE``),
 flags of a command line, or Python. Python is taken apart: the functions that it calls, and the attributes that it sets.

@@ -18,7 +18,7 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whit
 
 
 class Source(Model):
-    """Where the facts about a name were read. ``date``: of the state that was read."""
+    """The source of the facts about a name. ``date``: of the state that was read."""
 
     title: Word
     url: Annotated[str, StringConstraints(pattern=r"^https://")] | None = None

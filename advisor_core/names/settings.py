@@ -1,4 +1,4 @@
-"""Settings as a job has them and as an advice gives them, and which of them can stand together.
+"""Settings of a job and of an advice, and which of them exclude each other.
 
 A setting in use is written ``NAME=VALUE``; a variable that holds a list of options counts as one setting per option:
 ``PYTORCH_NPU_ALLOC_CONF=expandable_segments:True``. What has no value (an API, a feature such as graph-capture) is its

@@ -1,4 +1,4 @@
-"""Whether a call in a text fits the signature that the registry has of a function."""
+"""Check a call in a text against the signature in the registry."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Finding plugins, keeping what they register, and keeping their crashes apart."""
+"""Find plugins, keep what they register, and isolate their crashes."""

@@ -1,20 +1,14 @@
-"""What the host itself brings, registered by the same hooks as any plugin's."""
+"""Register the facts of the host, by the same hook as any plugin."""
 
 from __future__ import annotations
 
-from advisor_core.contracts.facts import Fact
-from advisor_core.contracts.profile import Loader
-from advisor_core.contracts.registry import Registry
+from typing import TYPE_CHECKING
+
 from advisor_core.plugins.hookspecs import hookimpl
 
-
-@hookimpl
-def advisor_register_loaders(registry: Registry[Loader]) -> None:
-    from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
-    from advisor_core.loaders.msprof.loader import MsprofLoader
-
-    registry.add(AscendPytorchLoader())
-    registry.add(MsprofLoader())
+if TYPE_CHECKING:
+    from advisor_core.contracts.facts import Fact
+    from advisor_core.contracts.registry import Registry
 
 
 @hookimpl
@@ -27,10 +21,9 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.host import calls as host_calls
     from advisor_core.facts.host import launches
     from advisor_core.facts.host import pauses as host_pauses
-    from advisor_core.facts.ledger import bookings
+    from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
-    from advisor_core.facts.steps import phases as stages
-    from advisor_core.facts.steps import rank_summary, steps, timeline
+    from advisor_core.facts.steps import phases, rank_summary, steps, timeline
 
     registry.add(
         work.work,
@@ -42,15 +35,17 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         host_calls.sync_calls,
         host_pauses.host_pauses,
         collective_state.collective_state,
+        collective_calls.recorded_calls,
         collective_calls.collective_calls,
-        bookings.bookings,
+        bookings.recorded_bookings,
+        settled.bookings,
         ledger.ledger,
         rank_summary.rank_summary,
         chip.chip,
         pipes.pipes,
         context.context,
-        stages.stages,
-        stages.stage_ledger,
+        phases.phases,
+        phases.phase_ledger,
         memory.memory_capacity,
         memory.memory_curve,
         memory.memory_steps,

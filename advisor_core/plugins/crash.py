@@ -1,4 +1,4 @@
-"""A plugin that raised: the error in a line, with the file and line of the plugin, for reports and the terminal."""
+"""Describe the error of a plugin in one line, with the file and line of the plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking loaders of other plugins: one that raises is said, by plugin and name, and does not stop the others.
+"""Call loaders so that one that raises is reported by plugin and name, and does not stop the others.
 
 Our own are asked as they are: what they raise unasked is a mistake in npu-advisor and ends as an internal error.
 """
@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput, RoleError
 from advisor_core.plugins.crash import crash
-from advisor_core.plugins.host import OWN, Host
+from advisor_core.plugins.host import Host
+from advisor_core.plugins.isolation import working
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
@@ -26,7 +28,7 @@ class GuardedLoader:
     """A loader that finds nothing where another plugin's raises; ``said`` takes why."""
 
     loader: Loader
-    plugin: str
+    owner: Owner
     said: list[Diagnostic] = field(default_factory=list)
 
     @property
@@ -35,15 +37,16 @@ class GuardedLoader:
 
     def discover(self, root: Path) -> Sequence[RankInput]:
         try:
-            found = list(self.loader.discover(root))
+            with working(f"{self.owner}, which looks for profiles"):
+                found = list(self.loader.discover(root))
             strange = next((source for source in found if not isinstance(source, RankInput)), None)
             if strange is not None:
                 raise TypeError(f"discover gives a {type(strange).__name__} where a RankInput should be")
         except (InputError, RoleError, OSError):
             raise
         except Exception as error:
-            text = _raised(self.name, self.plugin, error)
-            diagnostic = Diagnostic(severity="error", source=self.plugin, message=text, about="tool")
+            text = _raised(self.name, self.owner, error)
+            diagnostic = Diagnostic(severity="error", source=str(self.owner), message=text, about="tool")
             if diagnostic not in self.said:  # a path for each rank of a job, and the same mistake
                 self.said.append(diagnostic)
             return []
@@ -57,7 +60,7 @@ class GuardedLoader:
         except (InputError, RoleError):
             raise
         except Exception as error:
-            raise LoaderError(_raised(self.name, self.plugin, error).en) from None
+            raise LoaderError(_raised(self.name, self.owner, error).en) from None
         return profile
 
 
@@ -68,8 +71,8 @@ def loaders(host: Host) -> list[Loader]:
 
 def guarded(host: Host, name: str) -> Loader:
     """One loader, guarded unless it is our own."""
-    plugin = host.loaders.owner(name)
-    return host.loaders[name] if f"({OWN} " in plugin else GuardedLoader(host.loaders[name], plugin)
+    owner = host.loaders.owner(name)
+    return host.loaders[name] if owner.builtin else GuardedLoader(host.loaders[name], owner)
 
 
 def said(asked: Sequence[Loader]) -> list[Diagnostic]:
@@ -77,5 +80,5 @@ def said(asked: Sequence[Loader]) -> list[Diagnostic]:
     return [diagnostic for loader in asked if isinstance(loader, GuardedLoader) for diagnostic in loader.said]
 
 
-def _raised(loader: str, plugin: str, error: Exception) -> Text:
-    return message("engine.plugin_raised", what=f"loader {loader}", plugin=plugin, error=crash(error))
+def _raised(loader: str, owner: Owner, error: Exception) -> Text:
+    return message("engine.plugin_raised", what=f"loader {loader}", plugin=str(owner), error=crash(error))

@@ -11,18 +11,31 @@ import importlib.metadata
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from advisor_core.contracts.advisor import Advisor
-from advisor_core.contracts.facts import Fact
+from advisor_core.contracts.capturing import CaptureOption
+from advisor_core.contracts.labels import Label
+from advisor_core.contracts.ledger_paths import LedgerPaths
+from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.problems import nearest
-from advisor_core.contracts.profile import Loader
-from advisor_core.contracts.registry import DuplicateError, Registry, Renderer, Ruleset
+from advisor_core.contracts.registry import DuplicateError, Registry, Renderer, Ruleset, of_type, with_methods
 from advisor_core.names.book import NameBook, load_names
 from advisor_core.plugins import hookspecs
+from advisor_core.plugins.isolation import isolated
+from advisor_core.text.base import Text
+from advisor_core.vocabulary.host_labels import LedgerLeaf
+from advisor_core.vocabulary.operator_class import OperatorWords
+from advisor_core.vocabulary.phases import PhaseMark
+from advisor_core.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from advisor_core.contracts.advisor import Advisor
+    from advisor_core.contracts.facts import Fact
+    from advisor_core.contracts.profile import Loader
 
 ONLY = "ADVISOR_PLUGINS"
 OWN = "npu-advisor"
@@ -52,31 +65,80 @@ class PluginStatus:
     problem: str | None = None
     lacks: tuple[str, ...] = ()
 
-    @property
-    def owner(self) -> str:
-        """How a registry names the plugin."""
-        return f"{self.name} ({self.distribution} {self.version})".replace(" )", ")")
+
+def _fact() -> type:
+    from advisor_core.contracts.facts import Fact
+
+    return Fact
+
+
+def _advisor() -> type:
+    from advisor_core.contracts.advisor import Advisor
+
+    return Advisor
 
 
 @dataclass
 class Host:
     """All that the loaded plugins registered."""
 
-    loaders: Registry[Loader] = field(default_factory=lambda: Registry("loader"))
-    facts: Registry[Fact[object]] = field(default_factory=lambda: Registry("fact"))
-    advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor"))
-    rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set"))
-    renderers: Registry[Renderer] = field(default_factory=lambda: Registry("renderer"))
+    loaders: Registry[Loader] = field(default_factory=lambda: Registry("loader", with_methods("discover", "load")))
+    vocabularies: Registry[Vocabulary] = field(
+        default_factory=lambda: Registry("vocabulary", of_type(lambda: Vocabulary))
+    )
+    operator_words: Registry[OperatorWords] = field(
+        default_factory=lambda: Registry("entry of operator words", of_type(lambda: OperatorWords))
+    )
+    ledger_leaves: Registry[LedgerLeaf] = field(
+        default_factory=lambda: Registry("ledger leaf", of_type(lambda: LedgerLeaf))
+    )
+    phase_marks: Registry[PhaseMark] = field(default_factory=lambda: Registry("phase mark", of_type(lambda: PhaseMark)))
+    labels: Registry[Label] = field(default_factory=lambda: Registry("label", of_type(lambda: Label)))
+    capture_options: Registry[CaptureOption] = field(
+        default_factory=lambda: Registry("capture option", of_type(lambda: CaptureOption))
+    )
+    facts: Registry[Fact[object]] = field(default_factory=lambda: Registry("fact", of_type(_fact)))
+    advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor", of_type(_advisor)))
+    rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set", of_type(lambda: Ruleset)))
+    renderers: Registry[Renderer] = field(
+        default_factory=lambda: Registry("renderer", with_methods("render", texts=("name", "filename")))
+    )
     plugins: list[PluginStatus] = field(default_factory=list)
 
     def name_book(self) -> NameBook:
         """The registry of names that the rule sets bring."""
         return load_names(tuple(ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None))
 
+    def vocabulary(self, vendor: str) -> Vocabulary:
+        """The words of a vendor's exports with those that plugins add; of a vendor that no plugin knows only these."""
+        base = self.vocabularies.get(vendor, Vocabulary(vendor))
+        marks = self.phase_marks.third_parties_first()
+        return base.adding(self.operator_words.values(), self.ledger_leaves.values(), marks)
+
+    @cached_property
+    def ledger_paths(self) -> LedgerPaths:
+        """The paths that the ledger can have, whatever the vendor."""
+        known = [self.vocabulary(vendor).operator_classes for vendor in (*self.vocabularies, "")]
+        return LedgerPaths({name for classes in known for name in classes.names}, tuple(self.ledger_leaves))
+
+    def texts(self) -> dict[str, Text]:
+        """The labels of plugins by key: their own, and those of their operator classes and leaves."""
+        classes = {
+            f"path.compute/{words.operator_class}": words.label for words in self.operator_words.values() if words.label
+        }
+        leaves = {f"path.{leaf.name}": leaf.label for leaf in self.ledger_leaves.values()}
+        return classes | leaves | {label.name: label.text for label in self.labels.values()}
+
     def registries(self) -> dict[str, Registry[Any]]:
         """Hook name to the registry it fills."""
         return {
             "advisor_register_loaders": self.loaders,
+            "advisor_register_vocabularies": self.vocabularies,
+            "advisor_register_operator_words": self.operator_words,
+            "advisor_register_ledger_leaves": self.ledger_leaves,
+            "advisor_register_phase_marks": self.phase_marks,
+            "advisor_register_labels": self.labels,
+            "advisor_register_capture_options": self.capture_options,
             "advisor_register_facts": self.facts,
             "advisor_register_advisors": self.advisors,
             "advisor_register_rulesets": self.rulesets,
@@ -97,23 +159,27 @@ def load_host(extra: Iterable[tuple[str, object]] = ()) -> Host:
             continue
         distribution = point.dist.name if point.dist else "?"
         version = point.dist.version if point.dist else "?"
+        owner = Owner(point.name, distribution, version, builtin=distribution == OWN)
         try:
-            module = point.load()
+            with isolated(owner):
+                module = point.load()
         except (Exception, SystemExit) as error:
             problem = f"cannot be imported: {type(error).__name__}: {error}"
             host.plugins.append(PluginStatus(point.name, distribution, version, problem=problem))
             continue
-        if distribution == OWN and not _is_own(module):
+        if owner.builtin and not _is_own(module):
             raise ShadowedError(point.value, getattr(module, "__file__", None) or "?")
-        host.plugins.append(_register(host, manager, point.name, distribution, version, module))
+        host.plugins.append(_register(host, manager, owner, module))
     for name, module in extra:
-        host.plugins.append(_register(host, manager, name, "(given)", "", module))
+        host.plugins.append(_register(host, manager, Owner(name, "(given)"), module))
     _check_keys(host)
     return host
 
 
 def _check_keys(host: Host) -> None:
     """Tell which plugins need or want a fact that is not registered, be it that the one of its name is another."""
+    from advisor_core.contracts.facts import Fact
+
     for registry in (host.facts, host.advisors):
         for thing in registry.values():
             for key in (*thing.needs, *thing.wants):
@@ -122,9 +188,9 @@ def _check_keys(host: Host) -> None:
                     _blame(host, registry.owner(thing.name), problem)
 
 
-def _blame(host: Host, owner: str, problem: str) -> None:
+def _blame(host: Host, owner: Owner, problem: str) -> None:
     for number, plugin in enumerate(host.plugins):
-        if plugin.owner == owner:
+        if (plugin.name, plugin.distribution) == (owner.name, owner.distribution):
             host.plugins[number] = replace(plugin, lacks=(*plugin.lacks, problem))
 
 
@@ -146,27 +212,30 @@ def _own_first(point: importlib.metadata.EntryPoint) -> tuple[bool, str, str]:
     return distribution != OWN, distribution, point.name
 
 
-def _register(
-    host: Host, manager: pluggy.PluginManager, name: str, distribution: str, version: str, module: object
-) -> PluginStatus:
+def _register(host: Host, manager: pluggy.PluginManager, owner: Owner, module: object) -> PluginStatus:
     hooks: tuple[str, ...] = ()
     try:
-        manager.register(module, name=name)
+        manager.register(module, name=owner.name)
         manager.check_pending()
         _check_marked(module)
         hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(module) or ()))
         others = [plugin for plugin in manager.get_plugins() if plugin is not module]
-        for hook, registry in host.registries().items():
-            if hook in hooks:
-                registry.plugin = PluginStatus(name, distribution, version).owner
-                manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
+        with isolated(owner):
+            for hook, registry in host.registries().items():
+                if hook in hooks:
+                    registry.plugin = owner
+                    manager.subset_hook_caller(hook, remove_plugins=others)(registry=registry)
     except (pluggy.PluginValidationError, DuplicateError) as error:
-        _forget(manager, module)
-        return PluginStatus(name, distribution, version, hooks, str(error))
-    except Exception as error:
-        _forget(manager, module)
-        return PluginStatus(name, distribution, version, hooks, f"raised {type(error).__name__}: {error}")
-    return PluginStatus(name, distribution, version, hooks)
+        problem = str(error)
+    except (Exception, SystemExit) as error:
+        problem = f"raised {type(error).__name__}: {error}"
+    else:
+        return PluginStatus(owner.name, owner.distribution, owner.version, hooks)
+    if manager.is_registered(module):
+        manager.unregister(module)
+    for registry in host.registries().values():
+        registry.forget(owner)
+    return PluginStatus(owner.name, owner.distribution, owner.version, hooks, problem)
 
 
 def _check_marked(module: object) -> None:
@@ -179,8 +248,3 @@ def _check_marked(module: object) -> None:
             hint = nearest(name, known)
             raise pluggy.PluginValidationError(module, f"{name} is not a hook{f' ({hint})' if hint else ''}")
         raise pluggy.PluginValidationError(module, f"{name} is not marked with @hookimpl")
-
-
-def _forget(manager: pluggy.PluginManager, module: object) -> None:
-    if manager.is_registered(module):
-        manager.unregister(module)

@@ -1,4 +1,4 @@
-"""Evidence: what a finding points at, resolved to file, row and time."""
+"""Evidence of a finding: rows, intervals, metrics and settings, with file, row and time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from advisor_core.text.base import Model, Scalar, Text
 
 
 class Source(Model):
-    """Where evidence was read. Exactly one of ``line``, ``offset`` and ``rowid`` names the first row shown.
+    """The place in a file where evidence was read. Exactly one of ``line``, ``offset`` and ``rowid`` names the first
+    row shown.
 
     ``file`` is relative to the input path, so that a report does not carry the paths of the machine that wrote it.
     ``table``: the table of the database that the first row is in; for other files the canonical table it was read into.

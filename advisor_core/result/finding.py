@@ -1,4 +1,4 @@
-"""Findings: what is wrong, what it costs, what to do, and why we say so."""
+"""Findings: the problem, its cost, the advice, and the evidence."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Advice(Model):
 
 
 class Reference(Model):
-    """Where a threshold, a formula or a remedy comes from."""
+    """The public source of a threshold, a formula or a remedy."""
 
     title: str
     url: str | None = None
@@ -70,8 +70,8 @@ class Reference(Model):
 class Finding(Model):
     """One row of an advisor that a rule judged to be a problem. ``fingerprint`` depends on the rule and on what the
     finding is about, never on measured values. ``rank`` is the rank it is shown for, ``ranks`` all that have it;
-    ``step`` is ``None`` when the numbers are means over all steps. ``stage``: the stage of a job whose roles were
-    profiled one by one; its step, and what it claims, are those of that stage."""
+    ``step`` is ``None`` when the numbers are means over all steps. ``role``: of a job whose roles were profiled
+    one by one; its step, and what it claims, are those of that role."""
 
     rule: str
     name: str
@@ -90,6 +90,7 @@ class Finding(Model):
     observation: dict[str, Scalar]
     units: dict[str, str] = Field(description="unit of each observation column")
     condition: str
+    signs: list[str] = Field(default_factory=list, description="named parts of the rule's condition that held")
     evidence: list[Evidence] = Field(min_length=1)
     advice: list[Advice] = Field(min_length=1)
     withheld: list[Text] = Field(default_factory=list, description="advice that is left out, with the reason")
@@ -97,4 +98,4 @@ class Finding(Model):
     explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
     caveats: list[Text] = Field(default_factory=list)
     references: list[Reference] = Field(default_factory=list)
-    stage: str | None = None
+    role: str | None = None

@@ -1,4 +1,4 @@
-"""A result without what tells who ran a job and where: home directories, names of users and of hosts, addresses.
+"""Remove from a result who ran a job and where: home directories, names of users and of hosts, addresses.
 
 Names are learned from the result itself: users from the home directories in call stacks and paths, hosts from the names
 of profiles (``{hostname}_{pid}_{time}_ascend_pt``). Everything else, such as names of projects, models and kernels and

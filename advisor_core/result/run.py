@@ -37,11 +37,12 @@ class Input(Model):
     versions: dict[str, str] = Field(default_factory=dict)
     sha256: str
     files: list[InputFile] = Field(default_factory=list)
-    stage: str | None = None
+    role: str | None = None
 
 
 class Environment(Model):
-    """What the profile records of the job's settings. A variable that is not listed here is unknown, not unset."""
+    """The settings of the job, as far as the profile records them. A variable that is not listed here is unknown, not
+    unset."""
 
     chip: dict[str, Scalar] = Field(default_factory=dict)
     variables: dict[str, str] = Field(default_factory=dict, description="'' means recorded as unset")
@@ -53,14 +54,14 @@ class StepInfo(Model):
     step: int | None
     start_ns: int
     end_ns: int
-    stage: str | None = None
+    role: str | None = None
 
 
 class Profile(Model):
-    """``kind``: ``training``, ``inference`` or ``unknown``; ``rl`` for several stages. ``parallel``: sizes by dimension
-    (tp, pp, dp, ...). ``role``: the one that was chosen of a job that profiles each of its roles by itself. ``stages``:
+    """``kind``: ``training``, ``inference`` or ``unknown``; ``rl`` for several roles. ``parallel``: sizes by dimension
+    (tp, pp, dp, ...). ``role``: the one that was chosen of a job that profiles each of its roles by itself. ``roles``:
     where several of them are in the report, each with its own kind, in order of time; what belongs to one then carries
-    its name as ``stage``."""
+    its name as ``role``."""
 
     kind: str
     ranks: list[int]
@@ -68,7 +69,7 @@ class Profile(Model):
     steps: list[StepInfo]
     parallel: dict[str, int] = Field(default_factory=dict)
     role: str | None = None
-    stages: dict[str, str] = Field(default_factory=dict)
+    roles: dict[str, str] = Field(default_factory=dict)
 
 
 class LedgerEntry(Model):
@@ -91,21 +92,21 @@ class LedgerStep(Model):
     step: int | None
     wall_ns: int
     entries: list[LedgerEntry]
-    stage: str | None = None
+    role: str | None = None
 
 
-class StageTime(Model):
-    """One stage of an iteration of reinforcement learning, in one step of one rank.
+class PhaseTime(Model):
+    """One phase of an iteration of reinforcement learning, in one step of one rank.
 
-    ``stage``: the role that was profiled by itself, or what marks in the trace name; ``''`` is the time outside all
-    marks, so that the stages of a step add up to it. ``kind``: what the name stands for (``rollout``, ``update_actor``
-    ...), '' unknown. ``entries``: ledger path to ns, as this rank alone tells it; they sum to ``wall_ns``. ``spans``:
-    stretches of time that the stage consists of.
+    ``phase``: the role that was profiled by itself, or what marks in the trace name; ``''`` is the time outside all
+    marks, so that the phases of a step add up to it. ``kind``: what the name stands for (``rollout``, ``update_actor``
+    ...), '' unknown. ``entries``: ledger path to ns; they sum to ``wall_ns``. ``spans``: stretches of time that the
+    phase consists of.
     """
 
     rank: int
     step: int | None
-    stage: str
+    phase: str
     kind: str
     wall_ns: int
     spans: int
@@ -113,13 +114,17 @@ class StageTime(Model):
 
 
 class RuleOutcome(Model):
-    """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
-    as it is when in order."""
+    """The state of one rule; the absence of a finding never reads as health. ``title`` says the matter as it is when in
+    order. Where the ranks differ ``state`` is the first of fail, error, pass, cannot_answer and not_applicable that
+    holds for one of them; ``collect`` and ``options`` are those of the ranks that cannot answer."""
 
     rule: str
     name: str
     title: Text
     state: State
+    ranks: dict[State, list[int]] = Field(
+        default_factory=dict, description="for which ranks each state holds; empty for a rule that judges the whole job"
+    )
     reason: Text | None = None
     collect: Text | None = None
     options: list[str] = Field(
@@ -130,7 +135,7 @@ class RuleOutcome(Model):
     condition: str = ""
     params: dict[str, Scalar] = Field(default_factory=dict, description="thresholds in base units (ns, B, ratio)")
     set_by: dict[str, str] = Field(default_factory=dict, description="who changed a threshold: --set, or file and line")
-    stage: str | None = None
+    role: str | None = None
 
 
 class View(Model):
@@ -152,7 +157,7 @@ class View(Model):
     unit: str
     rank: int | None = None
     data: dict[str, Any]
-    stage: str | None = None
+    role: str | None = None
 
 
 class Diagnostic(Model):
@@ -163,12 +168,13 @@ class Diagnostic(Model):
     source: str
     message: Text
     about: Literal["input", "tool"] = "input"
-    stage: str | None = None
+    role: str | None = None
 
 
 class RunResult(Model):
-    """``stages``: the time of each stage, where the profile tells stages. ``stage_environments``: by stage, where
-    several were profiled by themselves; ``environment`` then shows them side by side."""
+    """``phases``: the time of each phase, where the profile tells phases. ``role_environments``: by role, where
+    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: what plugins call
+    columns (``heading.COLUMN``) and parts of the ledger (``path.PATH``)."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Tool
@@ -181,5 +187,6 @@ class RunResult(Model):
     views: list[View]
     diagnostics: list[Diagnostic]
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
-    stages: list[StageTime] = Field(default_factory=list)
-    stage_environments: dict[str, Environment] = Field(default_factory=dict)
+    phases: list[PhaseTime] = Field(default_factory=list)
+    role_environments: dict[str, Environment] = Field(default_factory=dict)
+    labels: dict[str, Text] = Field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which advice of a rule a finding gets: what can hold for the job and is not done yet, safe advice first."""
+"""Choose the advice of a finding: what can hold for the job and is not done yet, safe advice first."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class Candidate:
 
 def advise(
     candidates: Sequence[Candidate], values: Mapping[str, Scalar], job: Job, names: NameBook
-) -> tuple[tuple[Advice, ...], tuple[Text, ...]]:
-    """What a finding advises, and what is left out although it could hold, with the reason.
+) -> tuple[tuple[tuple[int, Advice], ...], tuple[Text, ...]]:
+    """What a finding advises, each with its number in the rule, and what is left out although it could hold, with the
+    reason.
 
     Left out in silence: what cannot hold for the job. With the reason: what the job has set already, and what excludes
     a setting or feature that the job uses. Advice with hazards comes behind all others, in the order of the rule."""
-    given: list[Advice] = []
+    given: list[tuple[int, Advice]] = []
     withheld: list[Text] = []
     for candidate in candidates:
         compiled = candidate.advice
@@ -50,9 +51,9 @@ def advise(
         elif barred is not None:
             withheld.append(message("advice.withheld.excluded", advice=summary(advice), used=barred))
         else:
-            given.append(advice)
-    given.sort(key=lambda advice: bool(advice.hazards))
-    return tuple(given) or (nothing_left(),), tuple(withheld)
+            given.append((compiled.number, advice))
+    given.sort(key=lambda numbered: bool(numbered[1].hazards))
+    return tuple(given) or ((0, nothing_left()),), tuple(withheld)
 
 
 def nothing_left() -> Advice:

@@ -1,4 +1,4 @@
-"""Whether an advice can hold for a job, from what its profile tells: yes, no, or not known.
+"""Decide whether an advice holds for a job, from its profile: yes, no, or not known.
 
 An advice that cannot hold is left out. Where the profile does not tell, it is given with its condition in words.
 """
@@ -23,7 +23,7 @@ Possible = frozenset[str] | None
 
 @dataclass(frozen=True)
 class Job:
-    """What is known of a job that decides which advice holds for it.
+    """The properties of a job that decide which advice holds for it.
 
     ``versions``: recorded ones by software. ``variables``: recorded environment, '' for what is recorded as not set.
     ``features``: features of the registry to whether the job uses them."""

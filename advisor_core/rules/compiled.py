@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from advisor_core.contracts.ledger_paths import is_ledger_path, ledger_paths
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, SourceError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.names.settings import Setting
 from advisor_core.result.finding import SEVERITIES, Severity
 from advisor_core.rules.applicability import range_problem
 from advisor_core.rules.files.yaml_file import Document, KeyPath
-from advisor_core.rules.language.expression import Expression, parse
+from advisor_core.rules.language.expression import Constant, Expression, Node, Sign, parse, walk
 from advisor_core.rules.language.scope import Kind, Scope, Symbol, kind_of, param_values
-from advisor_core.rules.language.template import TextTemplate, code_span, parse_template
+from advisor_core.rules.language.template import Template, TextTemplate, code_span, parse_template
 from advisor_core.rules.model import AdviceSpec, HoldsFor, Param, Rule
 from advisor_core.text.base import Scalar, Text
 
@@ -29,10 +29,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CompiledAdvice:
-    """``holds_for``: as the rule says, and for the framework whose APIs the text names. ``uses``: settings, APIs and
-    features that following it puts to use. ``excludes``: those that it must not be combined with, by the rule or the
-    registry of names, each with how a report calls it."""
+    """``number``: its place in the rule, from 1. ``holds_for``: as the rule says, and for the framework whose APIs the
+    text names. ``uses``: settings, APIs and features that following it puts to use. ``excludes``: those that it must
+    not be combined with, by the rule or the registry of names, each with how a report calls it."""
 
+    number: int
     spec: AdviceSpec
     text: TextTemplate
     risk: TextTemplate | None
@@ -49,6 +50,7 @@ class CompiledAdvice:
 class CompiledRule:
     """``file`` and ``line``: where the rule was read. ``params``: values in base units, as conditions and the advisor
     see them. ``set_by``: who gave a parameter another value than the rule's. ``severity``: from high down.
+    ``signs``: conditions by name, which ``when`` and ``severity`` use.
     ``after`` and ``explains``: today's ids, where the rule may name former ones. ``replaces``: the file whose rule of
     the same id this one stands for."""
 
@@ -59,6 +61,7 @@ class CompiledRule:
     params: Mapping[str, Scalar]
     set_by: Mapping[str, str]
     applies: Expression | None
+    signs: Mapping[str, Expression]
     when: Expression
     severity: tuple[tuple[Severity, Expression], ...]
     impact: Expression
@@ -84,6 +87,15 @@ class CompiledRule:
         """What the advisor reads of the parameters."""
         return {name: self.params[name] for name in self.advisor.params}
 
+    @property
+    def condition(self) -> str:
+        """``when`` with what its signs stand for, so that it can be read by itself."""
+        text = self.when.source
+        for name, sign in self.signs.items():
+            meaning = f"({sign.source})".replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w.'\"]){name}(?![\w.'\"])", meaning, text)
+        return text
+
     def good_text(self, profile: Mapping[str, Scalar]) -> Text:
         """What to say when the rule passes."""
         return self.good.render({f"profile.{name}": value for name, value in profile.items()})
@@ -91,7 +103,9 @@ class CompiledRule:
 
 @dataclass
 class Draft:
-    """A rule on its way: as read, with what later documents and options changed of it."""
+    """A rule on its way: as read, with what later documents and options changed of it. ``told``: what is wrong with the
+    form of its documents; such a draft is compiled for its other mistakes only. ``translation``: the document with its
+    Chinese texts, where they have one of their own."""
 
     rule: Rule
     document: Document
@@ -101,6 +115,15 @@ class Draft:
     replaces: str = ""
     left_out: Text = field(default_factory=lambda: Text(en="", zh=""))
     severity_from: Document | None = None
+    told: tuple[Problem, ...] = ()
+    translation: Document | None = None
+
+    def words(self, path: KeyPath, lang: str) -> tuple[Document, KeyPath]:
+        """Where the text ``path`` stands in a language."""
+        if lang == "zh" and self.translation is not None and path in self.translation.values:
+            return self.translation, path
+        inline = (*path, lang)
+        return self.document, inline if inline in self.document.values else path
 
     def problem(self, path: KeyPath, message: str, hint: str = "", **place: Any) -> Problem:
         return self.document.problem(path, message, hint, **place)
@@ -116,11 +139,13 @@ class Compiler:
         profile: Mapping[str, Any],
         ids: Mapping[str, str],
         names: NameBook,
+        paths: LedgerPaths,
         explains: Iterable[str] = (),
     ) -> None:
         self.draft = draft
         self.explains = tuple(explains)
         self.names = names
+        self.paths = paths
         self.rule = draft.rule
         self.advisor = advisor
         self.ids = ids
@@ -129,19 +154,18 @@ class Compiler:
         self.rowless = Scope({}, self.rule.params, profile)
         self.problems: list[Problem] = []
         self.used: set[Symbol] = set()
+        self.used_signs: set[str] = set()
 
     def compile(self) -> CompiledRule | None:
         """The rule, or ``None`` if there are problems."""
         rule, text = self.rule, ("text",)
         self.check_params()
         self.check_rest()
-        severity = tuple(
-            (level, self.expression(("severity", level), getattr(rule.severity, level))) for level in SEVERITIES
-        )
         made = {
             "applies": self.expression(("applies",), rule.applies),
+            "signs": self.signs(),
             "when": self.expression(("when",), rule.when),
-            "severity": severity,
+            "severity": self.severity(),
             "impact": self.expression(("impact", "value"), rule.impact.value, want="number", unit="ns"),
             "idle": self.expression(("impact", "idle"), rule.impact.idle, want="number", unit="ns"),
             "advice": tuple(self.advice(index, spec) for index, spec in enumerate(rule.advice)),
@@ -152,9 +176,10 @@ class Compiler:
             "not_a_problem_if": self.text((*text, "not_a_problem_if"), rule.text.not_a_problem_if),
             "caveat": self.text(("caveat",), rule.caveat),
         }
-        if not self.problems:
+        if not self.problems and not self.draft.told and self.draft.severity_from is None:
             self.check_all_params_used()
-        if self.problems:
+            self.check_all_signs_used()
+        if self.problems or self.draft.told:
             return None
         return CompiledRule(
             rule=rule,
@@ -170,14 +195,46 @@ class Compiler:
             **made,  # type: ignore[arg-type]  # where a part is None that must not be, there is a problem
         )
 
-    def attempt(self, path: KeyPath, make: Callable[[], T], document: Document | None = None) -> T | None:
+    def signs(self) -> dict[str, Expression]:
+        """The signs, which are known by name from here on."""
+        made = {name: self.expression(("signs", name), source) for name, source in self.rule.signs.items()}
+        known: dict[str, Node] = {}
+        for name, sign in made.items():
+            if name in self.scope.columns:
+                self.problems.append(
+                    self.draft.problem(("signs", name), f"{name!r} is a column of the advisor already", key=True)
+                )
+            # A sign with a mistake stands for something: that it is named elsewhere is no mistake of its own.
+            known[name] = sign.root if sign else Constant(name, 0, "bool", "", True)
+        self.scope = replace(self.scope, signs=known)
+        return {name: sign for name, sign in made.items() if sign}
+
+    def severity(self) -> tuple[tuple[Severity, Expression | None], ...]:
+        spec = self.rule.severity
+        share = ("severity", "by_share")
+        if spec.by_share and self.expression(share, spec.by_share, want="number", unit="ratio") is None:
+            return ()
+        levels: list[tuple[Severity, Expression | None]] = []
+        for level in SEVERITIES:
+            by_share = spec.by_share is not None and level != "low" and level not in spec.model_fields_set
+            if by_share and f"{level}_share" not in self.rule.params:
+                hint = "give it in `params`, or in the `defaults` of the set"
+                document = self.draft.severity_from or self.draft.document
+                self.problems.append(document.problem(share, f"unknown name 'params.{level}_share'", hint))
+                continue
+            levels.append((level, self.expression(share if by_share else ("severity", level), spec.of(level))))
+        return tuple(levels)
+
+    def attempt(
+        self, path: KeyPath, make: Callable[[], T], document: Document | None = None, *, stripped: bool = False
+    ) -> T | None:
         try:
             return make()
         except SourceError as error:
             place = document or self.draft.document
             written = str(place.get(path))
             # Conditions lost their outer white space when they were read; texts begin where they begin.
-            offset = error.offset + (len(written) - len(written.lstrip()) if document else 0)
+            offset = error.offset + (len(written) - len(written.lstrip()) if stripped else 0)
             self.problems.append(place.problem(path, error.message, error.hint, offset=offset))
             return None
 
@@ -187,21 +244,27 @@ class Compiler:
         if source is None:
             return None
         document = (self.draft.severity_from if path[0] == "severity" else None) or self.draft.document
-        made = self.attempt(path, lambda: parse(source, self.scope, want=want, unit=unit), document)
-        self.used.update(made.symbols if made else ())
+        made = self.attempt(path, lambda: parse(source, self.scope, want=want, unit=unit), document, stripped=True)
+        if made:
+            self.used.update(made.symbols)
+            self.used_signs.update(node.name for node in walk(made.root) if isinstance(node, Sign))
         return made
 
     def text(self, path: KeyPath, text: Text | None, scope: Scope | None = None) -> TextTemplate | None:
         if text is None:
             return None
         use = scope or self.scope
-        en = self.attempt((*path, "en"), lambda: parse_template(text.en, use))
-        zh = self.attempt((*path, "zh"), lambda: parse_template(text.zh, use))
+        made_of = {"en": text.en, "zh": text.zh or text.en}
+        en, zh = (self.words(path, lang, words, use) for lang, words in made_of.items())
         if en is None or zh is None:
             return None
         made = TextTemplate(en, zh)
         self.used.update(made.symbols)
         return made
+
+    def words(self, path: KeyPath, lang: str, words: str, scope: Scope) -> Template | None:
+        document, place = self.draft.words(path, lang)
+        return self.attempt(place, lambda: parse_template(words, scope), document)
 
     def good(self, path: KeyPath, text: Text) -> TextTemplate | None:
         """As `text`, but there is no row to quote when nothing is wrong."""
@@ -240,7 +303,7 @@ class Compiler:
         frameworks = [] if holds.framework else sorted(self.names.frameworks_of(spec.text.en))
         if frameworks:
             holds = holds.model_copy(update={"framework": frameworks})
-        return CompiledAdvice(spec, text, risk, when, unless, unless_text, holds, settings, uses, shown)
+        return CompiledAdvice(index + 1, spec, text, risk, when, unless, unless_text, holds, settings, uses, shown)
 
     def shown(self, name: str) -> Text:
         """How a report calls a name or feature of the registry."""
@@ -253,7 +316,9 @@ class Compiler:
 
     def check_params(self) -> None:
         for name, param in self.rule.params.items():
-            self.problems.extend(range_problems(self.draft, name, param))
+            if name in (self.draft.document.get(("params",)) or {}):
+                given = name not in self.draft.set_by
+                self.problems.extend(range_problems(self.draft.document, ("params", name), param, given=given))
         for name in self.advisor.params:
             if name not in self.rule.params:
                 message = f"advisor {self.advisor.name!r} reads the parameter {name!r}, which is not given"
@@ -266,15 +331,21 @@ class Compiler:
                 message = f"parameter {name!r} is not used: not in a condition, not in a text, not by the advisor"
                 self.problems.append(self.draft.problem(("params", name), message, key=True))
 
+    def check_all_signs_used(self) -> None:
+        for name in self.rule.signs:
+            if name not in self.used_signs:
+                message = f"sign {name!r} is not used in `when` or `severity`"
+                self.problems.append(self.draft.problem(("signs", name), message, key=True))
+
     def check_rest(self) -> None:
         self.problems.extend(self.check_advice())
         if (self.rule.caveat is None) != (not self.rule.caveats):
             path = ("caveat",) if self.rule.caveat else ("caveats",)
             self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
         for index, claim in enumerate(self.rule.claims):
-            if not is_ledger_path(claim):
+            if claim not in self.paths:
                 message = f"the ledger has no {claim!r}"
-                self.problems.append(self.draft.problem(("claims", index), message, nearest(claim, ledger_paths())))
+                self.problems.append(self.draft.problem(("claims", index), message, nearest(claim, self.paths.all)))
             for found in re.finditer(r"\{\{ (\w+) \}\}", claim):
                 symbol = self.attempt(("claims", index), partial(self.scope.column, found[1], found.start() + 3))
                 if symbol is not None and symbol.kind != "text":
@@ -303,20 +374,19 @@ class Compiler:
         )
 
 
-def range_problems(draft: Draft, name: str, param: Param) -> Iterator[Problem]:
-    """What is wrong with a parameter's own range and unit."""
-    path = ("params", name)
+def range_problems(document: Document, path: KeyPath, param: Param, *, given: bool = True) -> Iterator[Problem]:
+    """What is wrong with a parameter's own range and unit. ``given``: its value is the one of the document."""
     if kind_of(param.value) != "number":
         if param.range is not None:
-            yield draft.problem((*path, "range"), "only numbers have a range")
+            yield document.problem((*path, "range"), "only numbers have a range")
         if param.unit:
-            yield draft.problem((*path, "unit"), "only numbers have a unit", "write unit: ''")
+            yield document.problem((*path, "unit"), "only numbers have a unit", "write unit: ''")
     elif param.range is not None:
         low, high = param.range
         if low > high:
-            yield draft.problem((*path, "range"), f"range {low:g} to {high:g} is empty")
-        elif name not in draft.set_by and not in_range(param, param.value):
-            yield draft.problem((*path, "value"), f"{param.value} is outside of the range {low:g} to {high:g}")
+            yield document.problem((*path, "range"), f"range {low:g} to {high:g} is empty")
+        elif given and not in_range(param, param.value):
+            yield document.problem((*path, "value"), f"{param.value} is outside of the range {low:g} to {high:g}")
 
 
 def in_range(param: Param, value: Scalar) -> bool:

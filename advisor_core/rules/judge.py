@@ -1,4 +1,4 @@
-"""Judging: what a rule says about the rows that its advisor measured. A pure function; no profile, no files."""
+"""Judge the rows of an advisor by a rule. A pure function: no profile, no files."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _MAX_NS = 2.0**53
 
 @dataclass(frozen=True)
 class Context:
-    """What conditions may ask beyond the rows. ``profile``: the names of `names.PROFILE_NAMES`. ``fired``: rules judged
-    before, ``None`` for those that could not answer. ``job``: recorded variables, and what decides which advice holds.
+    """The names that conditions may use beside the columns of a row. ``profile``: the names of `names.PROFILE_NAMES`.
+    ``fired``: rules judged before, ``None`` for those that could not answer. ``job``: recorded variables, and what
+    decides which advice holds.
     """
 
     profile: Mapping[str, Scalar] = field(default_factory=dict)
@@ -40,7 +41,8 @@ class Context:
 class Judged:
     """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``idle_ns``: part of
     ``impact_ns`` that is idle time, ``None`` where the rule does not tell. ``observation``: the declared columns,
-    ``None`` where not known. ``withheld``: advice that is left out, with the reason."""
+    ``None`` where not known. ``withheld``: advice that is left out, with the reason. ``signs``: those that held.
+    ``advice_numbers``: the place of each advice in the rule, from 1; 0 for what stands in where all is left out."""
 
     row: int
     severity: Severity
@@ -55,6 +57,8 @@ class Judged:
     caveat: Text | None
     advice: tuple[Advice, ...]
     withheld: tuple[Text, ...] = ()
+    signs: tuple[str, ...] = ()
+    advice_numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,7 @@ class _Judging:
         frame = frame.iloc[shown]
         idle = None if self.compiled.idle is None else _nanoseconds(self.values(self.compiled.idle, frame))
         severities = [(level, self.values(condition, frame).true) for level, condition in self.compiled.severity]
+        signs = [(name, self.values(sign, frame).true) for name, sign in self.compiled.signs.items()]
         advice = [
             (item, self.values(item.when, frame), self.values(item.unless, frame)) for item in self.compiled.advice
         ]
@@ -171,6 +176,7 @@ class _Judging:
                 bool(impact.known[place]),
                 None if idle is None else int(idle[number]),
                 [(item, _at(when, number), _at(unless, number)) for item, when, unless in advice],
+                tuple(name for name, holds in signs if holds[number]),
             )
             for number, place in enumerate(shown)
         )
@@ -184,6 +190,7 @@ class _Judging:
         impact_known: bool,
         idle_ns: int | None,
         advice: list[tuple[CompiledAdvice, bool | None, bool | None]],
+        signs: tuple[str, ...],
     ) -> Judged:
         compiled = self.compiled
         observation = self.observation(row)
@@ -202,8 +209,10 @@ class _Judging:
             verify=compiled.verify.render(values),
             not_a_problem_if=compiled.not_a_problem_if.render(values) if compiled.not_a_problem_if else None,
             caveat=compiled.caveat.render(values) if compiled.caveat else None,
-            advice=given,
+            advice=tuple(item for _, item in given),
             withheld=withheld,
+            signs=signs,
+            advice_numbers=tuple(number for number, _ in given),
         )
 
     def observation(self, row: int) -> dict[str, Scalar]:

@@ -1,13 +1,15 @@
-"""The rule document: what one YAML document may say."""
+"""The model of a rule document: the fields of one YAML document."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, GetJsonSchemaHandler, StringConstraints, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from advisor_core.names.model import Framework, Generation
-from advisor_core.result.finding import AdviceKind, Basis, Confidence, Hazard, Reference
+from advisor_core.result.finding import AdviceKind, Basis, Confidence, Hazard, Reference, Severity
 from advisor_core.text.base import Model, Text
 
 RuleId = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2,5}\d{3}$")]
@@ -19,6 +21,8 @@ _STEP = r"([^/\s{}]+|\{\{ [A-Za-z_][A-Za-z0-9_]* \}\})"
 LedgerPath = Annotated[str, StringConstraints(pattern=rf"^{_STEP}(/{_STEP})*$", max_length=200)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 Condition = bool | Expression
+SignName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+Requirement = Annotated[str, StringConstraints(pattern=r"^npu-advisor\b", max_length=80)]
 SoftwareName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 Phase = Literal["training", "prefill", "decode"]
 Role = Literal[
@@ -34,8 +38,25 @@ Role = Literal[
     "checkpoint",
     "validation",
 ]
-"""`advisor_core.vocabulary.phases.STAGES`; a test holds them together."""
+"""`advisor_core.vocabulary.phases.PHASES`; a test holds them together."""
 ParamValue = bool | int | float | str
+
+
+class Sentence(Text):
+    """A text of a rule: written as it is, it is English; or as ``{en: ..., zh: ...}``. Where Chinese lacks, a
+    translation gives it, or the English is shown in both."""
+
+    zh: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_is_english(cls, value: Any) -> Any:
+        return {"en": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        whole = handler.resolve_ref_schema(handler(schema))
+        return {"anyOf": [{"type": "string"}, whole], "description": whole.pop("description", "")}
 
 
 class Param(Model):
@@ -51,11 +72,24 @@ class Param(Model):
 
 
 class SeveritySpec(Model):
-    """The first that holds, from ``high`` down; ``low`` if none does. A condition, or ``true``."""
+    """The first that holds, from ``high`` down; ``low`` if none does. A condition, or ``true``.
 
+    ``by_share`` is a share of the step, compared with ``params.high_share`` and ``params.medium_share``: ``high``
+    stands for ``by_share >= params.high_share``, ``medium`` alike, where they are not given. ``why``: why the severity
+    depends on what the condition does not look at."""
+
+    by_share: Expression | None = None
     high: Condition = False
     medium: Condition = False
     low: Condition = True
+    why: str | None = Field(None, min_length=10)
+
+    def of(self, level: Severity) -> Condition:
+        """The condition of a level."""
+        if self.by_share is None or level == "low" or level in self.model_fields_set:
+            return bool(value) if isinstance(value := getattr(self, level), bool) else str(value)
+        share = self.by_share if self.by_share.isidentifier() else f"({self.by_share})"
+        return f"{share} >= params.{level}_share"
 
 
 class ImpactSpec(Model):
@@ -91,16 +125,16 @@ class AdviceSpec(Model):
     an advice says so in ``risk`` and never comes first."""
 
     kind: AdviceKind
-    text: Text
+    text: Sentence
     set: dict[str, str] = Field(default_factory=dict, description="names of settings to values")
-    risk: Text | None = None
+    risk: Sentence | None = None
     holds_for: HoldsFor = Field(default_factory=HoldsFor)
     uses: list[str] = Field(default_factory=list)
     excludes: list[str] = Field(default_factory=list)
     hazards: list[Hazard] = Field(default_factory=list)
     when: Expression | None = None
     unless: Expression | None = None
-    unless_text: Text | None = Field(None, description="the condition of `unless` in words; needed with `unless`")
+    unless_text: Sentence | None = Field(None, description="the condition of `unless` in words; needed with `unless`")
 
 
 class RuleText(Model):
@@ -109,11 +143,11 @@ class RuleText(Model):
     ``title`` names the problem, ``good`` the same matter when it is in order (shown for ``pass``, so it has no row to
     quote: only ``params`` and ``profile``)."""
 
-    title: Text
-    good: Text
-    why: Text
-    verify: Text
-    not_a_problem_if: Text | None = None
+    title: Sentence
+    why: Sentence
+    good: Sentence
+    verify: Sentence
+    not_a_problem_if: Sentence | None = None
 
 
 class Rule(Model):
@@ -124,8 +158,13 @@ class Rule(Model):
     aliases: list[Alias] = Field(default_factory=list, description="former ids and names; they keep working")
     status: Literal["stable", "preview", "deprecated"] = "stable"
     advisor: str = Field(description="the advisor whose rows are judged")
-    params: dict[ParamName, Param] = Field(default_factory=dict)
+    requires: Requirement | None = Field(None, description="versions that can read it, as npu-advisor>=0.1")
+    text: RuleText
     applies: Expression | None = Field(None, description="rows for which this is false are not judged")
+    signs: dict[SignName, Expression] = Field(
+        default_factory=dict,
+        description="conditions by name: `when` and `severity` may use the names, and a finding says which held",
+    )
     when: Condition
     severity: SeveritySpec
     confidence: Confidence = "high"
@@ -138,11 +177,47 @@ class Rule(Model):
     after: list[RuleId] = Field(default_factory=list, description="rules judged before; readable as fired.ID")
     explains: list[RuleId] = Field(default_factory=list, description="symptoms this is a cause of")
     explained_by: list[RuleId] = Field(default_factory=list, description="causes of this: the same link, from its side")
-    caveat: Text | None = Field(None, description="for capture-quality rules: put on findings of `caveats` rules")
+    caveat: Sentence | None = Field(None, description="for capture-quality rules: put on findings of `caveats` rules")
     caveats: list[str] = Field(default_factory=list, description="advisor prefixes that get the caveat")
     advice: list[AdviceSpec] = Field(min_length=1)
-    text: RuleText
+    params: dict[ParamName, Param] = Field(
+        default_factory=dict, description="thresholds; those of the set's defaults are there without being given"
+    )
     references: list[Reference] = Field(min_length=1)
+
+
+class SetDefaults(Model):
+    """A document that gives parameters to all rules of its set: each rule has those that it names, or that its
+    advisor reads, unless it gives them itself."""
+
+    defaults: dict[ParamName, Param]
+    requires: Requirement | None = None
+
+
+class AdviceTranslation(Model):
+    """The texts of one advice, where the rule has them."""
+
+    text: str | None = None
+    risk: str | None = None
+    unless_text: str | None = None
+
+
+class TextTranslation(Model):
+    title: str | None = None
+    why: str | None = None
+    good: str | None = None
+    verify: str | None = None
+    not_a_problem_if: str | None = None
+
+
+class RuleTranslation(Model):
+    """The Chinese texts of a rule of the same set: as the rule has them, under the same keys. ``advice``: as many as
+    the rule has, in the same order."""
+
+    zh: RuleId = Field(description="id of the rule")
+    text: TextTranslation = TextTranslation()
+    advice: list[AdviceTranslation] = Field(default_factory=list)
+    caveat: str | None = None
 
 
 class ParamOverride(Model):

@@ -27,6 +27,8 @@ def _lines(compiled: CompiledRule) -> Iterator[str]:
     yield f"  advisor: {rule.advisor}: {compiled.advisor.meaning}"
     if compiled.applies is not None:
         yield f"  applies: {compiled.applies.source}"
+    for name, sign in compiled.signs.items():
+        yield f"  sign {name}: {sign.source}"
     yield f"  when: {compiled.when.source}"
     for level, condition in compiled.severity:
         yield f"  severity {level}: {condition.source}"

@@ -1,4 +1,4 @@
-"""Advice of one report that can be followed together: what excludes an advice that comes before it is left out."""
+"""Leave out advice of a report that excludes an advice before it."""
 
 from __future__ import annotations
 

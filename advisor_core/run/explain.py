@@ -1,4 +1,4 @@
-"""How a finding, a rule's state or a ledger entry came about, from the report alone."""
+"""Explain a finding, a rule's state or a ledger entry, from the report alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def explain(result: RunResult, what: str, lang: str) -> str:
     findings = [f for f in result.findings if what in (f.fingerprint, f.rule, f.name)]
     outcomes = [o for o in result.rules if what in (o.rule, o.name)]
     if findings:
-        by_rule = {(outcome.rule, outcome.stage): outcome for outcome in result.rules}
-        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule, f.stage], lang)) for f in findings)
+        by_rule = {(outcome.rule, outcome.role): outcome for outcome in result.rules}
+        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule, f.role], lang)) for f in findings)
     if outcomes:
         return "\n\n".join("\n".join(_outcome(outcome, lang)) for outcome in outcomes)
     entries = list(_ledger(result, what, lang))
@@ -27,8 +27,8 @@ def explain(result: RunResult, what: str, lang: str) -> str:
 
 
 def _outcome(outcome: RuleOutcome, lang: str) -> Iterator[str]:
-    stage = f" (stage {outcome.stage})" if outcome.stage else ""
-    yield f"{outcome.rule} {outcome.name}{stage}: {outcome.state}"
+    role = f" (role {outcome.role})" if outcome.role else ""
+    yield f"{outcome.rule} {outcome.name}{role}: {outcome.state}"
     if outcome.reason:
         yield f"  {outcome.reason.of(lang)}"
     if outcome.collect:
@@ -46,8 +46,8 @@ def _params(outcome: RuleOutcome) -> Iterator[str]:
 def _finding(result: RunResult, finding: Finding, outcome: RuleOutcome, lang: str) -> Iterator[str]:
     impact = finding.impact
     yield f"{finding.fingerprint}  {finding.rule} {finding.name}: {finding.title.of(lang)}"
-    if finding.stage:
-        yield f"  stage {finding.stage}"
+    if finding.role:
+        yield f"  role {finding.role}"
     yield f"  severity {finding.severity}, confidence {finding.confidence}, ranks {finding.ranks}"
     yield f"  when: {finding.condition}"
     yield from (f"  {line}" for line in _derivation(result, finding, outcome, lang))
@@ -87,13 +87,13 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
         compiled = prepared(RunOptions())[1][finding.rule]
     except (KeyError, RuleFileError):
         return
-    if compiled.when.source != finding.condition:
+    if compiled.condition != finding.condition:
         return
     import dataclasses
 
     known = dataclasses.replace(compiled, params=outcome.params)
-    environment = result.stage_environments.get(finding.stage or "", result.environment)
-    kind = result.profile.stages.get(finding.stage or "", result.profile.kind)
+    environment = result.role_environments.get(finding.role or "", result.environment)
+    kind = result.profile.roles.get(finding.role or "", result.profile.kind)
     context = Context(profile={"kind": kind}, job=Job(variables=environment.variables))
     for name, part in explain_row(known, finding.observation, context).items():
         if not name.startswith("advice"):
@@ -109,8 +109,8 @@ def _ledger(result: RunResult, path: str, lang: str) -> Iterator[str]:
         total = sum(entry.ns for entry in inside)
         share = f"{total / step.wall_ns:.1%}" if step.wall_ns else "-"
         name = "-" if step.step is None else step.step
-        stage = f"stage {step.stage} " if step.stage else ""
-        yield f"{stage}rank {step.rank} step {name}: {path} {format_quantity(total, 'ns', lang)} ({total} ns, {share})"
+        role = f"role {step.role} " if step.role else ""
+        yield f"{role}rank {step.rank} step {name}: {path} {format_quantity(total, 'ns', lang)} ({total} ns, {share})"
         for entry in inside:
             yield f"  {entry.path} {entry.ns} ns"
             for piece in entry.pieces:

@@ -1,4 +1,4 @@
-"""What a profile tells of its job that decides which advice holds for it."""
+"""Properties of a job that decide which advice holds for it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from collections.abc import Mapping
 
 from advisor_core.rules.applicability import Job, Possible
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.phases import stage_of
 
 GRAPH_CAPTURE = "graph-capture"
 """The feature of the registry whose use a profile shows by itself: kernels that are replayed as graphs."""
 
 
 def job_of(
-    context: Mapping[str, Scalar], versions: Mapping[str, str], variables: Mapping[str, str], stage: str = ""
+    context: Mapping[str, Scalar], versions: Mapping[str, str], variables: Mapping[str, str], role: str = ""
 ) -> Job:
-    """From the fact ``context``, recorded versions and variables, and the stage of a role that was profiled by itself
-    ('' for none)."""
-    role = stage_of(stage) if stage else ""
+    """From the fact ``context``, recorded versions and variables, and the known role that was profiled by itself (''
+    for none)."""
     graphs = context.get("graph_mode")
     return Job(
         phases=_phases(str(context.get("kind") or ""), str(context.get("phase") or "")),

@@ -1,4 +1,4 @@
-"""Where the entries of the ledger come from: the largest pieces of each leaf, with what they point at in the files."""
+"""The largest pieces of each ledger entry, with their rows in the input files."""
 
 from __future__ import annotations
 

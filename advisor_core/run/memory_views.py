@@ -1,4 +1,4 @@
-"""What the host draws of a rank's memory: allocated and reserved over time, and what was alive at the peak."""
+"""Views of a rank's memory: allocated and reserved over time, and the holders at the peak."""
 
 from __future__ import annotations
 

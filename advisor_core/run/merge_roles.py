@@ -1,4 +1,4 @@
-"""One result of several stages that were profiled by themselves: what belongs to a stage carries its name."""
+"""One result of several roles that were profiled by themselves: what belongs to a role carries its name."""
 
 from __future__ import annotations
 
@@ -14,39 +14,37 @@ from advisor_core.text.base import Scalar
 _SEVERITIES = ("error", "warning", "info")
 
 
-def of_stage(result: RunResult, stage: str) -> RunResult:
-    """The result of one stage, with its name on all that it holds. Fingerprints of findings become those of the stage:
-    the same problem in two stages is two findings. Of the ranks that the stage draws only its slowest is left, so that
-    a report of many stages stays readable."""
+def of_role(result: RunResult, role: str) -> RunResult:
+    """The result of one role, with its name on all that it holds. Fingerprints of findings become those of the role:
+    the same problem in two roles is two findings. Of the ranks that the role draws only its slowest is left, so that
+    a report of many roles stays readable."""
     profile = result.profile.model_copy(
-        update={"steps": _named(result.profile.steps, stage), "stages": {stage: result.profile.kind}}
+        update={"steps": _named(result.profile.steps, role), "roles": {role: result.profile.kind}}
     )
     drawn = _slowest({view.rank for view in result.views}, result)
-    views = [
-        view.model_copy(update={"id": f"{stage}-{view.id}"}) for view in result.views if view.rank in (None, drawn)
-    ]
+    views = [view.model_copy(update={"id": f"{role}-{view.id}"}) for view in result.views if view.rank in (None, drawn)]
     return result.model_copy(
         update={
             "profile": profile,
-            "inputs": _named(result.inputs, stage),
-            "ledger": _named(result.ledger, stage),
-            "findings": [_finding(finding, stage) for finding in result.findings],
-            "rules": _named(result.rules, stage),
-            "views": _named(views, stage),
-            "diagnostics": _named(result.diagnostics, stage),
-            "stage_environments": {stage: result.environment},
+            "inputs": _named(result.inputs, role),
+            "ledger": _named(result.ledger, role),
+            "findings": [_finding(finding, role) for finding in result.findings],
+            "rules": _named(result.rules, role),
+            "views": _named(views, role),
+            "diagnostics": _named(result.diagnostics, role),
+            "role_environments": {role: result.environment},
         }
     )
 
 
 def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] = ()) -> RunResult:
-    """One result from those of the stages, which are put in order of time; ``unread``: what is said of stages of which
-    nothing could be read. The findings of all stages are ranked together."""
+    """One result from those of the roles, which are put in order of time; ``unread``: what is said of roles of which
+    nothing could be read. The findings of all roles are ranked together."""
     ordered = sorted(parts, key=lambda part: (min((s.start_ns for s in part[1].profile.steps), default=0), part[0]))
     results = [result for _, result in ordered]
     first = results[0]
     profiles = [result.profile for result in results]
-    environments = {stage: result.environment for stage, result in ordered}
+    environments = {role: result.environment for role, result in ordered}
     profile = first.profile.model_copy(
         update={
             "kind": "rl",
@@ -56,7 +54,7 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "parallel": dict(first.profile.parallel)
             if all(p.parallel == first.profile.parallel for p in profiles)
             else {},
-            "stages": {stage: found.kind for (stage, _), found in zip(ordered, profiles, strict=True)},
+            "roles": {role: found.kind for (role, _), found in zip(ordered, profiles, strict=True)},
         }
     )
     diagnostics = [*unread, *(diagnostic for result in results for diagnostic in result.diagnostics)]
@@ -75,8 +73,8 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "views": [view for result in results for view in result.views],
             "diagnostics": sorted(diagnostics, key=lambda diagnostic: _SEVERITIES.index(diagnostic.severity)),
             "timings": _summed([result.timings for result in results]),
-            "stages": [time for result in results for time in result.stages],
-            "stage_environments": environments,
+            "phases": [time for result in results for time in result.phases],
+            "role_environments": environments,
         }
     )
 
@@ -89,17 +87,17 @@ def _slowest(ranks: set[int | None], result: RunResult) -> int | None:
     return max((rank for rank in walls if rank in ranks), key=lambda rank: (walls[rank], -rank), default=None)
 
 
-def _named(things: Sequence[Any], stage: str) -> list[Any]:
-    return [thing.model_copy(update={"stage": stage}) for thing in things]
+def _named(things: Sequence[Any], role: str) -> list[Any]:
+    return [thing.model_copy(update={"role": role}) for thing in things]
 
 
-def _finding(finding: Finding, stage: str) -> Finding:
+def _finding(finding: Finding, role: str) -> Finding:
     def own(fingerprint: str) -> str:
-        return hashlib.sha256(f"{stage}\0{fingerprint}".encode()).hexdigest()[:12]
+        return hashlib.sha256(f"{role}\0{fingerprint}".encode()).hexdigest()[:12]
 
     return finding.model_copy(
         update={
-            "stage": stage,
+            "role": role,
             "fingerprint": own(finding.fingerprint),
             "explains": [own(other) for other in finding.explains],
             "explained_by": [own(other) for other in finding.explained_by],
@@ -108,14 +106,14 @@ def _finding(finding: Finding, stage: str) -> Finding:
 
 
 def _beside(settings: Mapping[str, Mapping[str, Scalar]]) -> dict[str, Scalar]:
-    """Settings by name; where the stages that record one differ, what each has."""
+    """Settings by name; where the roles that record one differ, what each has."""
     names = dict.fromkeys(name for found in settings.values() for name in found)
     told: dict[str, Scalar] = {}
     for name in names:
-        values = {stage: found[name] for stage, found in settings.items() if name in found}
+        values = {role: found[name] for role, found in settings.items() if name in found}
         same = len(set(map(repr, values.values()))) == 1
         told[name] = (
-            next(iter(values.values())) if same else "; ".join(f"{stage}: {value}" for stage, value in values.items())
+            next(iter(values.values())) if same else "; ".join(f"{role}: {value}" for role, value in values.items())
         )
     return told
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.profile import InputError, Loader, RankInput
+from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.job_store import JobStore
-from advisor_core.facts.ledger.totals import ledger
-from advisor_core.facts.steps.phases import stages
+from advisor_core.facts.steps.phases import phases
 from advisor_core.facts.steps.steps import steps
-from advisor_core.job.cross_rank_waits import rebooked, settle
+from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, said
@@ -29,17 +30,20 @@ from advisor_core.rules.files.ruleset import RuleBook
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.job_context import job_of
-from advisor_core.run.merge_roles import joined, of_stage
-from advisor_core.run.rank import RankOutcome, RunOptions, prepared, run_rank
+from advisor_core.run.merge_roles import joined, of_role
+from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
-from advisor_core.run.step_views import stage_strip
+from advisor_core.run.step_views import phase_strip
+from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
+from advisor_core.vocabulary.phases import PhaseMark
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
 
 Progress = Callable[[str], None]
+T = TypeVar("T")
 
 
 class StepError(Exception):
@@ -56,7 +60,7 @@ def run(
     progress: Progress = lambda line: None,
 ) -> RunResult:
     """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
-    profiles each role by itself; all of its roles are the stages of one result. ``jobs``: processes, by default as many
+    profiles each role by itself; all of its roles are the roles of one result. ``jobs``: processes, by default as many
     as pay.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
@@ -65,21 +69,27 @@ def run(
     began = time.perf_counter()
     host, book = prepared(options)
     asked = loaders(host)
-    sources = _sources(asked, paths, rank, roles)
-    outcomes, failures = _run_ranks(sources, options, jobs, progress)
+    sources = _sources(asked, paths, rank, roles, host.phase_marks.third_parties_first())
+    outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
-    result = _of_stages(host, book, outcomes, failures, role)
+    result = _of_roles(host, book, outcomes, failures, role)
     result = result.model_copy(update={"findings": combinable(result.findings)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
 
-def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]) -> list[RankInput]:
+def _sources(
+    asked: Sequence[Loader],
+    paths: Sequence[Path],
+    rank: int | None,
+    roles: Sequence[str],
+    marks: Sequence[PhaseMark],
+) -> list[RankInput]:
     try:
-        found = discover(asked, *paths, roles=roles)
+        found = discover(asked, *paths, roles=roles, marks=marks)
     except InputError as error:
         raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
     ranks = {source.rank for source in found}
@@ -88,53 +98,79 @@ def _sources(asked: Sequence[Loader], paths: Sequence[Path], rank: int | None, r
     return [source for source in found if rank in (None, source.rank)]
 
 
-def _of_stages(
+def _of_roles(
     host: Host,
     book: RuleBook,
     outcomes: Sequence[RankOutcome],
     failures: Sequence[tuple[RankInput, InputError]],
     role: str | None,
 ) -> RunResult:
-    """One result; the ranks of a stage are compared with one another, and with those of no other stage."""
-    stages = {outcome.stage for outcome in outcomes} | {source.stage for source, _ in failures}
-    if len(stages) == 1:
+    """One result; the ranks of a role are compared with one another, and with those of no other role."""
+    roles = {outcome.role for outcome in outcomes} | {source.role for source, _ in failures}
+    if len(roles) == 1:
         return combine(host, book, outcomes, failures, role)
     parts = []
-    for stage in sorted(stages):
-        own = [outcome for outcome in outcomes if outcome.stage == stage]
-        failed = [failure for failure in failures if failure[0].stage == stage]
+    for role in sorted(roles):
+        own = [outcome for outcome in outcomes if outcome.role == role]
+        failed = [failure for failure in failures if failure[0].role == role]
         if own:
-            parts.append((stage, of_stage(combine(host, book, own, failed), stage)))
-    unread = [failure for failure in failures if failure[0].stage not in dict(parts)]
-    unheard = [_unreadable(failure).model_copy(update={"stage": failure[0].stage}) for failure in unread]
+            parts.append((role, of_role(combine(host, book, own, failed), role)))
+    unread = [failure for failure in failures if failure[0].role not in dict(parts)]
+    unheard = [_unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
     return joined(parts, unheard)
 
 
-def _run_ranks(
-    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress
-) -> tuple[list[RankOutcome], list[tuple[RankInput, InputError]]]:
-    """Ranks that could be read, in order, and those that could not."""
-    workers = min(len(sources), jobs or _default_jobs(sources))
-    outcomes: list[RankOutcome] = []
-    failures: list[tuple[RankInput, InputError]] = []
+Failure = tuple[RankInput, InputError]
 
-    def keep(source: RankInput, outcome: Callable[[], RankOutcome]) -> None:
-        stage = f"{source.stage}, " if source.stage else ""
-        progress(f"{stage}rank {source.rank}: {source.directory}")
+
+def _judged(
+    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress
+) -> tuple[list[RankOutcome], list[Failure]]:
+    """Ranks that could be read, in order, and those that could not. The ranks of a role are compared with one another
+    before any of them is judged."""
+    with Workers(min(len(sources), jobs or _default_jobs(sources))) as workers:
+        alone = Counter(source.role for source in sources)
+        together = [source for source in sources if alone[source.role] > 1]
+        calls = [workers.start(sources.index(source), derive, source, options) for source in together]
+        recorded, failures = _collect(together, calls, progress)
+        waits = _compared(recorded)
+        readable = [source for source in sources if all(source != failed for failed, _ in failures)]
+        outcomes, unjudged = _collect(
+            readable,
+            [
+                workers.start(sources.index(source), judge, source, options, waits.get(source, NO_WAITS))
+                for source in readable
+            ],
+            progress if not together else lambda line: None,
+        )
+    return list(outcomes.values()), [*failures, *unjudged]
+
+
+def _collect(
+    sources: Sequence[RankInput], calls: Sequence[Callable[[], T]], progress: Progress
+) -> tuple[dict[RankInput, T], list[Failure]]:
+    """What the calls for the sources give, in order, and the sources that cannot be used."""
+    done: dict[RankInput, T] = {}
+    failures: list[Failure] = []
+    for source, call in zip(sources, calls, strict=True):
+        role = f"{source.role}, " if source.role else ""
+        progress(f"{role}rank {source.rank}: {source.directory}")
         try:
-            outcomes.append(outcome())
+            done[source] = call()
         except InputError as error:
             failures.append((source, error))
+    return done, failures
 
-    if workers <= 1:
-        for source in sources:
-            keep(source, lambda source=source: run_rank(source, options))  # type: ignore[misc]
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures = [pool.submit(run_rank, source, options) for source in sources]
-            for source, future in zip(sources, futures, strict=True):
-                keep(source, future.result)
-    return outcomes, failures
+
+def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, pd.DataFrame]:
+    """What the comparison of the ranks of each role tells of each."""
+    waits: dict[RankInput, pd.DataFrame] = {}
+    for role in {source.role for source in recorded}:
+        ranks = {source.rank: source for source in recorded if source.role == role}
+        world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
+        calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
+        waits |= {ranks[rank]: found for rank, found in settle(calls, world).items()}
+    return waits
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
@@ -156,16 +192,16 @@ def combine(
     role: str | None = None,
 ) -> RunResult:
     """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
-    outcomes = _compared(outcomes)
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
     job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known)
-    booked = [step for outcome in outcomes for step in outcome.ledger]
-    runs = [outcome.rules for outcome in outcomes] + [job]
+    ledger = [step for outcome in outcomes for step in outcome.ledger]
+    by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
+    runs = [*by_rank.values(), job]
     drafts = _merge([draft for run in runs for draft in run.drafts])
     explains = {rule.id: rule.explains for rule in book}
-    claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, booked)
+    claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     return RunResult(
         tool=_tool(host),
@@ -179,27 +215,15 @@ def combine(
             parallel=dict(outcomes[0].parallel),
             role=role,
         ),
-        ledger=booked,
+        ledger=ledger,
         findings=findings,
-        rules=_rule_outcomes(book, runs, findings, context),
-        views=[*_stage_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
+        rules=_rule_outcomes(book, by_rank, job, findings, context),
+        views=[*_phase_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
-        stages=[stage for outcome in outcomes for stage in outcome.stages],
+        phases=[time for outcome in outcomes for time in outcome.phases],
+        labels=host.texts(),
     )
-
-
-def _compared(outcomes: Sequence[RankOutcome]) -> list[RankOutcome]:
-    """The outcomes with what only the comparison of ranks tells: who arrived last in each collective."""
-    settled = settle({outcome.rank: outcome.shared for outcome in outcomes})
-    compared = []
-    for outcome in outcomes:
-        shared = settled[outcome.rank]
-        booked = shared.get(ledger)
-        if booked is not None and booked is not outcome.shared.get(ledger):
-            outcome = replace(outcome, ledger=rebooked(outcome.ledger, booked))
-        compared.append(replace(outcome, shared=shared))
-    return compared
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:
@@ -255,18 +279,26 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     return result
 
 
-_WORST_FIRST: tuple[State, ...] = ("fail", "error", "cannot_answer", "pass", "not_applicable")
+_TOLD_FIRST: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
+"""Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
+ranks lack a file has answers, and says for which ranks."""
 
 
 def _rule_outcomes(
-    book: RuleBook, runs: Sequence[RuleRun], findings: Sequence[Finding], context: Mapping[str, Scalar]
+    book: RuleBook,
+    by_rank: Mapping[int, RuleRun],
+    job: RuleRun,
+    findings: Sequence[Finding],
+    context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
     outcomes = []
     for compiled in book:
         rule = compiled.rule
-        states = [run.states[rule.id] for run in runs if rule.id in run.states]
-        worst = min(states, key=lambda state: _WORST_FIRST.index(state.state), default=None)
-        state = worst or RuleState("not_applicable", message("engine.no_rank"))
+        told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
+        states = [*told.values(), *(run.states[rule.id] for run in (job,) if rule.id in run.states)]
+        first = min(states, key=lambda state: _TOLD_FIRST.index(state.state), default=None)
+        state = first or RuleState("not_applicable", message("engine.no_rank"))
+        unanswered = next((s for s in states if s.state == "cannot_answer"), None)
         own = [finding for finding in findings if finding.rule == rule.id]
         outcomes.append(
             RuleOutcome(
@@ -274,12 +306,13 @@ def _rule_outcomes(
                 name=rule.name,
                 title=compiled.good_text(context),
                 state=state.state,
+                ranks={name: ranks for name in _TOLD_FIRST if (ranks := [r for r in told if told[r].state == name])},
                 reason=state.reason,
-                collect=state.collect,
-                options=sorted({option for s in states if s.state == state.state for option in s.options}),
+                collect=unanswered.collect if unanswered else state.collect,
+                options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
                 severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
                 findings=len(own),
-                condition=compiled.when.source,
+                condition=compiled.condition,
                 params=dict(compiled.params),
                 set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
             )
@@ -291,7 +324,7 @@ def _rule_outcomes(
             title=compiled.good_text(context),
             state="left_out",
             reason=book.left_out.get(compiled.id),
-            condition=compiled.when.source,
+            condition=compiled.condition,
         )
         for compiled in book.disabled
     ]
@@ -313,9 +346,9 @@ def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:
     return JobStore({outcome.rank: outcome.shared for outcome in outcomes})
 
 
-def _stage_views(outcomes: Sequence[RankOutcome]) -> list[View]:
-    facts = _shared(outcomes).view((), (stages, steps))
-    drawn = stage_strip(facts.ranks(stages), facts.ranks(steps))
+def _phase_views(outcomes: Sequence[RankOutcome]) -> list[View]:
+    facts = _shared(outcomes).view((), (phases, steps))
+    drawn = phase_strip(facts.ranks(phases), facts.ranks(steps))
     return [] if drawn is None else [drawn]
 
 

@@ -1,7 +1,8 @@
 """One rank from disk to findings: everything that needs the rank's tables, so that it can run in a process of its own.
 
-What leaves (`RankOutcome`) is small: findings with their evidence resolved, rule states, the ledger, views and the
-shared facts that job advisors need.
+It has two phases. `derive` loads the rank and gives what the comparison of ranks needs; `judge` takes what the
+comparison told and gives the findings. What leaves is small: `Recorded` the collectives, `RankOutcome` findings with
+their evidence resolved, rule states, the ledger, views and the shared facts that job advisors need.
 """
 
 from __future__ import annotations
@@ -15,30 +16,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
+from advisor_core.facts.communication.calls import recorded_calls
+from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
+from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, StageTime, StepInfo, View
+from advisor_core.plugins.isolation import quiet
+from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
-from advisor_core.run.phase_times import stage_times
+from advisor_core.run.phase_times import phase_times
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
@@ -49,19 +55,19 @@ from advisor_core.text.messages import message
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the user asked for. Hashable and picklable, so that a process reads the rules once."""
+    """The options of a run. Hashable and picklable, so that a process reads the rules once."""
 
     rulesets: tuple[Path, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     overrides: tuple[tuple[str, Scalar], ...] = ()
     step: int | None = None
-    stage_marks: tuple[tuple[str, str], ...] = ()
+    phase_marks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """What one rank gives to the job. ``shared``: the facts that advisors of the job need."""
+    """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need."""
 
     rank: int
     source: Input
@@ -76,16 +82,22 @@ class RankOutcome:
     rules: RuleRun
     shared: Answers
     views: list[View]
-    stage: str
-    stages: list[StageTime]
+    role: str
+    phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
 @functools.cache
+def installed_host() -> Host:
+    """All installed plugins, loaded once per process."""
+    return load_host()
+
+
+@functools.cache
 def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
     """The host and the selected rules, once per process. Raises `RuleFileError`."""
-    host = load_host()
+    host = installed_host()
     return host, rule_book(host, options)
 
 
@@ -98,6 +110,7 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
         host.advisors,
         dict(options.overrides),
         names=host.name_book(),
+        paths=host.ledger_paths,
         installed=len(host.rulesets),
         strict=False,
     )
@@ -118,25 +131,64 @@ def own_problems(options: RunOptions) -> list[Problem]:
     return sorted(set(book.problems) - set(installed.problems))
 
 
-def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
-    """Load, derive, measure and judge one rank. Raises `InputError` when nothing of it is usable."""
+@dataclass(frozen=True)
+class Recorded:
+    """What a rank alone tells that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
+    ``recorded_calls``; ``None`` where they are not known."""
+
+    rank: int
+    world_size: int | None
+    calls: pd.DataFrame | None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A rank in memory. ``seconds``: what it took to load it."""
+
+    profile: Profile
+    store: FactStore
+    seconds: float
+
+
+HELD_BYTES = 2 << 30
+"""A process keeps the tables of its ranks from `derive` to `judge` while their files have at most this many bytes
+together (in memory they take about as much); further ranks are read a second time."""
+
+_held: dict[RankInput, _Loaded] = {}
+
+
+def derive(source: RankInput, options: RunOptions) -> Recorded:
+    """Load one rank and give what is to be compared with other ranks. Raises `InputError` when nothing of it is
+    usable."""
+    with quiet():
+        loaded = _load(source, options)
+        calls = loaded.store.get(recorded_calls)
+    if sum(held.bytes for held in _held) + source.bytes <= HELD_BYTES:
+        _held[source] = loaded
+    known = None if calls is None else calls[list(COMPARED)]
+    return Recorded(loaded.profile.rank, loaded.profile.world_size, known)
+
+
+def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS) -> RankOutcome:
+    """Measure and judge one rank, whose ledger ``waits`` (the fact ``cross_rank_waits``) closes. Raises `InputError`
+    when nothing of it is usable."""
+    with quiet():
+        return _judge(source, options, waits)
+
+
+def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankOutcome:
     host, book = prepared(options)
+    loaded = _held.pop(source, None) or _load(source, options)
     began = time.perf_counter()
-    profile = dataclasses.replace(
-        guarded(host, source.loader).load(source),
-        selected_step=options.step,
-        stage=source.stage,
-        stage_marks=options.stage_marks,
-    )
-    loaded = time.perf_counter()
-    store = fact_store(host, profile)
+    profile, store = loaded.profile, loaded.store
+    store.settle(waits)
+    words = host.vocabulary(profile.vendor)
     context = _context(store)
-    job = job_of(context, profile.versions, profile.variables, profile.stage)
+    job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = _shared(host, store)
     steps, ledger = _ledger(store, profile)
     views = _views(store, profile.rank)
-    judged = time.perf_counter()
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
@@ -151,11 +203,23 @@ def run_rank(source: RankInput, options: RunOptions) -> RankOutcome:
         rules=rules,
         shared=shared,
         views=views,
-        stage=profile.stage,
-        stages=stage_times(store, profile),
+        role=profile.role,
+        phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
-        timings={"load_s": round(loaded - began, 3), "analyse_s": round(judged - loaded, 3)},
+        timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
+
+
+def _load(source: RankInput, options: RunOptions) -> _Loaded:
+    host, _ = prepared(options)
+    began = time.perf_counter()
+    profile = dataclasses.replace(
+        guarded(host, source.loader).load(source),
+        selected_step=options.step,
+        role=source.role,
+        phase_marks=options.phase_marks,
+    )
+    return _Loaded(profile, fact_store(host, profile), time.perf_counter() - began)
 
 
 def _older(source: RankInput) -> list[Diagnostic]:
@@ -169,8 +233,9 @@ def _older(source: RankInput) -> list[Diagnostic]:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The profile, its tables, and what can be derived from them."""
-    return FactStore(host.facts, profile.given())
+    """The profile with the words of its vendor, its tables, and what can be derived from them. Until `FactStore.settle`
+    they are those of a rank alone."""
+    return FactStore(host.facts, dataclasses.replace(profile, vocabulary=host.vocabulary(profile.vendor)).given())
 
 
 def _shared(host: Host, store: FactStore) -> Answers:

@@ -1,4 +1,4 @@
-"""Turns an advisor's references into evidence: file, position, values. Done only for rows that became findings."""
+"""Turn an advisor's references into evidence: file, position, values. Done only for rows that became findings."""
 
 from __future__ import annotations
 

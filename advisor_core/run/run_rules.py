@@ -1,4 +1,4 @@
-"""Measures and judges: runs the advisors that rules name, and turns what the rules find into findings."""
+"""Run the advisors that rules name, judge their rows, and make findings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FactSource(Protocol):
 
 @dataclass(frozen=True)
 class RuleState:
-    """How one rule ended for one rank, or for the job. ``options``: as of `Missing`."""
+    """The state of one rule for one rank, or for the job. ``options``: as of `Missing`."""
 
     state: State
     reason: Text | None = None
@@ -148,7 +148,7 @@ def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState
 
 
 def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
-    plugin = host.advisors.owner(advisor.name)
+    plugin = str(host.advisors.owner(advisor.name))
     return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
 
 
@@ -202,7 +202,8 @@ def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, pro
         impact=impact,
         observation=judged.observation,
         units={name: column.unit for name, column in advisor.declared().items() if column.unit},
-        condition=compiled.when.source,
+        condition=compiled.condition,
+        signs=list(judged.signs),
         evidence=resolve(observed.evidence(judged.row), tables, rank),
         advice=list(judged.advice),
         withheld=list(judged.withheld),

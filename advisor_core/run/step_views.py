@@ -1,4 +1,4 @@
-"""What the host itself draws of a rank: the strip of a step, and the operators that cost most."""
+"""Views of a rank: the strip of a step, and the operators that cost most."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRIP_COLUMNS = 400
 
 MARKED_GAPS = 3
 SHOWN_LANES = 16
-"""Ranks that the strip of stages has a lane for."""
+"""Ranks that the strip of phases has a lane for."""
 SHOWN_OPERATORS = 12
 
 
@@ -61,12 +61,12 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
     )
 
 
-def stage_strip(stages: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> View | None:
-    """The stages of the slowest step over time, a lane for each rank (facts ``stages`` and ``steps``), each from the
-    start of its own step, as clocks of hosts need not agree. ``None`` where there are fewer than two stages."""
-    if not steps or len({name for found in stages.values() for name in found["stage"].unique().tolist()}) < 2:
+def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> View | None:
+    """The phases of the slowest step over time, a lane for each rank (facts ``phases`` and ``steps``), each from the
+    start of its own step, as clocks of hosts need not agree. ``None`` where there are fewer than two phases."""
+    if not steps or len({name for found in phases.values() for name in found["phase"].unique().tolist()}) < 2:
         return None
-    ranks = sorted(rank for rank in stages if rank in steps)[:SHOWN_LANES]
+    ranks = sorted(rank for rank in phases if rank in steps)[:SHOWN_LANES]
     walls = {
         (rank, number): int(ns)
         for rank in ranks
@@ -75,16 +75,16 @@ def stage_strip(stages: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataF
     slowest, number = max(walls, key=lambda lane: (walls[lane], -lane[0]))
     lanes = []
     for rank in ranks:
-        own = stages[rank][stages[rank]["step"] == number]
+        own = phases[rank][phases[rank]["step"] == number]
         begins = own["start_ns"] - (int(steps[rank]["start_ns"].iloc[number]) if len(own) else 0)
         lasts = own["end_ns"] - own["start_ns"]
-        intervals = zip(begins.tolist(), (begins + lasts).tolist(), own["stage"].tolist(), strict=True)
+        intervals = zip(begins.tolist(), (begins + lasts).tolist(), own["phase"].tolist(), strict=True)
         lanes.append({"label": f"rank {rank}", "intervals": [[int(a), int(b), str(name)] for a, b, name in intervals]})
     step = int(steps[slowest]["step"].iloc[number])
     return View(
-        id=f"stages-step{step}",
+        id=f"phases-step{step}",
         kind="strip",
-        title=message("view.stages", step=step if step >= 0 else "-"),
+        title=message("view.phases", step=step if step >= 0 else "-"),
         unit="ns",
         data={"start": 0, "end": walls[slowest, number], "lanes": lanes, "marks": []},
     )

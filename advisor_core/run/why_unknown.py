@@ -1,4 +1,4 @@
-"""Why an entry of the ledger has no cause, and what would tell it."""
+"""Say why a ledger entry has no cause, and what to record to learn it."""
 
 from __future__ import annotations
 

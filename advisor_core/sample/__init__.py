@@ -6,7 +6,7 @@ A small discrete-event simulation of jobs on Ascend NPUs (:mod:`.job`) records o
 says which problems it contains: that is known only to :data:`SCENARIOS`, which put together :mod:`.causes`.
 
 Durations, sizes and formats come from real profiles and published figures; remarks such as
-"facts A3" name the section of the project's fact base (``facts.md``) that has the source.
+``docs/sources.md#task-queue`` name the source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Causes of lost time: each is a switch with a size that makes a healthy job worse, and whose absence is its cure.
 
-A cause knows nothing about rules. Sizes come from real profiles and published figures; remarks such as "facts E1" name
-the section of the project's fact base that has the source, and "assumed" says that there is none.
+A cause knows nothing about rules. Sizes come from real profiles and published figures: a remark such as
+``docs/sources.md#task-queue`` names the source, and "assumed" says that there is none.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _model(setup: Setup) -> Training | Serving | Reinforcement:
 @dataclass(frozen=True, slots=True)
 class SlowHost(Cause):
     """One layer of dispatch costs more per operator. Real forward operators take 200-500 us with stacks, shapes and
-    memory recorded (facts DATA-A)."""
+    memory recorded (docs/sources.md#recorded-alexnet-job)."""
 
     layer: Literal["python", "framework", "runtime"]
     ns: int
@@ -119,7 +119,7 @@ class SlowHost(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SlowDispatch(Cause):
-    """Every layer of dispatch at the cost of an untuned job (facts DATA-A)."""
+    """Every layer of dispatch at the cost of an untuned job (docs/sources.md#recorded-alexnet-job)."""
 
     name: ClassVar[str] = "slow-host-dispatch"
     cure: ClassVar[str] = "bound threads, fewer recorded options, graph mode"
@@ -134,7 +134,7 @@ class SlowDispatch(Cause):
 
 @dataclass(frozen=True, slots=True)
 class TaskQueueOff(Cause):
-    """TASK_QUEUE_ENABLE=0: the thread that runs the model also calls CANN (facts C1)."""
+    """TASK_QUEUE_ENABLE=0: the thread that runs the model also calls CANN (docs/sources.md#task-queue)."""
 
     name: ClassVar[str] = "task-queue-off"
     cure: ClassVar[str] = "TASK_QUEUE_ENABLE=1"
@@ -146,7 +146,7 @@ class TaskQueueOff(Cause):
 @dataclass(frozen=True, slots=True)
 class WorkspaceOnMainThread(Cause):
     """TASK_QUEUE_ENABLE=1 where the host only just keeps up with 2: the thread that runs the model also works out the
-    workspace of its operators (facts C1)."""
+    workspace of its operators (docs/sources.md#task-queue)."""
 
     name: ClassVar[str] = "workspace-on-main-thread"
     cure: ClassVar[str] = "TASK_QUEUE_ENABLE=2"
@@ -157,7 +157,8 @@ class WorkspaceOnMainThread(Cause):
 
 @dataclass(frozen=True, slots=True)
 class LaunchBlocking(Cause):
-    """ASCEND_LAUNCH_BLOCKING=1: every operator waits for its kernels, and there is no task queue (facts C1)."""
+    """ASCEND_LAUNCH_BLOCKING=1: every operator waits for its kernels, and there is no task queue
+    (docs/sources.md#launch-blocking)."""
 
     name: ClassVar[str] = "launch-blocking"
     cure: ClassVar[str] = "ASCEND_LAUNCH_BLOCKING=0"
@@ -186,7 +187,8 @@ class FrequentItem(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SynchronousSampling(Cause):
-    """A serving step waits for its tokens before the next one is scheduled (facts C4)."""
+    """A serving step waits for its tokens before the next one is scheduled
+    (docs/sources.md#asynchronous-scheduling)."""
 
     name: ClassVar[str] = "synchronous-sampling"
     cure: ClassVar[str] = "asynchronous scheduling"
@@ -197,7 +199,8 @@ class SynchronousSampling(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SlowLoader(CauseOnRanks):
-    """The data loader needs ``loading_ns`` for a batch (facts E9: more than 10 ms is a problem)."""
+    """The data loader needs ``loading_ns`` for a batch; more than 10 ms is a problem
+    (docs/sources.md#slow-data-loader)."""
 
     name: ClassVar[str] = "slow-data-loader"
     cure: ClassVar[str] = "more workers, pinned memory, prefetching"
@@ -212,7 +215,7 @@ class SlowLoader(CauseOnRanks):
 @dataclass(frozen=True, slots=True)
 class GarbageCollection(Cause):
     """Python collects garbage for ``pause_ns`` every ``operators`` operators. A collection of the oldest generation
-    takes tens to hundreds of ms where many objects live (facts E1: 2770 -> 2900 ms)."""
+    takes tens to hundreds of ms where many objects live (docs/sources.md#garbage-collection)."""
 
     cure: ClassVar[str] = "gc.freeze() after building the model, gc.disable() in the loop"
 
@@ -246,7 +249,7 @@ class AllocatorChurn(Cause):
 
 @dataclass(frozen=True, slots=True)
 class OnlineCompilation(Cause):
-    """Splits and concatenations go through the operator compiler at each call (facts E1)."""
+    """Splits and concatenations go through the operator compiler at each call (docs/sources.md#online-compilation)."""
 
     name: ClassVar[str] = "online-compilation"
     cure: ClassVar[str] = "set_compile_mode(jit_compile=False), binary operators"
@@ -260,7 +263,7 @@ class OnlineCompilation(Cause):
 
 @dataclass(frozen=True, slots=True)
 class Unfused(Cause):
-    """A part of the model is written out as a chain of operators (facts E2)."""
+    """A part of the model is written out as a chain of operators (docs/sources.md#fused-operators)."""
 
     cure: ClassVar[str] = "the fused operator"
 
@@ -284,7 +287,7 @@ class Unfused(Cause):
 
 @dataclass(frozen=True, slots=True)
 class UnalignedVocabulary(Cause):
-    """The rows of the output projection are no multiple of 512 bytes (facts E4)."""
+    """The rows of the output projection are no multiple of 512 bytes (docs/sources.md#unaligned-product)."""
 
     name: ClassVar[str] = "unaligned-vocabulary"
     cure: ClassVar[str] = "pad the vocabulary to a multiple of 256"
@@ -297,8 +300,8 @@ class UnalignedVocabulary(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SixteenKibTail(Cause):
-    """The rows of the second feed-forward product are a multiple of 16 KiB (facts E4; the size of the effect is
-    assumed, see `chip.STRIDED_SLOWDOWN`). The healthy width differs by one tile."""
+    """The rows of the second feed-forward product are a multiple of 16 KiB (docs/sources.md#tail-axis; the size of
+    the effect is assumed, see `chip.STRIDED_SLOWDOWN`). The healthy width differs by one tile."""
 
     name: ClassVar[str] = "tail-of-16-kib"
     cure: ClassVar[str] = "another feed-forward width or tensor-parallel split"
@@ -311,7 +314,7 @@ class SixteenKibTail(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SmallMatmuls(Cause):
-    """Query, key and value are three products of one input (facts E4)."""
+    """Query, key and value are three products of one input (docs/sources.md#products-of-one-input)."""
 
     name: ClassVar[str] = "small-matmuls-on-one-input"
     cure: ClassVar[str] = "one merged weight"
@@ -323,7 +326,7 @@ class SmallMatmuls(Cause):
 @dataclass(frozen=True, slots=True)
 class PrivateFormat(Cause):
     """Weights are kept in ND and converted to the cube's format before each product, and gradients back
-    (``allow_internal_format``, facts C1)."""
+    (``allow_internal_format``, docs/sources.md#internal-format)."""
 
     name: ClassVar[str] = "format-conversions"
     cure: ClassVar[str] = "torch_npu.npu.config.allow_internal_format = False"
@@ -334,7 +337,7 @@ class PrivateFormat(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SinglePrecision(Cause):
-    """The model runs in FP32 (facts D1; rate from the MatMulV3 and Conv2D of DATA-A)."""
+    """The model runs in FP32, at the rate of a recorded MatMulV3 and Conv2D (docs/sources.md#peak-of-the-cube)."""
 
     name: ClassVar[str] = "fp32-where-bf16-would-do"
     cure: ClassVar[str] = "autocast to bfloat16"
@@ -346,7 +349,7 @@ class SinglePrecision(Cause):
 @dataclass(frozen=True, slots=True)
 class AiCpuOperator(Cause):
     """An operator of each micro-batch has no kernel for the cores and runs on the AI CPU for ``ns`` (duration
-    assumed; facts E2 and E3: sort, unique and repeat_interleave on int64)."""
+    assumed), as sort, unique and repeat_interleave on int64 do (docs/sources.md#ai-cpu-operators)."""
 
     name: ClassVar[str] = "ai-cpu-operator"
     cure: ClassVar[str] = "another element type or operator"
@@ -359,8 +362,8 @@ class AiCpuOperator(Cause):
 
 @dataclass(frozen=True, slots=True)
 class ConvertedPictures(Cause):
-    """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as in the
-    AlexNet job of DATA-A: 57 conversions, 16 % of its computing."""
+    """Activations and weights are NCHW, and every convolution and pooling converts what it reads and writes, as 57
+    conversions do for 16 % of the computing of a recorded job (docs/sources.md#recorded-alexnet-job)."""
 
     name: ClassVar[str] = "convolution-format-conversions"
     cure: ClassVar[str] = "torch_npu.npu.config.allow_internal_format = True"
@@ -412,7 +415,7 @@ class SlowLink(Cause):
 
 @dataclass(frozen=True, slots=True)
 class SlowNetwork(Cause):
-    """Every link has the bandwidth of one 200 Gb/s adapter that several devices share (facts D2)."""
+    """Every link has the bandwidth of one 200 Gb/s adapter that several devices share (docs/sources.md#links)."""
 
     name: ClassVar[str] = "slow-network"
     cure: ClassVar[str] = "ranks of one group within a server"
@@ -429,7 +432,7 @@ class SlowNetwork(Cause):
 @dataclass(frozen=True, slots=True)
 class EvenLayers(Cause):
     """The layers are spread evenly over the stages of the pipeline, although the last one has the output projection
-    and the loss as well (facts A5: the last stage of a real job computes 1.73 times as long as the first)."""
+    and the loss as well: in a real job it computes 1.73 times as long as the first (docs/sources.md#last-stage)."""
 
     name: ClassVar[str] = "pipeline-stage-imbalance"
     cure: ClassVar[str] = "fewer layers on the last stage"
@@ -443,7 +446,7 @@ class EvenLayers(Cause):
 @dataclass(frozen=True, slots=True)
 class FewMicroBatches(Cause):
     """The samples of a step come in ``fewer`` times fewer micro-batches, each as many times larger: of the
-    ``stages - 1 + micro_batches`` slots of a pipeline ``stages - 1`` are empty (facts E6)."""
+    ``stages - 1 + micro_batches`` slots of a pipeline ``stages - 1`` are empty (docs/sources.md#pipeline-bubble)."""
 
     name: ClassVar[str] = "pipeline-bubble"
     cure: ClassVar[str] = "more and smaller micro-batches, interleaved stages"
@@ -459,7 +462,7 @@ class FewMicroBatches(Cause):
 @dataclass(frozen=True, slots=True)
 class HotExperts(Cause):
     """The experts of one rank get ``load`` times as many tokens as those of each of the others (size assumed: no
-    figures are published; facts E6 name the sign, GroupedMatmul by rank)."""
+    figures are published; docs/sources.md#expert-imbalance names the sign, GroupedMatmul by rank)."""
 
     name: ClassVar[str] = "expert-imbalance"
     cure: ClassVar[str] = "a balancing loss, redundant or relocated experts"
@@ -483,7 +486,7 @@ class HotExperts(Cause):
 
 @dataclass(frozen=True, slots=True)
 class ThrottledClock(CauseOnRanks):
-    """The chip of some ranks, or of all, runs at a lower clock (facts E3: a drop of 5 % or more)."""
+    """The chip of some ranks, or of all, runs at a lower clock (docs/sources.md#falling-clock)."""
 
     name: ClassVar[str] = "throttled-clock"
     cure: ClassVar[str] = "cooling, power limit"
@@ -498,7 +501,7 @@ class ThrottledClock(CauseOnRanks):
 @dataclass(frozen=True, slots=True)
 class ClockDrops(CauseOnRanks):
     """The clock falls to ``mhz`` when the profile has run for ``after_ns`` and stays there, as when the chip has become
-    hot (facts E3)."""
+    hot (docs/sources.md#falling-clock)."""
 
     name: ClassVar[str] = "clock-drops"
     cure: ClassVar[str] = "cooling, power limit"
@@ -513,7 +516,8 @@ class ClockDrops(CauseOnRanks):
 
 @dataclass(frozen=True, slots=True)
 class SlowHostOfRank(CauseOnRanks):
-    """The host of some ranks is slower by a factor, as when other processes take its cores (facts E1)."""
+    """The host of some ranks is slower by a factor, as when other processes take its cores
+    (docs/sources.md#threads-that-lose-their-core)."""
 
     name: ClassVar[str] = "slow-host-of-a-rank"
     cure: ClassVar[str] = "bind the threads, free the cores"
@@ -527,7 +531,7 @@ class SlowHostOfRank(CauseOnRanks):
 
 @dataclass(frozen=True, slots=True)
 class DataImbalance(CauseOnRanks):
-    """Some ranks get more samples than the others (facts E6)."""
+    """Some ranks get more samples than the others (docs/sources.md#data-imbalance)."""
 
     name: ClassVar[str] = "data-parallel-imbalance"
     cure: ClassVar[str] = "balance samples by tokens"
@@ -544,8 +548,8 @@ class DataImbalance(CauseOnRanks):
 
 @dataclass(frozen=True, slots=True)
 class LongTailRollout(CauseOnRanks):
-    """The longest responses of some ranks are longer by a factor; the others wait for them (facts E8: no public
-    figures, the factor is assumed)."""
+    """The longest responses of some ranks are longer by a factor; the others wait for them
+    (docs/sources.md#long-responses; the factor is assumed)."""
 
     name: ClassVar[str] = "long-tail-rollout"
     cure: ClassVar[str] = "balance prompts by expected length, partial or asynchronous rollout"
@@ -573,7 +577,8 @@ class SlowReward(Cause):
 @dataclass(frozen=True, slots=True)
 class SlowRollout(Cause):
     """The inference engine runs its model operator by operator and spends ``ns`` of Python before each of them
-    (``enforce_eager``, facts C4; size: forward operators of DATA-A)."""
+    (``enforce_eager``, docs/sources.md#eager-decode; size: forward operators of
+    docs/sources.md#recorded-alexnet-job)."""
 
     name: ClassVar[str] = "slow-rollout"
     cure: ClassVar[str] = "graph mode for decode"

@@ -14,11 +14,11 @@ from typing import Literal
 Core = Literal["AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU"]
 
 ALIGNMENT_BYTES = 512
-"""A tail axis that is not a multiple of this is slow to load on the cube (facts E4)."""
+"""A tail axis that is not a multiple of this is slow to load on the cube (docs/sources.md#tail-axis)."""
 PRIVATE_FORMAT = "FRACTAL_NZ"
 """The layout in fractals of 16 by 16 that the cube loads best."""
 STRIDE_BYTES = 16 * 1024
-"""A tail axis that is a multiple of this is slow as well (facts E4)."""
+"""A tail axis that is a multiple of this is slow as well (docs/sources.md#tail-axis)."""
 
 
 class DType(Enum):
@@ -197,7 +197,7 @@ def matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, contraction: int) -> Ker
     """A matrix product of two stored operands; ``contraction`` is the length of the summed axis.
 
     An operand whose summed axis is its stored tail and unaligned makes the product run as a
-    ``MIX_AIC`` kernel at about 0.4 of the speed (facts A3 and E4, measured on a real profile).
+    ``MIX_AIC`` kernel at about 0.4 of the speed (docs/sources.md#unaligned-product).
     """
     m, n = out.shape[-2], out.shape[-1]
     unaligned = any(t.shape[-1] == contraction and not t.tail_aligned for t in (a, b))

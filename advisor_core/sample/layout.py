@@ -24,7 +24,8 @@ _NAMES: dict[Dimension, tuple[int, str]] = {
     "expert_data": (24, "dp_modulo_ep"),
 }
 """Number and name of the group of each dimension. Every process counts the groups that it is itself a member of, so
-that groups side by side have the same number on their ranks (facts A1: those of ``dp_cp`` and ``pp`` are as seen)."""
+that groups side by side have the same number on their ranks (those of ``dp_cp`` and ``pp`` are as seen,
+docs/sources.md#group-number)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class CommunicationGroup:
 class Layout:
     """Sizes of the parallel dimensions; ``expert`` divides ``data``.
 
-    ``paired``: ranks of a tensor-parallel group of two are the dies of one module (facts D2: SIO). ``batched``: sends
-    and receives between stages are one operation, ``hcom_batchSendRecv``.
+    ``paired``: ranks of a tensor-parallel group of two are the dies of one module (docs/sources.md#links). ``batched``:
+    sends and receives between stages are one operation, ``hcom_batchSendRecv``.
     """
 
     data: int = 1

@@ -1,7 +1,7 @@
 """What verl's discrete mode collects of a job of reinforcement learning: a profile per role, as if each were a job.
 
 The profiler is started for each stage and stopped behind it, so that nothing between the stages is recorded, and
-nothing of a call that began before (facts A1, E8).
+nothing of a call that began before (docs/sources.md#iteration-of-reinforcement-learning).
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ from .models.model import Implementation, ModelShape
 from .setup import Dispatch, RankSetup, Setup, Work
 
 Headers = Literal["2024", "2025"]
-"""Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column (facts A3, B1)."""
+"""Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column
+(docs/sources.md#two-generations-of-exports)."""
 
 
 @dataclass(frozen=True, slots=True)

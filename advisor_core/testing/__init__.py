@@ -14,6 +14,7 @@ The pytest fixtures of `advisor_core.testing.pytest_plugin` come with the instal
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from advisor_core.plugins.host import Host, load_host
 from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
 from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 _NOTHING: dict[str, Scalar] = {"int": -1, "bool": False, "text": "", "float": float("nan")}
 
@@ -51,12 +53,18 @@ def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def profile(**changes: Any) -> Profile:
-    """A profile without tables: rank 0, level 1, PyTorch, nothing recorded; ``changes`` replace fields."""
+    """A profile of Ascend without tables: rank 0, level 1, PyTorch, nothing recorded; ``changes`` replace fields."""
     fields: dict[str, Any] = {
         "rank": 0, "kind": "test", "path": "test", "level": "level1", "framework": "pytorch", "versions": {},
         "profiler": {}, "variables": {}, "tables": {}, "missing": {}, "files": [], "diagnostics": [],
+        "vendor": "ascend", "vocabulary": _vocabulary(str(changes.get("vendor", "ascend"))),
     }  # fmt: skip
     return Profile(**{**fields, **changes})
+
+
+@cache
+def _vocabulary(vendor: str) -> Vocabulary:
+    return load_host().vocabulary(vendor)
 
 
 def fact_store(
@@ -82,6 +90,9 @@ def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], con
     """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
     host = load_host()
     book = load_rules(
-        [*(ruleset.root for ruleset in host.rulesets.values()), rules], host.advisors, names=host.name_book()
+        [*(ruleset.root for ruleset in host.rulesets.values()), rules],
+        host.advisors,
+        names=host.name_book(),
+        paths=host.ledger_paths,
     )
     return judge(book[rule], pd.DataFrame(list(rows)), context)

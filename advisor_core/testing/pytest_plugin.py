@@ -23,6 +23,17 @@ def advisor_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def advisor_rule_cases() -> Callable[[Path], list[str]]:
+    """``advisor_rule_cases(folder)``: what is wrong with the cases of the rules in it; nothing if they hold."""
+    from advisor_core.testing.rule_cases import check_cases
+
+    def start(path: Path) -> list[str]:
+        return [str(problem) for problem in check_cases(path).problems]
+
+    return start
+
+
+@pytest.fixture(scope="session")
 def advisor_run() -> Callable[..., RunResult]:
     """``advisor_run(path, rulesets=..., overrides=...)``: the result of a run, in this process."""
     from advisor_core.run.pipeline import run

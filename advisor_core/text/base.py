@@ -1,8 +1,10 @@
-"""What every model of a run has in common."""
+"""The base of all models of a result, and texts in two languages."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
+
+from advisor_core.text.plural import countable
 
 
 class Model(BaseModel):
@@ -18,9 +20,12 @@ class Text(Model):
     zh: str
 
     def format(self, **values: object) -> Text:
-        """The text with ``{name}`` fields filled: a value that is a text in its language, others alike in both."""
+        """The text with ``{name}`` fields filled: a value that is a text in its language, others alike in both.
+
+        ``{count:row is|rows are}`` chooses the form that fits a whole number.
+        """
         english, chinese = (
-            {name: value.of(lang) if isinstance(value, Text) else value for name, value in values.items()}
+            {name: value.of(lang) if isinstance(value, Text) else countable(value) for name, value in values.items()}
             for lang in ("en", "zh")
         )
         return Text(en=self.en.format(**english), zh=self.zh.format(**chinese))

@@ -1,4 +1,4 @@
-"""Texts that the host itself says about an input, in both languages.
+"""Messages of the host about an input, in both languages.
 
 The sentences live in ``messages.yaml`` and, about advice, in ``advice.yaml``; code names them. A message that names an
 unknown id or leaves a field unfilled is an error of the programmer and raises KeyError.

@@ -1,4 +1,4 @@
-"""Units: what converts into what, and how a number reads in a report.
+"""Units: conversions, and how a number is written in a report.
 
 One table serves conditions (``50 us`` against a column in ns), texts and reports. Only the standard library: reports
 and the rule checker import it.

@@ -1,64 +1,104 @@
-"""Which class of work a kernel belongs to."""
+"""Assign kernels to classes of work, by the words of their types."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Final
 
-import numpy as np
-import pandas as pd
+from advisor_core.text.base import Text
+from advisor_core.vocabulary.words import pattern, runs
 
-from advisor_core.text.packaged import packaged_yaml
+OTHER: Final = "other"
+AI_CPU: Final = "aicpu"
+WITHOUT: Final = "!"
+"""Before words that keep a type from being of a class."""
 
-OTHER = "other"
-AI_CPU = "aicpu"
+_CLASS: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
-@cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    loaded = packaged_yaml("advisor_core.vocabulary", "operator_classes.yaml")
-    return tuple(
-        (name, re.compile("|".join("".join(".*" if c == "*" else re.escape(c) for c in p) for p in globs), re.I))
-        for name, globs in loaded.items()
+@dataclass(frozen=True)
+class OperatorWords:
+    """Words of one's own kernels, and the class that they belong to. They come before those of the vendor.
+
+    ``name``: of this entry, such as ``hello.kernels``. ``operator_class``: an existing class, or a new one, which gets
+    the leaf ``compute/CLASS`` of the ledger and then needs a ``label``. ``words``: as in the files of vendors:
+    sequences of whole words, ``^`` before those that begin a type, ``$`` after those that end it, ``!`` before those
+    that keep a type out.
+    """
+
+    name: str
+    operator_class: str
+    words: tuple[str, ...]
+    label: Text | None = None
+
+    def __post_init__(self) -> None:
+        if not _CLASS.fullmatch(self.operator_class):
+            raise ValueError(f"{self.operator_class!r} is not a name of a class: small letters, digits and _")
+        if not self.words:
+            raise ValueError(f"{self.name}: no words")
+        for text in self.words:
+            pattern(text.removeprefix(WITHOUT))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    operator_class: str
+    having: frozenset[str]
+    without: frozenset[str]
+
+    def has(self, found: frozenset[str]) -> bool:
+        return not found.isdisjoint(self.having) and found.isdisjoint(self.without)
+
+
+def _entry(operator_class: str, words: Iterable[str]) -> _Entry:
+    texts = tuple(words)
+    return _Entry(
+        operator_class,
+        frozenset(pattern(text) for text in texts if not text.startswith(WITHOUT)),
+        frozenset(pattern(text.removeprefix(WITHOUT)) for text in texts if text.startswith(WITHOUT)),
     )
 
 
-@cache
-def classes() -> tuple[str, ...]:
-    """All classes, in the order in which they take shared time: those of the file, then AI CPU, then other."""
-    return (*(name for name, _ in _patterns()), AI_CPU, OTHER)
+@dataclass(frozen=True)
+class OperatorClasses:
+    """``names``: all classes, in the order in which they take time that several kernels share; AI CPU and other are the
+    last."""
+
+    names: tuple[str, ...] = (AI_CPU, OTHER)
+    entries: tuple[_Entry, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, words: Mapping[str, Iterable[str]]) -> OperatorClasses:
+        """From classes and their words. Raises `ValueError` for what are no words."""
+        return cls((*words, AI_CPU, OTHER), tuple(_entry(name, texts) for name, texts in words.items()))
+
+    def adding(self, own: Iterable[OperatorWords]) -> OperatorClasses:
+        """With the words of plugins before these, and their new classes after them."""
+        own = tuple(own)
+        new = dict.fromkeys(words.operator_class for words in own if words.operator_class not in self.names)
+        entries = tuple(_entry(words.operator_class, words.words) for words in own)
+        return OperatorClasses((*self.names[:-2], *new, AI_CPU, OTHER), (*entries, *self.entries))
+
+    def class_of(self, operator: str) -> str:
+        """The class of an operator type or, where no type is recorded, of a kernel name.
+
+        >>> classes = OperatorClasses.of({"attention": ["flash attention"], "matmul": ["matmul"]})
+        >>> classes.class_of("FlashAttentionScoreGrad"), classes.class_of("MatMulV3"), classes.class_of("Nonsense")
+        ('attention', 'matmul', 'other')
+        """
+        return _class_of(self.entries, operator)
 
 
 @cache
-def class_of(operator: str) -> str:
-    """The class of an operator type or, where no type is recorded, of a kernel name.
-
-    >>> class_of("FlashAttentionScoreGrad"), class_of("MatMulV3"), class_of("TransData"), class_of("Nonsense")
-    ('attention', 'matmul', 'format_conversion', 'other')
-    """
-    bare = operator.removeprefix("aclnn").removeprefix("trans_")
-    for name, pattern in _patterns():
-        if pattern.fullmatch(bare):
-            return name
-    return OTHER
+def _class_of(entries: tuple[_Entry, ...], operator: str) -> str:
+    found = runs(operator)
+    return next((entry.operator_class for entry in entries if entry.has(found)), OTHER)
 
 
-def classify(types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
-    """Class per kernel (categorical, categories = `classes`). Every distinct name is looked up once."""
-    by_type = types.cat.codes.to_numpy()
-    type_class = np.array([_index(class_of(str(t))) if t else -1 for t in types.cat.categories], dtype=np.int64)
-    name_class = np.array([_index(class_of(kernel_type(str(n)))) for n in names.cat.categories], dtype=np.int64)
-    chosen = type_class[by_type] if len(type_class) else np.full(len(types), -1)
-    chosen = np.where((by_type < 0) | (chosen < 0), name_class[names.cat.codes.to_numpy()], chosen)
-    chosen = np.where(cores.to_numpy() == "AI_CPU", _index(AI_CPU), chosen)
-    return pd.Series(pd.Categorical.from_codes(chosen, categories=pd.Index(classes())), index=types.index)
-
-
-def _index(name: str) -> int:
-    return classes().index(name)
-
-
-_NAME = re.compile(r"^(?:aclnn\w+?_)?(?:trans_)?([A-Za-z][A-Za-z0-9]*?)(?:_?\d+)?$")
+_NAME: Final = re.compile(r"^(?:aclnn\w+?_)?(?:trans_)?([A-Za-z][A-Za-z0-9]*?)(?:_?\d+)?$")
 
 
 def kernel_type(name: str) -> str:

@@ -1,56 +1,51 @@
-"""Which stage of an iteration of reinforcement learning a name is about: of a mark in a trace, of a role's directory.
-
-The names are those that verl and MindSpeed-RL give to the functions and roles that they mark: the worker methods of
-verl (``generate_sequences``, ``compute_log_prob``, ``compute_ref_log_prob``, ``update_actor``), its newer role labels
-(``actor_compute_log_prob``, ``ref_compute_log_prob``, ``actor_update``, ``train_batch``, ``async_rollout``), the timers
-of its trainer (``gen``, ``ref``, ``adv`` ...) and the methods of MindSpeed-RL (``ActorRolloutHybrid.update_actor``,
-``Reward.compute_rm_score``).
-"""
+"""Which phase of an iteration of reinforcement learning a name is about: a mark in a trace, the directory of a role."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
 
-_BY_PART: Final = (
-    ("ref_log_prob", ("ref_log_prob", "ref_compute_log_prob")),
-    ("log_prob", ("compute_log_prob", "old_log_prob")),
-    ("update_critic", ("update_critic", "critic_update")),
-    ("update_actor", ("update_actor", "actor_update", "train_batch")),
-    ("values", ("compute_values",)),
-    ("reward", ("compute_rm_score", "reward")),
-    ("advantage", ("compute_advantage",)),
-    ("weight_sync", ("update_weights",)),
-    ("checkpoint", ("save_checkpoint",)),
-    ("rollout", ("generate_sequences", "async_rollout", "rollout_generate", "agent_loop_rollout")),
-)
-"""Stage and parts of names that stand for it; the first that occurs decides. ``ActorRolloutHybrid.update_actor`` shows
-why ``rollout`` alone is no such part."""
-
-_BY_NAME: Final = {
-    "gen": "rollout",
-    "rollout": "rollout",
-    "ref": "ref_log_prob",
-    "adv": "advantage",
-    "values": "values",
-    "testing": "validation",
-}
-"""Names too short to look for within others."""
-
-STAGES: Final = (*dict.fromkeys(name for name, _ in _BY_PART), "validation")
-"""The known stages."""
+from advisor_core.text.packaged import packaged_yaml
 
 Aliases = Sequence[tuple[str, str]]
-"""Part of a name, and the stage that the user says it stands for."""
+"""Part of a name, and the phase that the user says it stands for."""
 
 
-def stage_of(name: str, aliases: Aliases = ()) -> str:
-    """The stage that ``name`` is about, '' for none; case does not matter. The user's ``aliases`` come first."""
+@dataclass(frozen=True)
+class PhaseMark:
+    """A text in names, in whatever case, and the phase that they are about then. ``whole``: the name is this text, as
+    it is too short to be looked for within others."""
+
+    name: str
+    phase: str
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.phase.strip():
+            raise ValueError("a mark needs a text and a phase")
+
+    def is_in(self, lower: str) -> bool:
+        return lower == self.name.lower() if self.whole else self.name.lower() in lower
+
+
+def phase_of(name: str, marks: Sequence[PhaseMark], aliases: Aliases = ()) -> str:
+    """The phase that ``name`` is about, '' for none; the first mark that fits decides, the user's ``aliases`` before
+    all.
+
+    >>> phase_of("ActorRolloutHybrid.update_actor", [PhaseMark("update_actor", "update_actor")])
+    'update_actor'
+    """
     lower = name.strip().lower()
-    for part, stage in aliases:
-        if part.lower() in lower:
-            return stage
-    for stage, parts in _BY_PART:
-        if any(part in lower for part in parts):
-            return stage
-    return _BY_NAME.get(lower, "")
+    own = (PhaseMark(text, phase) for text, phase in aliases)
+    return next((mark.phase for mark in (*own, *marks) if mark.is_in(lower)), "")
+
+
+def read_phase_marks(package: str, name: str) -> tuple[PhaseMark, ...]:
+    """The marks of a YAML file of a package: ``parts`` and ``names``, each phase to texts."""
+    read = packaged_yaml(package, name)
+    return tuple(
+        PhaseMark(text, phase, whole)
+        for key, whole in (("parts", False), ("names", True))
+        for phase, texts in read[key].items()
+        for text in texts
+    )

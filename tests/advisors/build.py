@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,11 @@ from advisor_core.contracts.advisor import Advisor, Observations
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
 from advisor_core.contracts.profile import PROFILE, Profile
-from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.context import context
 from advisor_core.facts.job_store import JobStore
-from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.store import FactStore
-from advisor_core.job.cross_rank_waits import settle
+from advisor_core.job.settle import COMPARED, settle
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.rules.files.ruleset import RuleBook, load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
@@ -234,7 +234,7 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
     one = store if isinstance(store, FactStore) else next(iter(store.values()))
     profile: Profile = one[PROFILE]
     names = dict(one.get(context) or {})
-    job = job_of(names, profile.versions, profile.variables, profile.stage)
+    job = job_of(names, profile.versions, profile.variables, profile.vocabulary.phase_of(profile.role))
     judged = Context(profile=names, job=job)
     verdict = judge(compiled, advisor.conform(observed.frame), judged)
     for row in verdict.rows:
@@ -243,8 +243,17 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
 
 
 def _job(stores: Mapping[int, FactStore], advisor: Advisor) -> JobStore:
+    calls = {
+        rank: found[list(COMPARED)]
+        for rank, store in stores.items()
+        if (found := store.get(recorded_calls)) is not None
+    }
+    sizes = [store[PROFILE].world_size or 0 for store in stores.values()]
+    for rank, waits in settle(calls, max(sizes)).items():
+        with contextlib.suppress(RuntimeError):  # these stores were settled for another rule
+            stores[rank].settle(waits)
     ranks = {rank: Answers() for rank in stores}
     for rank, store in stores.items():
-        for key in (*advisor.needs, *advisor.wants, ledger, collective_calls, context):
+        for key in (*advisor.needs, *advisor.wants):
             ranks[rank].put(key, store.find(key))
-    return JobStore(settle(ranks))
+    return JobStore(ranks)

@@ -382,10 +382,13 @@ def test_work_outside_where_there_are_no_steps() -> None:
     assert outcome("DQ015", scene().store("kernels", "device_tasks")).state == "cannot_answer"
 
 
+SET = ROOT / "rulesets" / "ascend"
 RULES: dict[str, dict[str, Any]] = {
-    rule["id"]: rule
-    for rule in yaml.safe_load_all((ROOT / "rulesets" / "ascend" / "capture.yaml").read_text(encoding="utf-8"))
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted((SET / "capture").glob("*.yaml"))
 }
+CHINESE: list[dict[str, Any]] = [
+    yaml.safe_load((SET / "zh" / "capture" / f"{rule}.yaml").read_text(encoding="utf-8")) for rule in RULES
+]
 
 
 def texts(part: object) -> Iterator[str]:
@@ -402,7 +405,7 @@ def texts(part: object) -> Iterator[str]:
 
 def advised(rule: str) -> str:
     """The first advice, which holds everywhere."""
-    first: str = RULES[rule]["advice"][0]["text"]["en"]
+    first: str = RULES[rule]["advice"][0]["text"]
     return first
 
 
@@ -420,7 +423,7 @@ def python_calls(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 def test_calls_fit_the_profiler() -> None:
     """`wait` and `active` have no default; one recording is wanted; nothing is parsed in the job."""
-    found = [call for rule in RULES.values() for text in texts(rule) for call in python_calls(text)]
+    found = [call for rule in (*RULES.values(), *CHINESE) for text in texts(rule) for call in python_calls(text)]
     schedules = [words for name, words in found if name.endswith("schedule")]
     assert len(schedules) >= 8
     for words in schedules:
@@ -443,7 +446,7 @@ def test_advice_without_effect_is_not_given() -> None:
 
 def test_a_running_job_can_be_recorded() -> None:
     later = RULES["DQ004"]["advice"][1:]
-    said = [advice["text"]["en"] for advice in later]
+    said = [advice["text"] for advice in later]
     assert "PROF_CONFIG_PATH" in said[0] and "dynamic_profile.init" in said[0]
     assert "MSMONITOR_USE_DAEMON=1" in said[1] and "msmonitor_use_daemon" in said[1]
     assert all("risk" in advice and "holds_for" in advice for advice in later)
@@ -452,9 +455,9 @@ def test_a_running_job_can_be_recorded() -> None:
 def test_verl_is_told_what_it_does_not_do_by_default() -> None:
     for rule, key in (("DQ001", "level=level1"), ("DQ005", "contents=")):
         advice = RULES[rule]["advice"]
-        (said,) = (one["text"]["en"] for one in advice if one.get("holds_for") == {"software": ["verl"]})
+        (said,) = (one["text"] for one in advice if one.get("holds_for") == {"software": ["verl"]})
         assert key in said and "ref and critic, which do not follow the actor" in said
-    (window,) = (one["text"]["en"] for one in RULES["DQ012"]["advice"] if "role" in one.get("holds_for", {}))
+    (window,) = (one["text"] for one in RULES["DQ012"]["advice"] if "role" in one.get("holds_for", {}))
     assert "profile_token_start=30" in window and "discrete=True" in window
 
 

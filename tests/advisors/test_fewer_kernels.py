@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor_core.api import NO_TIME
+from advisor_core.api.facts import NO_TIME
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from tests.advisors.build import Scene
 

@@ -19,10 +19,12 @@ from advisor_core.facts.host.pauses import host_pauses
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec
-from advisor_core.testing import table
+from advisor_core.testing import profile, table
 from advisors.host_dispatch import _not_nested, outermost_calls
 from tests.advisors.build import ACL, FILES, MAIN, Scene, book, outcome
 from tests.advisors.real import real_rank
+
+WORDS = profile().vocabulary
 
 
 def late() -> Scene:
@@ -295,7 +297,7 @@ def test_outermost_calls_agree_with_walking_the_tree(calls: list[tuple[int, str,
             expected.append((number, total, any("item" in calls[n][1] for n in inside)))
         under_operator.append(number)
     rows = [{"name": name, "host_self_ns": own, "host_total_ns": total} for _, name, own, total in calls]
-    found = outermost_calls(table("operators", rows))
+    found = outermost_calls(table("operators", rows), WORDS)
     assert list(zip(found["row"], found["host_total_ns"], found["waits"], strict=True)) == expected
 
 
@@ -572,7 +574,7 @@ def test_alexnet_rank_0(profiles: Path) -> None:
 def test_alexnet_operators_are_not_counted_twice(profiles: Path) -> None:
     """operator_details.csv lists the same calls as the trace, where nesting is plain from the times."""
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    calls = outermost_calls(store[OPERATORS])
+    calls = outermost_calls(store[OPERATORS], WORDS)
     events = store[HOST_EVENTS]
     events = events[(events["category"] == "cpu_op") & ~events["name"].astype(str).str.startswith("ProfilerStep")]
     events = events.sort_values("start_ns", kind="stable")

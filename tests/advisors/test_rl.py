@@ -1,4 +1,4 @@
-"""Stages of reinforcement learning: what they leave of the device, and how evenly ranks share them. Times are us."""
+"""Phases of reinforcement learning: what they leave of the device, and how evenly ranks share them. Times are us."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def iteration(*, gap: float = 1, reward: float = 10, rank: int = 0, passes: int 
     return scene.store(**about)
 
 
-def test_stages_that_keep_the_device_busy() -> None:
+def test_phases_that_keep_the_device_busy() -> None:
     store = iteration()
     for rule in ("RL001", "RL003", "RL004"):
         assert outcome(rule, store).state == "pass", rule
@@ -77,12 +77,12 @@ def decoded_only() -> FactStore:
     return scene.store()
 
 
-def test_an_idle_stage_is_named_with_its_largest_cause() -> None:
+def test_an_idle_phase_is_named_with_its_largest_cause() -> None:
     found = outcome("RL001", iteration(gap=30))
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
     # 20 kernels of 50 us, 19 gaps of 30 us, and 2 us after the last; the device begins with the first kernel
-    assert seen["stage"] == seen["kind"] == "rollout"
+    assert seen["phase"] == seen["kind"] == "rollout"
     assert (seen["duration_ns"], seen["idle_ns"]) == (1_572_000, 572_000)
     assert seen["idle_share"] == pytest.approx(572 / 1572)
     assert seen["kernels"] == 20 and seen["mean_kernel_ns"] == 50_000 and seen["largest_gap_ns"] >= 30_000
@@ -92,16 +92,16 @@ def test_an_idle_stage_is_named_with_its_largest_cause() -> None:
     assert kinds[0] == "Metric" and kinds.count("Interval") == 4
 
 
-def test_a_small_stage_is_not_worth_a_finding() -> None:
+def test_a_small_phase_is_not_worth_a_finding() -> None:
     """The reward leaves the device idle, for less than 1 % of the step."""
     assert outcome("RL003", iteration(reward=15)).state == "pass"
     assert outcome("RL003", iteration(reward=400)).state == "fail"
 
 
-def test_a_stage_without_device_work_is_the_host_s() -> None:
+def test_a_phase_without_device_work_is_the_host_s() -> None:
     found = outcome("RL003", iteration(reward=400))
     seen = found.first.observation
-    assert seen["stage"] == "reward" and seen["idle_ns"] == 400_000 and seen["kernels"] == 0
+    assert seen["phase"] == "reward" and seen["idle_ns"] == 400_000 and seen["kernels"] == 0
     assert found.first.severity == "high" and found.first.impact_ns == 400_000
     assert [advice.kind for advice in found.first.advice] == ["config", "investigate"]
     first = found.first.advice[0]
@@ -128,20 +128,20 @@ def test_a_rollout_that_replays_graphs_is_not_told_to_use_them() -> None:
 
 
 def test_more_memory_for_training_says_what_the_rollout_engine_pays() -> None:
-    found = outcome("RL001", iteration(gap=30, stage="actor_compute_log_prob")).first
+    found = outcome("RL001", iteration(gap=30, role="actor_compute_log_prob")).first
     (sleeping,) = [one for one in found.advice if "sleep_mode_extra_cleanup" in one.text.en]
     assert "expandable_segments" in sleeping.risk.en and "weight_nz_mode" in sleeping.risk.en
     assert not sleeping.set and "sleep-mode" in sleeping.uses
 
 
 def test_only_a_rollout_is_told_to_use_graphs() -> None:
-    assert outcome("RL004", iteration(gap=60, stage="actor_update")).state == "not_applicable"
-    assert outcome("RL004", iteration(gap=60, stage="rollout_generate")).state == "fail"
+    assert outcome("RL004", iteration(gap=60, role="actor_update")).state == "not_applicable"
+    assert outcome("RL004", iteration(gap=60, role="rollout_generate")).state == "fail"
 
 
-def test_a_role_by_itself_is_a_stage() -> None:
-    found = outcome("RL001", iteration(gap=30, stage="actor_compute_log_prob"))
-    assert found.first.observation["stage"] == "actor_compute_log_prob"
+def test_a_role_by_itself_is_a_phase() -> None:
+    found = outcome("RL001", iteration(gap=30, role="actor_compute_log_prob"))
+    assert found.first.observation["phase"] == "actor_compute_log_prob"
     assert found.first.observation["kind"] == "log_prob"
     assert any("use_dynamic_bsz" in advice.text.en for advice in found.first.advice)
 
@@ -173,7 +173,7 @@ def test_the_rank_with_the_longest_rollout_is_named_with_what_the_others_wait() 
     found = outcome("RL002", job({0: 10, 1: 12, 2: 30}))
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
-    assert (seen["stage"], seen["longest_rank"], seen["shortest_rank"], seen["ranks"]) == ("rollout", 2, 0, 3)
+    assert (seen["phase"], seen["longest_rank"], seen["shortest_rank"], seen["ranks"]) == ("rollout", 2, 0, 3)
     assert (seen["longest_ns"], seen["median_ns"], seen["shortest_ns"]) == (3_030_000, 1_212_000, 1_010_000)
     assert seen["spread"] == pytest.approx((3030 - 1212) / 3030)
     assert seen["behind_ns"] == pytest.approx(3_030_000 - (3030 + 1212 + 1010) / 3 * 1000)
@@ -198,8 +198,8 @@ def test_even_ranks_pass() -> None:
     assert outcome("RL002", job({0: 29, 1: 29, 2: 30})).state == "pass"
 
 
-def test_waiting_within_a_stage_is_no_work_of_it() -> None:
-    """Ranks 0 and 1 arrive early and wait inside of the mark: their stage lasts longest, and rank 2 is the cause."""
+def test_waiting_within_a_phase_is_no_work_of_it() -> None:
+    """Ranks 0 and 1 arrive early and wait inside of the mark: their phase lasts longest, and rank 2 is the cause."""
     stores = {}
     for number, passes in {0: 10, 1: 10, 2: 30}.items():
         scene = Scene(rank=number).step(1, -20, 100_000)
@@ -226,10 +226,10 @@ def test_of_a_role_by_itself_the_longest_rank_is_at_stake() -> None:
     for number, passes in {0: 10, 1: 12, 2: 30}.items():
         scene = Scene(rank=number)
         decode(scene, 0, passes, kernel=100, gap=1)
-        stores[number] = scene.store(stage="rollout_generate")
+        stores[number] = scene.store(role="rollout_generate")
     found = outcome("RL002", stores)
     seen = found.first.observation
-    assert (seen["stage"], seen["kind"], seen["whole_iteration"]) == ("rollout_generate", "rollout", False)
+    assert (seen["phase"], seen["kind"], seen["whole_iteration"]) == ("rollout_generate", "rollout", False)
     assert (seen["loser"], seen["leaf"]) == (2, "compute")
     assert seen["at_stake_ns"] == (3029 - 1009) * 1000
     assert seen["behind_ns"] == pytest.approx((3029 - (3029 + 1211 + 1009) / 3) * 1000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from advisor_core.api import union
+from advisor_core.api.facts import union
 from advisor_core.facts.steps.steps import steps
 from advisors.without_waiting import ENTRY_NS, Change, Replay, replay
 from tests.advisors.build import Scene, outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from advisor_core.result.run import RunResult
 
 
 def advisor(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "advisor_core.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "advisor_core", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
@@ -143,3 +144,59 @@ def test_problems_of_rule_files_for_programs(tmp_path: Path) -> None:
     assert done.returncode == 1
     (problem,) = json.loads(done.stdout)
     assert problem["line"] == 1 and "HD999" in problem["message"] and problem["severity"] == "error"
+
+
+def test_one_format_to_stdout(advisor_sample: Path, tmp_path: Path) -> None:
+    done = advisor("run", advisor_sample, "-o", "-", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert RunResult.model_validate_json(done.stdout).findings
+    assert "Rules:" in done.stderr and "Report:" not in done.stderr
+    assert not list(tmp_path.iterdir())
+    several = advisor("run", advisor_sample, "-o", "-", cwd=tmp_path)
+    assert several.returncode == 2 and "--format" in several.stderr and not several.stdout
+
+
+def test_a_folder_may_have_the_name_of_stdout(advisor_sample: Path, tmp_path: Path) -> None:
+    assert advisor("run", advisor_sample, "-o", "./-", "--format", "md", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "-" / "report.md").is_file()
+
+
+def test_quiet_and_verbose(advisor_sample: Path, tmp_path: Path) -> None:
+    quiet = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-q")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert (tmp_path / "report.md").is_file()
+    verbose = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-v")
+    assert verbose.returncode == 0 and "total: " in verbose.stderr and "rank 0: " in verbose.stderr
+    assert advisor("run", advisor_sample, "-q", "-v").returncode == 2
+
+
+def test_quiet_still_says_what_is_wrong(tmp_path: Path) -> None:
+    done = advisor("run", tmp_path, "-q")
+    assert done.returncode == 3 and str(tmp_path) in done.stderr
+
+
+def test_reports_of_an_earlier_run_are_named(advisor_sample: Path, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("of before", encoding="utf-8")
+    done = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md")
+    assert done.returncode == 0 and f"{tmp_path / 'report.html'} is of an earlier run" in done.stderr
+
+
+def test_input_that_can_be_read_but_not_judged(tmp_path: Path) -> None:
+    """A recording that lost all but the sums of its communication: the message says what is there and what is not."""
+    profile = tmp_path / "node_1_20250109074803600_ascend_pt"
+    output = profile / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir(parents=True)
+    with sqlite3.connect(output / "analysis.db") as database:
+        database.execute("CREATE TABLE CommAnalyzerTime (hccl_op_name TEXT, group_name TEXT)")
+    database.close()
+    done = advisor("run", profile, "-o", tmp_path / "report")
+    assert done.returncode == 3
+    assert "analysis.db" in done.stderr and "ascend_pytorch_profiler_*.db" in done.stderr
+    assert not (tmp_path / "report").exists()
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "advisor_core", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("advisor, version ")

@@ -13,21 +13,22 @@ from typing import Any
 
 import pytest
 
-from advisor_core.collecting.options import TOOLS, Tool, known_options
-from advisor_core.collecting.plan import plan
+from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
+from advisor_core.collecting.windows import TOOLS, Tool
 from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.keys import Answers, Key
 from advisor_core.contracts.missing import Missing
 from advisor_core.facts.store import FactStore
+from advisor_core.plugins.host import load_host
 from advisor_core.result.run import (
     Environment,
     Input,
     InputFile,
+    PhaseTime,
     Profile,
     RuleOutcome,
     RunResult,
-    StageTime,
     State,
     StepInfo,
 )
@@ -36,13 +37,13 @@ from advisor_core.result.run import (
 )
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.rank import RunOptions, installed_host
 from advisor_core.run.run_rules import _settled
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 
 ROOT = Path(__file__).parent.parent.parent
-OPTIONS = known_options().options
+OPTIONS = load_host().capture_options
 
 ROLES = {
     "actor": "actor_rollout_ref.actor",
@@ -130,6 +131,10 @@ VLLM_CONFIG = {
 }
 """Fields of ``vllm.config.ProfilerConfig``."""
 SHELL: tuple[Tool, ...] = ("verl", "vllm", "mindie", "msprof")
+
+
+def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
+    return planning.plan(tool, OPTIONS, given)
 
 
 def outcome(rule: str, *options: str, state: State = "cannot_answer") -> RuleOutcome:
@@ -256,8 +261,8 @@ def test_shell_is_valid(tool: Tool, lang: str, given: RunResult | None) -> None:
 @pytest.mark.parametrize("tool", ["verl", "mindie", "msprof"])
 @pytest.mark.parametrize("world", [None, 8])
 def test_shell_uses_known_names(tool: Tool, world: int | None) -> None:
-    stages = with_stages("rollout", "update_actor", "values", roles=True)
-    for given in (result(outcome("AB001", "memory"), world_size=world), stages):
+    several = with_roles("rollout", "update_actor", "values", roles=True)
+    for given in (result(outcome("AB001", "memory"), world_size=world), several):
         used = set(re.findall(r"^[^-\n{]*?([\w.-]+)=|(--[\w-]+)=", code(render(plan(tool, given), "en")), re.MULTILINE))
         names = {name for pair in used for name in pair if name}
         assert names <= NAMES[tool]
@@ -277,7 +282,7 @@ def test_nothing_is_parsed_while_the_job_runs(tool: Tool, given: RunResult | Non
 
 
 def test_verl_parses_nothing_while_the_job_runs() -> None:
-    text = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    text = render(plan("verl", with_roles("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
     assert "analysis=True" not in text
     assert text.count("analysis=False") == 4
     assert "_ascend_pt' -prune" in text  # roles have directories of their own, and analyse() looks into one
@@ -461,7 +466,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
     file.write_text(level0.model_dump_json(), encoding="utf-8")
 
     def collect(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "advisor_core.cli.main", "collect", *map(str, arguments)]
+        command = [sys.executable, "-m", "advisor_core", "collect", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     done = collect(file, "--lang", "zh")
@@ -475,7 +480,7 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
 
 
 def test_command_knows_every_tool() -> None:
-    from advisor_core.cli.main import collect
+    from advisor_core.cli.collect import collect
 
     (option,) = (o for o in collect.params if o.name == "tool")
     assert tuple(option.type.choices) == TOOLS  # type: ignore[attr-defined]
@@ -484,7 +489,7 @@ def test_command_knows_every_tool() -> None:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("name", ["html", "md"])
 def test_report_leads_to_the_command(lang: str, name: str) -> None:
-    renderer = prepared(RunOptions())[0].renderers[name]
+    renderer = installed_host().renderers[name]
     command = "advisor collect report.json"
     assert command in renderer.render(result(outcome("AB001", "gc")), lang)
     assert command not in renderer.render(result(outcome("AB001", state="pass")), lang)
@@ -517,21 +522,21 @@ def enabled(text: str) -> dict[str, bool]:
     return {role: f"actor_rollout_ref.{role}.profiler.enable=True" in text for role in ("actor", "rollout", "ref")}
 
 
-def with_stages(*kinds: str, roles: bool) -> RunResult:
+def with_roles(*kinds: str, roles: bool) -> RunResult:
     found = result()
-    stages = [
-        StageTime(rank=0, step=1, stage=kind, kind=kind, wall_ns=1, spans=1, entries={"idle/unknown": 1})
+    phases = [
+        PhaseTime(rank=0, step=1, phase=kind, kind=kind, wall_ns=1, spans=1, entries={"idle/unknown": 1})
         for kind in kinds
     ]
-    profile = found.profile.model_copy(update={"stages": dict.fromkeys(kinds, "training") if roles else {}})
-    return found.model_copy(update={"stages": stages, "profile": profile})
+    profile = found.profile.model_copy(update={"roles": dict.fromkeys(kinds, "training") if roles else {}})
+    return found.model_copy(update={"phases": phases, "profile": profile})
 
 
-def test_verl_records_the_roles_whose_stages_were_there() -> None:
-    seen = render(plan("verl", with_stages("rollout", "update_actor", roles=True)), "en")
+def test_verl_records_the_roles_whose_phases_were_there() -> None:
+    seen = render(plan("verl", with_roles("rollout", "update_actor", roles=True)), "en")
     assert enabled(seen) == {"actor": True, "rollout": True, "ref": False}
     assert "npu.discrete=True" in seen
-    seen = render(plan("verl", with_stages("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
+    seen = render(plan("verl", with_roles("ref_log_prob", "rollout", "log_prob", roles=False)), "en")
     assert enabled(seen) == {"actor": True, "rollout": True, "ref": True}
     assert seen.count("npu.discrete=False") == 2  # as it was: in one profile
     assert "rollout.profiler.tool_config.npu.discrete=True" in seen  # the engine records in no other way
@@ -545,7 +550,7 @@ def test_verl_records_the_roles_whose_stages_were_there() -> None:
 
 def test_every_role_of_verl_is_told_what_to_record() -> None:
     """Only the rollout follows the actor; of the others the defaults are level 0 and no device."""
-    seen = render(plan("verl", with_stages("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
+    seen = render(plan("verl", with_roles("rollout", "update_actor", "ref_log_prob", "values", roles=True)), "en")
     for key in ROLES.values():
         assert f"{key}.profiler.tool_config.npu.level=level1" in seen
         assert f"{key}.profiler.tool_config.npu.contents=\"['npu','cpu']\"" in seen
@@ -553,7 +558,7 @@ def test_every_role_of_verl_is_told_what_to_record() -> None:
 
 
 def test_verl_records_a_window_of_a_rollout() -> None:
-    seen = render(plan("verl", with_stages("rollout", roles=True)), "en")
+    seen = render(plan("verl", with_roles("rollout", roles=True)), "en")
     window = "actor_rollout_ref.rollout.profiler.tool_config.npu.profile_token"
     assert f"{window}_start=30 " in seen and f"{window}_end=60 " in seen
     assert "leave them out" in " ".join(seen.replace("#", "").split())  # verl that does not know them does not start
@@ -561,7 +566,7 @@ def test_verl_records_a_window_of_a_rollout() -> None:
     assert "profile_token_start=30 and profile_token_end=60" in left_out
 
 
-def test_a_rule_that_several_stages_lack_is_told_once() -> None:
+def test_a_rule_that_several_roles_lack_is_told_once() -> None:
     found = result(outcome("AB001", "host"), outcome("AB001", "host"), outcome("CD001"), outcome("CD001"))
     chosen = plan("verl", found)
     assert [choice.rules for choice in chosen.choices if choice.id == "host"] == [("AB001",)]

@@ -71,7 +71,7 @@ ROLLOUT = ("RL001", "HD004")
 PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
-    # Where stages are marked, what the host does too slowly shows in the rollout first.
+    # Where phases are marked, what the host does too slowly shows in the rollout first.
     "slow-python": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
     "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *ROLLOUT),
     "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),

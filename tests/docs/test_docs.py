@@ -11,29 +11,36 @@ import pytest
 
 from advisor_core.plugins.host import load_host
 from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.testing.rule_cases import check_cases
 from tests.conftest import ROOT
 
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 
-def blocks() -> tuple[str, str, str]:
-    """The YAML of the guide: a rule, the advice of one, and a change of a built-in rule."""
-    whole, advice, change = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))
-    return whole, advice, change
+def blocks() -> tuple[str, str, str, str]:
+    """The YAML of the guide: a rule, its cases, the advice of one, and a change of a built-in rule."""
+    whole, cases, advice, change = BLOCK.findall((ROOT / "docs" / "writing-a-rule.md").read_text(encoding="utf-8"))
+    return whole, cases, advice, change
 
 
 def with_advice() -> str:
-    whole, advice, _ = blocks()
-    start, end = whole.index("advice:\n"), whole.index("text:\n  title:")
+    whole, _, advice, _ = blocks()
+    start, end = whole.index("advice:\n"), whole.index("params:")
     return whole[:start] + advice + whole[end:]
 
 
-@pytest.mark.parametrize("document", [blocks()[0], with_advice(), blocks()[2]], ids=["rule", "advice", "change"])
+@pytest.mark.parametrize("document", [blocks()[0], with_advice(), blocks()[3]], ids=["rule", "advice", "change"])
 def test_rule_documents_of_the_guide_load(document: str, tmp_path: Path) -> None:
     (tmp_path / "rule.yaml").write_text(document, encoding="utf-8")
     book = rule_book(load_host(), RunOptions(rulesets=(tmp_path,)))
     assert not book.problems
     assert "HD001" in [rule.id for rule in book]
+
+
+def test_the_cases_of_the_guide_hold(tmp_path: Path) -> None:
+    (tmp_path / "rule.yaml").write_text("---\n".join(blocks()[:2]), encoding="utf-8")
+    report = check_cases(tmp_path)
+    assert (report.problems, report.cases) == ((), 2)
 
 
 def test_the_guide_names_every_hook() -> None:

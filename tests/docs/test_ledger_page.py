@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from advisor_core.facts.communication import state as collective_state
-from advisor_core.facts.host.activity import ACTIVITIES
 from advisor_core.facts.ledger import bookings
+from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult
-from advisor_core.vocabulary.operator_class import classes
+from advisor_core.vocabulary.host_labels import ACTIVITIES
 from tests.conftest import ROOT
 
 LEAF = re.compile(r"(compute|communication|idle)/[a-z_ /]*[a-zN]")
 """A path of the ledger, with N for a rank."""
+
+CLASSES = load_host().vocabulary("ascend").operator_classes.names
 
 
 def page() -> str:
@@ -42,7 +44,7 @@ def of_the_code() -> set[str]:
     words = re.search(r'word = "(\w+)" if .* else "([\w ]+)"', source)
     assert words, "the names of ranks are put together elsewhere"
     waits = {f"communication/wait/{word} N" for word in words.groups()}
-    return constants | hosts | waits | {f"compute/{name}" for name in classes()}
+    return constants | hosts | waits | {f"compute/{name}" for name in CLASSES}
 
 
 def test_the_page_names_the_leaves_of_the_code() -> None:
@@ -55,7 +57,7 @@ def test_the_page_names_the_leaves_of_the_code() -> None:
 
 def test_the_page_tells_classes_and_activities_in_their_order() -> None:
     order = named()
-    assert [name.removeprefix("compute/") for name in order if name.startswith("compute/")] == list(classes())
+    assert [name.removeprefix("compute/") for name in order if name.startswith("compute/")] == list(CLASSES)
     activities = [bookings._host_path(activity) for activity in ACTIVITIES]
     assert [name for name in order if name in activities] == activities
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from advisor_core.cli import main as cli
+from advisor_core.cli.console import EXIT_CODES
+from advisor_core.cli.main import cli
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.plugins.host import load_host
 from advisor_core.run.rank import RunOptions, rule_book
@@ -64,7 +65,6 @@ def test_the_check_notices_a_page_that_differs_is_missing_or_left_over(reference
 
 
 def test_everything_has_its_place(reference: Path) -> None:
-    own = {"advisors", "ascend", "rulesets", "reports"}
     host = load_host()
     book = rule_book(host, RunOptions())
     pages = contents(reference)
@@ -74,18 +74,18 @@ def test_everything_has_its_place(reference: Path) -> None:
         assert f"## {compiled.id} {compiled.rule.name}\n" in rules
         assert all(f"| `{name}` |" in rules for name in compiled.rule.params)
     for name, advisor in host.advisors.items():
-        if host.advisors.owner(name).split()[0] in own:
+        if host.advisors.owner(name).builtin:
             assert f"## {name}\n" in advisors
             assert all(f"| `{column}` |" in advisors for column in advisor.declared())
     for name in host.facts:
-        if host.facts.owner(name).split()[0] in own:
+        if host.facts.owner(name).builtin:
             assert f"## {name}\n" in pages["facts.md"]
     for name, schema in SCHEMAS.items():
         section = pages["tables.md"].partition(f"## {name}\n")[2].partition("\n## ")[0]
         assert all(f"| `{field.name}` | {field.dtype} | {field.unit} |" in section for field in schema.fields)
     for code in (0, 1, 2, 3, 4):
-        assert f"| {code} | {cli.EXIT_CODES[code]} |" in pages["command-line.md"]
-    for words, command in commands(cli.cli, ("advisor",)):
+        assert f"| {code} | {EXIT_CODES[code]} |" in pages["command-line.md"]
+    for words, command in commands(cli, ("advisor",)):
         section = pages["command-line.md"].partition(f"## {' '.join(words)}\n")[2].partition("\n## ")[0]
         for option in command.params:
             assert not isinstance(option, click.Option) or f"`{option.opts[-1]}`" in section
@@ -170,7 +170,7 @@ def test_commands_and_options_that_are_named_exist() -> None:
 
 
 def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
-    return list(commands(cli.cli, ("advisor",)))
+    return list(commands(cli, ("advisor",)))
 
 
 def test_rules_that_are_named_exist() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from advisor_core.vocabulary.operator_class import class_of, classes
+from advisor_core.plugins.host import load_host
 
 LATENCY = 30
 LONG_CALL = 30
@@ -25,6 +25,8 @@ NAMES = {
     "runtime": ("dequeue", "Dequeue@aclnnAdd"),
     "framework": ("cpu_op", "aten::add"),
 }
+
+CLASSES = load_host().vocabulary("ascend").operator_classes
 
 
 @dataclass
@@ -66,9 +68,9 @@ def ledger(story: Story) -> dict[str, int]:
     owed: dict[int, int] = {}
     for t in range(start, end):
         running = [k for k in story.kernels if k.start <= t < k.end]
-        computing = {class_of(k.type) for k in running if not k.talks}
+        computing = {CLASSES.class_of(k.type) for k in running if not k.talks}
         if computing:
-            booked["compute/" + min(computing, key=classes().index)] += 1
+            booked["compute/" + min(computing, key=CLASSES.names.index)] += 1
         elif running:
             booked[_communicating(story, t)] += 1
         else:

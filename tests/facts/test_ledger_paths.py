@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from advisor_core.contracts.ledger_paths import is_ledger_path, ledger_paths
-from advisor_core.facts.host.activity import ACTIVITIES
-from advisor_core.vocabulary.operator_class import classes
+from advisor_core.contracts.ledger_paths import LedgerPaths
+from advisor_core.plugins.host import load_host
+from advisor_core.vocabulary.host_labels import ACTIVITIES
+
+PATHS = load_host().ledger_paths
 
 
 @pytest.mark.parametrize(
@@ -25,9 +27,16 @@ from advisor_core.vocabulary.operator_class import classes
     ],
 )
 def test_paths(path: str, known: bool) -> None:
-    assert is_ledger_path(path) is known
+    assert (path in PATHS) is known
 
 
 def test_every_operator_class_and_host_activity_is_a_path() -> None:
-    assert {f"compute/{name}" for name in classes()} <= ledger_paths()
-    assert {f"idle/host/{name}" for name in ACTIVITIES if name != "sync"} <= ledger_paths()
+    classes = load_host().vocabulary("ascend").operator_classes.names
+    assert {f"compute/{name}" for name in classes} <= PATHS.all
+    assert {f"idle/host/{name}" for name in ACTIVITIES if name != "sync"} <= PATHS.all
+
+
+def test_any_class_may_be_claimed_where_none_is_known() -> None:
+    assert "compute/of_my_own" in LedgerPaths()
+    assert "compute/of_my_own/part" not in LedgerPaths()
+    assert "compute/of_my_own" not in LedgerPaths(classes=("matmul",))

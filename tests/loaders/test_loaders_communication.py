@@ -94,7 +94,7 @@ def test_links(tmp_path: Path) -> None:
     )
     assert links["bytes"].tolist() == [2000000] * 2 and links["transit_ns"].tolist() == [1000000] * 2
     assert [content[offset : offset + 5] for offset in links["source_row"]] == [b'"0-1"', b'"0-7"']
-    assert "1 operations" in said[0]
+    assert "1 operation has" in said[0]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_real_export(profiles: Path) -> None:
     kernels = profile.tables["kernels"].frame
     assert (profile.kind, profile.framework, profile.level) == ("msprof", None, "level1")
     assert len(kernels) == len(rows) == 20
-    assert "1 rows do not have 32 values" in said(profile) and "csv:17 " in said(profile)
+    assert "1 row does not have 32 values" in said(profile) and "csv:17 " in said(profile)
 
     # computed from the file alone
     attention = sum(float(r["Task Duration(us)"]) for r in rows if r["OP Type"] == "FlashAttentionScore")

@@ -14,8 +14,10 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.loaders.roles import role_of
+from advisor_core.plugins.host import load_host
 from tests.robustness.command import OUTPUT, advise, run, shorten
 
+MARKS = load_host().phase_marks.third_parties_first()
 ROLES = ("actor_compute_log_prob", "actor_update", "rollout_generate")
 KERNELS = "Name,Start Time(us),Duration(us)\nk,1.000\t,2\n"
 
@@ -29,11 +31,13 @@ def make(directory: Path, rank: int | None) -> Path:
 
 
 def found(*paths: Path, role: str | None = None, roles: Sequence[str] = ()) -> list[RankInput]:
-    return discover([AscendPytorchLoader(), MsprofLoader()], *paths, roles=roles if role is None else [role])
+    return discover(
+        [AscendPytorchLoader(), MsprofLoader()], *paths, roles=roles if role is None else [role], marks=MARKS
+    )
 
 
 def lanes(sources: Sequence[RankInput]) -> list[tuple[str, int]]:
-    return [(source.stage, source.rank) for source in sources]
+    return [(source.role, source.rank) for source in sources]
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def save_path(tmp_path: Path) -> Path:
     return tmp_path / "save"
 
 
-def test_roles_are_stages_of_one_job(save_path: Path) -> None:
+def test_roles_are_roles_of_one_job(save_path: Path) -> None:
     assert lanes(found(save_path)) == [(role, rank) for role in ROLES for rank in (0, 1)]
     assert all(source.root == save_path and not source.older for source in found(save_path))
 
@@ -57,21 +61,21 @@ def test_several_roles_may_be_chosen(save_path: Path) -> None:
         found(save_path, roles=["actor_update", "critic"])
 
 
-def test_roles_that_share_no_rank_are_stages_by_their_names(tmp_path: Path) -> None:
+def test_roles_that_share_no_rank_are_roles_by_their_names(tmp_path: Path) -> None:
     """Training and rollout on devices of their own."""
     make(tmp_path / "actor_update" / "a_ascend_pt", 0)
     make(tmp_path / "rollout_generate" / "a_ascend_pt", 1)
     assert lanes(found(tmp_path)) == [("actor_update", 0), ("rollout_generate", 1)]
 
 
-def test_roles_of_names_of_their_own_are_stages_where_they_repeat_a_rank(tmp_path: Path) -> None:
+def test_roles_of_names_of_their_own_are_roles_where_they_repeat_a_rank(tmp_path: Path) -> None:
     for role in ("teacher", "student"):
         make(tmp_path / role / "a_ascend_pt", 0)
     make(tmp_path / "student" / "b_ascend_pt", 1)
     assert lanes(found(tmp_path)) == [("student", 0), ("student", 1), ("teacher", 0)]
 
 
-def test_a_profile_beside_the_roles_is_a_stage_of_the_name_of_the_path(save_path: Path) -> None:
+def test_a_profile_beside_the_roles_is_a_role_of_the_name_of_the_path(save_path: Path) -> None:
     make(save_path / "alone_ascend_pt", 0)
     assert lanes(found(save_path))[-1] == ("save", 0)
 
@@ -104,7 +108,7 @@ def test_of_several_iterations_the_last_is_read_and_names_the_others(tmp_path: P
     for role in ("2/e2e", "4/e2e", "10/e2e"):
         make(tmp_path / role / "a_ascend_pt", 0)
     (source,) = found(tmp_path)
-    assert source.directory == tmp_path / "10" / "e2e" / "a_ascend_pt" and source.stage == ""
+    assert source.directory == tmp_path / "10" / "e2e" / "a_ascend_pt" and source.role == ""
     assert source.older == (tmp_path / "4" / "e2e" / "a_ascend_pt", tmp_path / "2" / "e2e" / "a_ascend_pt")
     (source,) = found(tmp_path, role="4/e2e")
     assert source.directory == tmp_path / "4" / "e2e" / "a_ascend_pt" and source.older == ()
@@ -129,7 +133,7 @@ def test_nodes_with_roles(tmp_path: Path) -> None:
     assert lanes(found(tmp_path)) == [(role, rank) for role in ROLES[1:] for rank in (0, 1)]
 
 
-def test_one_dataset_over_all_stages_needs_no_role(tmp_path: Path) -> None:
+def test_one_dataset_over_all_roles_needs_no_role(tmp_path: Path) -> None:
     for rank in (0, 1):
         make(tmp_path / "e2e" / f"{rank}_ascend_pt", rank)
     assert [s.rank for s in found(tmp_path)] == [s.rank for s in found(tmp_path, role="e2e")] == [0, 1]
@@ -157,7 +161,7 @@ def test_ranks_that_no_profile_records_are_counted_within_the_role(tmp_path: Pat
 
 def test_the_newest_of_several_recordings_of_a_rank_is_read(save_path: Path) -> None:
     newer = make(save_path / "actor_update" / "host_9_20260102_ascend_pt", 0)
-    sources = [s for s in found(save_path) if s.stage == "actor_update"]
+    sources = [s for s in found(save_path) if s.role == "actor_update"]
     assert [s.rank for s in sources] == [0, 1] and sources[0].directory == newer
     assert sources[0].older == (save_path / "actor_update" / "host_0_20260101_ascend_pt",) and not sources[1].older
     for path, role in ((save_path, "actor_update"), (save_path / "actor_update", None)):
@@ -189,7 +193,7 @@ def test_a_role_that_was_not_analysed_is_still_one(save_path: Path) -> None:
         shutil.rmtree(save_path / "rollout_generate" / f"host_{rank}_20260101_ascend_pt" / OUTPUT)
     sources = found(save_path)
     assert sorted(lanes(sources)) == [(role, rank) for role in ROLES for rank in (0, 1)]
-    assert {s.stage for s in sources if s.problem} == {"rollout_generate"}
+    assert {s.role for s in sources if s.problem} == {"rollout_generate"}
     with pytest.raises(InputError, match="analyse"):
         found(save_path, role="rollout_generate")
     assert [s.problem for s in found(save_path, role="actor_update")] == ["", ""]
@@ -230,7 +234,7 @@ def test_the_report_of_a_role(recorded: Callable[[str], Path], tmp_path: Path) -
 
 
 def test_all_roles_in_one_report(recorded: Callable[[str], Path], tmp_path: Path) -> None:
-    """What the report says of a stage is what a report of that role alone says."""
+    """What the report says of a role is what a report of that role alone says."""
     for role in ROLES[1:]:
         save_path = recorded(role)
     newest = sorted((save_path / "actor_update").iterdir())[0]
@@ -239,33 +243,33 @@ def test_all_roles_in_one_report(recorded: Callable[[str], Path], tmp_path: Path
     done = run(save_path, tmp_path / "all")
     assert done.code == 0 and older.name in done.err
     whole = done.result
-    assert set(whole.profile.stages) == set(ROLES[1:]) and whole.profile.kind == "rl" and whole.profile.role is None
-    assert {source.path.split("/")[0]: source.stage for source in whole.inputs} == {role: role for role in ROLES[1:]}
+    assert set(whole.profile.roles) == set(ROLES[1:]) and whole.profile.kind == "rl" and whole.profile.role is None
+    assert {source.path.split("/")[0]: source.role for source in whole.inputs} == {role: role for role in ROLES[1:]}
     assert len({finding.fingerprint for finding in whole.findings}) == len(whole.findings) > 0
     known = {finding.fingerprint: finding for finding in whole.findings}
     for finding in whole.findings:
-        assert {known[other].stage for other in (*finding.explains, *finding.explained_by)} <= {finding.stage}
+        assert {known[other].role for other in (*finding.explains, *finding.explained_by)} <= {finding.role}
     (said,) = [d for d in whole.diagnostics if older.name in d.message.en]
-    assert said.stage == "actor_update" and said.severity == "warning"
+    assert said.role == "actor_update" and said.severity == "warning"
     for role in ROLES[1:]:
         alone = run(save_path, tmp_path / role, "--role", role).result
-        own = [step.model_copy(update={"stage": None}) for step in whole.ledger if step.stage == role]
+        own = [step.model_copy(update={"role": None}) for step in whole.ledger if step.role == role]
         assert own == alone.ledger
-        stages = [rule.model_copy(update={"stage": None}) for rule in whole.rules if rule.stage == role]
-        about_stages = ("RL",)  # they need to know that it is a role
-        assert [r for r in stages if not r.rule.startswith(about_stages)] == [
-            r for r in alone.rules if not r.rule.startswith(about_stages)
+        roles = [rule.model_copy(update={"role": None}) for rule in whole.rules if rule.role == role]
+        about_phases = ("RL",)  # they need to know that it is a role
+        assert [r for r in roles if not r.rule.startswith(about_phases)] == [
+            r for r in alone.rules if not r.rule.startswith(about_phases)
         ]
-        titles = [f.title.en for f in whole.findings if f.stage == role and not f.rule.startswith(about_stages)]
+        titles = [f.title.en for f in whole.findings if f.role == role and not f.rule.startswith(about_phases)]
         assert titles == [f.title.en for f in alone.findings]
         for step in alone.ledger:
-            (time,) = [t for t in whole.stages if (t.stage, t.rank, t.step) == (role, step.rank, step.step)]
+            (time,) = [t for t in whole.phases if (t.phase, t.rank, t.step) == (role, step.rank, step.step)]
             assert time.wall_ns == step.wall_ns == sum(time.entries.values())
     for name in ("report.html", "report.md"):
         text = done.text(name)
-        assert "The stages" in text and all(text.count(role.replace("_", r"\_")) or role in text for role in ROLES[1:])
+        assert "Phases" in text and all(text.count(role.replace("_", r"\_")) or role in text for role in ROLES[1:])
     explained = advise("explain", tmp_path / "all" / "report.json", whole.findings[0].fingerprint)
-    assert explained.code == 0 and f"stage {whole.findings[0].stage}" in explained.out
+    assert explained.code == 0 and f"role {whole.findings[0].role}" in explained.out
     two = run(save_path, tmp_path / "two", "--role", ROLES[1], "--role", ROLES[2])
     assert [f.fingerprint for f in two.result.findings] == [f.fingerprint for f in whole.findings]
 
@@ -277,12 +281,12 @@ def test_a_role_that_cannot_be_read_does_not_stop_the_others(recorded: Callable[
         shutil.rmtree(profile / OUTPUT)
     done = run(save_path, tmp_path / "out")
     assert done.code == 0
-    assert set(done.result.profile.stages) == {"actor_update"}
+    assert set(done.result.profile.roles) == {"actor_update"}
     errors = [d for d in done.result.diagnostics if d.severity == "error"]
-    assert errors and {d.stage for d in errors} == {"rollout_generate"}
+    assert errors and {d.role for d in errors} == {"rollout_generate"}
 
 
 def test_a_mark_of_the_user_needs_both_sides(tmp_path: Path) -> None:
     for wrong in ("rollout", "=rollout", "my_generate="):
-        done = advise("run", tmp_path / "in", "--stage-mark", wrong, folder=tmp_path / "out")
-        assert done.code == 2 and "TEXT=STAGE" in done.err
+        done = advise("run", tmp_path / "in", "--phase-mark", wrong, folder=tmp_path / "out")
+        assert done.code == 2 and "TEXT=PHASE" in done.err

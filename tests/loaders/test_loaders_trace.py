@@ -142,7 +142,7 @@ def test_cut_at_every_byte_gives_the_events_before(trace: Read) -> None:
         except Unavailable as reason:
             assert count == 0 and "no event" in reason.reason.en
             continue
-        assert f"the {count} whole events" in said[0].message.en and "byte" in said[0].message.en
+        assert f"the {count} whole event" in said[0].message.en and "byte" in said[0].message.en
         host = read.frames["host_events"]["source_row"].tolist() if "host_events" in read.frames else []
         assert host == [ordinal for ordinal in whole if ordinal < count]
 
@@ -196,7 +196,7 @@ def test_flow_ids_keep_their_identity(trace: Read) -> None:
 
 def test_an_event_of_a_process_without_a_name(trace: Read) -> None:
     read, said, _ = trace(text([slice_(5, 1, "a", "1", 1), *NAMES]))
-    assert "1 events of processes without a name (5)" in said[0].message.en
+    assert "1 event of processes without a name (5)" in said[0].message.en
     assert "host_events" in read.missing and read.frames["communication_tasks"].empty
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor_core.vocabulary import exporter as words
+from advisor_core.loaders import ascend_words as words
 
 
 @pytest.mark.parametrize(

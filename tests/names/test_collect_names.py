@@ -7,14 +7,20 @@ import re
 
 import pytest
 
-from advisor_core.collecting.options import TOOLS, Tool
-from advisor_core.collecting.plan import plan
+from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
+from advisor_core.collecting.windows import TOOLS, Tool
 from advisor_core.names.mentions import dotted
 from advisor_core.names.signatures import misfit
 from advisor_core.plugins.host import load_host
+from advisor_core.result.run import RunResult
 
+OPTIONS = load_host().capture_options
 _HEREDOC = re.compile(r"<<'PYTHON'\n(.*?)\nPYTHON$", re.DOTALL | re.MULTILINE)
+
+
+def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
+    return planning.plan(tool, OPTIONS, given)
 
 
 def python_of(text: str, tool: Tool) -> str:

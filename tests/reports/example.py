@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""A realistic result to render: two of eight ranks of an AlexNet job (facts.md E12), with everything a result can hold.
+"""A realistic result to render: two of eight ranks of an AlexNet job, with everything a result can hold.
 
 `alexnet()` is what a person would see; `hostile()` is the same with names that try to do harm; `many_ranks()` and
 `nothing_found()` are the two ends of the scale.
@@ -18,15 +18,15 @@ from advisor_core.result.run import (
     InputFile,
     LedgerEntry,
     LedgerStep,
+    PhaseTime,
     Profile,
     RuleOutcome,
     RunResult,
-    StageTime,
     StepInfo,
     Tool,
     View,
 )
-from advisor_core.run.merge_roles import joined, of_stage
+from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.text.base import Text
 
 T0 = 1_736_408_883_687_000_000
@@ -181,7 +181,7 @@ def findings() -> list[Finding]:
             )
         ],
         explained_by=["COM004:rank=0:peer=5"],
-        references=[Reference(title="facts.md E5: always separate waiting from transfer")],
+        references=[Reference(title="Waiting is told apart from transfer")],
     )
     waits = Finding(
         rule="COM004",
@@ -280,7 +280,7 @@ def findings() -> list[Finding]:
                 "8 个 rank 中有 6 个不在本次数据中：rank 5 由对端指认，并未直接观察到。",
             )
         ],
-        references=[Reference(title="facts.md E6: the rank with the shortest communication is the slow one")],
+        references=[Reference(title="In a collective the rank with the shortest communication is the slow one")],
     )
     idle = Finding(
         rule="HD001",
@@ -1023,13 +1023,13 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
     )
 
 
-def stage_times(result: RunResult, stage: str = "", kind: str = "") -> list[StageTime]:
-    """Each step of the result as one stage."""
+def phase_times(result: RunResult, phase: str = "", kind: str = "") -> list[PhaseTime]:
+    """Each step of the result as one phase."""
     return [
-        StageTime(
+        PhaseTime(
             rank=step.rank,
             step=step.step,
-            stage=stage,
+            phase=phase,
             kind=kind,
             wall_ns=step.wall_ns,
             spans=1,
@@ -1042,24 +1042,24 @@ def stage_times(result: RunResult, stage: str = "", kind: str = "") -> list[Stag
 def of_roles() -> RunResult:
     """Two roles that were profiled one by one, with names that a page has to escape and to break."""
     parts = []
-    for stage, kind in (("actor_compute_log_prob_of_a_long_name", "log_prob"), ("<b>rollout|`x`", "rollout")):
+    for role, kind in (("actor_compute_log_prob_of_a_long_name", "log_prob"), ("<b>rollout|`x`", "rollout")):
         result = alexnet()
-        result = result.model_copy(update={"stages": stage_times(result, stage, kind)})
-        parts.append((stage, of_stage(result, stage)))
+        result = result.model_copy(update={"phases": phase_times(result, role, kind)})
+        parts.append((role, of_role(result, role)))
     return joined(parts)
 
 
 def marked() -> RunResult:
     """One profile whose marks divide each step: a rollout that computes and waits, and time outside of all marks."""
     result = alexnet()
-    stages = []
+    phases = []
     for step in result.ledger:
         entries = {entry.path: entry.ns for entry in step.entries}
         inside = {path: ns for path, ns in entries.items() if not path.startswith("idle/")}
         outside = {path: ns for path, ns in entries.items() if path.startswith("idle/")}
         for name, kind, found in (("rollout", "rollout", inside), ("", "", outside)):
             wall = sum(found.values())
-            stages.append(
-                StageTime(rank=step.rank, step=step.step, stage=name, kind=kind, wall_ns=wall, spans=1, entries=found)
+            phases.append(
+                PhaseTime(rank=step.rank, step=step.step, phase=name, kind=kind, wall_ns=wall, spans=1, entries=found)
             )
-    return result.model_copy(update={"stages": stages})
+    return result.model_copy(update={"phases": phases})

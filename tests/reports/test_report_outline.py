@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import ModuleType
 from typing import Any
 
@@ -189,7 +190,7 @@ def test_every_label_exists_in_both_languages() -> None:
     for key, texts in catalogue().items():
         assert set(texts) == {"en", "zh"}, key
         assert texts["en"].strip() and texts["zh"].strip(), key
-        fields = [{part.split("}")[0] for part in text.split("{")[1:]} for text in texts.values()]
+        fields = [set(re.findall(r"{(\w+)", text)) for text in texts.values()]
         assert fields[0] == fields[1], key
 
 

@@ -17,21 +17,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from advisor_core.api import (
-    Column,
-    Facts,
-    NotApplicable,
-    Observations,
-    Registry,
-    Ruleset,
-    Text,
-    Unavailable,
-    advisor,
-    fact,
-    hookimpl,
-    steps,
-    work,
-)
+from advisor_core.api import Registry, Ruleset, Text, hookimpl
+from advisor_core.api.advisors import Column, Observations, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable, fact, steps, work
 from advisor_core.contracts.profile import RankInput
 from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult
@@ -423,9 +411,11 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         for name, hook in hooks.items():
             setattr(module, name, hookimpl(hook))
         monkeypatch.setattr(rank_run, "load_host", lambda: load_host([("broken", module)]))
+        rank_run.installed_host.cache_clear()
         rank_run.prepared.cache_clear()
 
     yield plug
+    rank_run.installed_host.cache_clear()
     rank_run.prepared.cache_clear()
 
 
@@ -560,7 +550,7 @@ def test_a_rule_of_a_plugin_cannot_take_the_place_of_ours(plugged: Any, rank: Pa
     assert {rule.rule: rule.name for rule in result.rules}["HD001"] == "device-idle"
     asked_for = advise("run", rank, "--ruleset", tmp_path / "set", folder=tmp_path / "again").result
     assert {rule.rule: rule.name for rule in asked_for.rules}["HD001"] == "mine"
-    assert "mine.yaml takes the place of the rule of host_dispatch.yaml" in told(asked_for)
+    assert "mine.yaml takes the place of the rule of HD001.yaml" in told(asked_for)
 
 
 def test_rules_that_are_left_out_are_in_the_report(rank: Path, tmp_path: Path) -> None:
@@ -579,7 +569,7 @@ def test_reports_of_an_earlier_run_are_named(rank: Path, tmp_path: Path) -> None
 def test_another_package_in_the_way_is_an_error_that_names_it(rank: Path, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "__init__.py").touch()
-    command = [sys.executable, "-m", "advisor_core.cli.main", "run", str(rank), "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "advisor_core", "run", str(rank), "-o", str(tmp_path / "out")]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and str(tmp_path / "reports") in done.stderr and "'reports'" in done.stderr
@@ -591,7 +581,7 @@ def test_a_plugin_that_ends_the_process_is_named(tmp_path: Path) -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: quits\nVersion: 1.0\n", encoding="utf-8")
     (metadata / "entry_points.txt").write_text("[npu_advisor.v1]\nquits = quits\n", encoding="utf-8")
-    command = [sys.executable, "-m", "advisor_core.cli.main"]
+    command = [sys.executable, "-m", "advisor_core"]
     env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     listed = subprocess.run([*command, "plugins"], env=env, capture_output=True, text=True, check=False)
     assert listed.returncode == 0 and "SystemExit: 7" in listed.stdout

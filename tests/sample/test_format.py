@@ -129,7 +129,8 @@ def test_group_numbers_join_with_the_metadata(sample: Samples) -> None:
 
 
 def test_groups_side_by_side_share_a_number(sample: Samples) -> None:
-    """The last digits of ``pp`` and ``dp_cp`` are as in real data (facts A1); each rank knows its own members."""
+    """The last digits of ``pp`` and ``dp_cp`` are as in real data (docs/sources.md#group-number); each rank knows its
+    own members."""
     layouts = {0: ([0, 1], [0, 2]), 1: ([0, 1], [1, 3]), 2: ([2, 3], [0, 2]), 3: ([2, 3], [1, 3])}
     for rank, export in enumerate(sample("late-rank-in-pipeline")):
         metadata = json.loads((export.root / "profiler_metadata.json").read_text(encoding="utf-8"))

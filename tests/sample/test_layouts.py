@@ -223,5 +223,5 @@ def test_stages_of_the_healthy_pipeline_compute_alike() -> None:
         spread[name] = max(times) / (sum(times) / len(times))
         assert name == "healthy-pipeline" or max(times) == times[3]
     assert spread["healthy-pipeline"] < 1.06
-    # facts A5: 1.73 times the first stage of a real job of two, which is 1.27 of the mean
+    # 1.73 times the first stage of a real job of two is 1.27 of the mean (docs/sources.md#last-stage)
     assert spread["pipeline-imbalance"] > 1.27

@@ -1,4 +1,4 @@
-"""An iteration of reinforcement learning: its stages are marked, and each role can be a profile of its own."""
+"""An iteration of reinforcement learning: its phases are marked, and each role can be a profile of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from advisor_core.sample.timeline import Mark, Timeline
 from tests.sample.export import Export, ns
 
 Written = Callable[..., list[Path]]
-STAGES = ("generate_sequences", "compute_log_prob", "compute_ref_log_prob", "reward", "adv", "update_actor")
+PHASES = ("generate_sequences", "compute_log_prob", "compute_ref_log_prob", "reward", "adv", "update_actor")
 
 
 @pytest.fixture(scope="module")
@@ -25,38 +25,38 @@ def healthy() -> list[Timeline]:
     return simulate(SCENARIOS["healthy-rl"], 0)
 
 
-def stages(timeline: Timeline, name: str = "") -> list[Mark]:
-    wanted = [name] if name else STAGES
+def phases(timeline: Timeline, name: str = "") -> list[Mark]:
+    wanted = [name] if name else PHASES
     return sorted((mark for mark in timeline.marks if mark.message in wanted), key=lambda mark: mark.start)
 
 
 def busy(timeline: Timeline, mark: Mark) -> float:
-    """Share of a stage in which a kernel runs; kernels of one stream never overlap."""
+    """Share of a phase in which a kernel runs; kernels of one stream never overlap."""
     return sum(max(0, min(kernel.end, mark.end) - max(kernel.start, mark.start)) for kernel in timeline.kernels) / (
         mark.end - mark.start
     )
 
 
-def test_stages_follow_each_other_within_a_step(healthy: list[Timeline]) -> None:
+def test_phases_follow_each_other_within_a_step(healthy: list[Timeline]) -> None:
     for timeline in healthy:
         whole = [mark for mark in timeline.marks if mark.message == "step"]
         assert len(whole) == len(timeline.steps) == 2
-        assert tuple(mark.message for mark in stages(timeline)) == 2 * STAGES
-        assert all(before.end <= after.start for before, after in pairwise(stages(timeline)))
+        assert tuple(mark.message for mark in phases(timeline)) == 2 * PHASES
+        assert all(before.end <= after.start for before, after in pairwise(phases(timeline)))
         for step, mark in zip(timeline.steps, whole, strict=True):
             assert step.start <= mark.start and mark.end <= step.end
         inside = [
-            any(mark.start <= kernel.start and kernel.end <= mark.end for mark in stages(timeline))
+            any(mark.start <= kernel.start and kernel.end <= mark.end for mark in phases(timeline))
             for kernel in timeline.kernels
         ]
         assert all(inside)
 
 
-def test_healthy_stages_keep_the_device_busy(healthy: list[Timeline]) -> None:
+def test_healthy_phases_keep_the_device_busy(healthy: list[Timeline]) -> None:
     for timeline in healthy:
         for name in ("generate_sequences", "compute_log_prob", "compute_ref_log_prob"):
-            assert all(busy(timeline, mark) > 0.95 for mark in stages(timeline, name))
-        assert all(busy(timeline, mark) == 0 for mark in stages(timeline, "reward"))
+            assert all(busy(timeline, mark) > 0.95 for mark in phases(timeline, name))
+        assert all(busy(timeline, mark) == 0 for mark in phases(timeline, "reward"))
 
 
 def test_the_cache_grows_with_every_pass(healthy: list[Timeline]) -> None:
@@ -70,19 +70,19 @@ def test_the_cache_grows_with_every_pass(healthy: list[Timeline]) -> None:
     assert ratio == pytest.approx((job.shape.sequence) / (job.shape.sequence - job.response + 1))
 
 
-def test_a_long_tail_makes_the_others_wait_between_the_stages() -> None:
+def test_a_long_tail_makes_the_others_wait_between_the_phases() -> None:
     timelines = simulate(SCENARIOS["long-tail-rollout"], 0)
-    lengths = [[mark.end - mark.start for mark in stages(timeline, "generate_sequences")] for timeline in timelines]
+    lengths = [[mark.end - mark.start for mark in phases(timeline, "generate_sequences")] for timeline in timelines]
     others = [length for rank, two in enumerate(lengths) if rank != 2 for length in two]
     assert min(lengths[2]) > 1.5 * max(others)
-    starts = [stages(timeline, "compute_log_prob")[0].start for timeline in timelines]
+    starts = [phases(timeline, "compute_log_prob")[0].start for timeline in timelines]
     assert max(starts) - min(starts) < 0.02 * min(others)
-    assert [mark.message for mark in stages(timelines[2])] == [mark.message for mark in stages(timelines[0])]
+    assert [mark.message for mark in phases(timelines[2])] == [mark.message for mark in phases(timelines[0])]
 
 
 def test_a_slow_reward_leaves_the_device_idle() -> None:
     for timeline in simulate(SCENARIOS["slow-reward"], 0):
-        for reward, step in zip(stages(timeline, "reward"), timeline.steps, strict=True):
+        for reward, step in zip(phases(timeline, "reward"), timeline.steps, strict=True):
             assert reward.end - reward.start > 0.1 * (step.end - step.start)
             assert busy(timeline, reward) == 0
 
@@ -90,8 +90,8 @@ def test_a_slow_reward_leaves_the_device_idle() -> None:
 def test_a_slow_rollout_is_launched_too_slowly(healthy: list[Timeline]) -> None:
     (slow, _), quick = simulate(SCENARIOS["slow-rollout"], 0), healthy[0]
     for name, less in (("generate_sequences", 0.5), ("compute_log_prob", 1.1)):
-        assert busy(slow, stages(slow, name)[0]) < less * busy(quick, stages(quick, name)[0])
-    assert busy(slow, stages(slow, "compute_log_prob")[0]) > 0.95
+        assert busy(slow, phases(slow, name)[0]) < less * busy(quick, phases(quick, name)[0])
+    assert busy(slow, phases(slow, "compute_log_prob")[0]) > 0.95
 
 
 def test_both_formats_have_the_marks(written: Written, healthy: list[Timeline]) -> None:
@@ -123,7 +123,7 @@ def test_a_role_has_what_its_stage_did_and_nothing_else(healthy: list[Timeline])
     for timeline in healthy:
         cut = dict(roles(timeline))
         assert list(cut) == list(ROLES.values())
-        last = {ROLES[mark.message]: mark for mark in stages(timeline) if mark.message in ROLES}
+        last = {ROLES[mark.message]: mark for mark in phases(timeline) if mark.message in ROLES}
         for role, part in cut.items():
             mark = last[role]
             wanted = [kernel.start for kernel in timeline.kernels if mark.start <= kernel.start < mark.end]

@@ -1,4 +1,4 @@
-"""Each collective of a rank, with what of it was not covered and why."""
+"""Collective calls of one rank: their uncovered time, divided by reason."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
+from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
 from advisor_core.facts.communication.state import collective_state
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
 
 _LEAVES = {
@@ -23,26 +24,14 @@ _LEAVES = {
 
 
 @fact(
-    "collective_calls",
-    needs=(work, bookings),
+    "recorded_calls",
+    needs=(work, recorded_bookings),
     wants=(launches, COLLECTIVES, COLLECTIVE_BANDWIDTH, COMMUNICATION_TASKS, collective_state, PROFILE),
-    shared=True,
 )
-def collective_calls(facts: Facts) -> pd.DataFrame:
-    """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
-
-    Columns: ``work`` (row), ``table`` and ``row`` (where it was read, as in ``work``), ``step`` (row of
-    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
-    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
-    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
-    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
-    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
-    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
-    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
-    name; -1 unknown), ``last_rank`` and ``waited_ns`` (-1 and 0: filled in when the ranks of a job are compared, see
-    `advisor_core.job.cross_rank_waits`).
-    """
-    device, booked = facts[work], facts[bookings].pieces
+def recorded_calls(facts: Facts) -> pd.DataFrame:
+    """One row per collective or send/receive, as far as this rank alone tells; the columns of ``collective_calls``
+    without ``last_rank`` and ``waited_ns``."""
+    device, booked = facts[work], facts[recorded_bookings].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
@@ -74,10 +63,47 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
         traced = state.covered.measure(ends) > state.covered.measure(starts)
         calls["moving_ns"] = np.where(traced, moving, -1)
     calls = _sizes(calls, facts.get(COLLECTIVES), facts.get(COLLECTIVE_BANDWIDTH))
-    calls["last_rank"], calls["waited_ns"] = -1, 0
     calls["ranks"] = _ranks(calls, facts.get(PROFILE))
     calls["members"] = _members(calls, facts.get(PROFILE), facts.get(COMMUNICATION_TASKS))
     return calls
+
+
+@fact(
+    "collective_calls",
+    needs=(recorded_calls, CROSS_RANK_WAITS),
+    shared=True,
+)
+def collective_calls(facts: Facts) -> pd.DataFrame:
+    """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
+
+    Columns: ``work`` (row), ``table`` and ``row`` (where it was read, as in ``work``), ``step`` (row of
+    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
+    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
+    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
+    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
+    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
+    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
+    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
+    name; -1 unknown), ``last_rank`` (that arrived last; -1 where the ranks of the job were not compared) and
+    ``waited_ns`` (uncovered, for it). What the rank alone does not tell (``unknown_ns``) is waiting and transfer where
+    the ranks were compared.
+    """
+    calls = facts[recorded_calls]
+    waits = facts[CROSS_RANK_WAITS].set_index("work").reindex(calls["work"])
+    last = waits["last_rank"].fillna(-1).astype("int64").to_numpy()
+    waited = waits["waited_ns"].fillna(0).astype("int64").to_numpy()
+    unknown = np.where(last >= 0, calls["unknown_ns"], 0)
+    for_last = np.minimum(waited, unknown)
+    untold = (calls["waits_for"] < 0).to_numpy() & (for_last > 0)
+    return calls.assign(
+        last_rank=last,
+        waited_ns=waited,
+        unknown_ns=calls["unknown_ns"] - unknown,
+        wait_ns=calls["wait_ns"] + for_last,
+        transmit_ns=calls["transmit_ns"] + unknown - for_last,
+        waits_for=np.where(untold, last, calls["waits_for"]),
+        waits_for_ns=np.where(untold, for_last, calls["waits_for_ns"]),
+    )
 
 
 def _ranks(calls: pd.DataFrame, profile: Profile | None) -> pd.Series:

@@ -1,4 +1,4 @@
-"""What a collective was doing at each moment: moving data, waiting for a rank, or between its tasks."""
+"""State of each collective over time: moving data, waiting for a rank, or between its tasks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from advisor_core.text.messages import message
 POINT_TO_POINT = re.compile(r"receive|send", re.I)
 """Operations between pipeline stages: hcom_send, hcom_receive, hcom_batchSendRecv. The exporter's Bubble knows only
 hcom_receive."""
-
-_WAIT = re.compile(r"notify[_ ]?wait", re.I)
-_MARK = re.compile(r"notify[_ ]?record|write[_ ]?value|event", re.I)
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,8 @@ def collective_state(facts: Facts) -> CollectiveState:
         raise Unavailable(message("planes.none"), message("planes.none.collect"), ("level1",))
     starts = tasks["start_ns"].to_numpy()
     ends = starts + tasks["duration_ns"].to_numpy()
-    waits = planes & _named(tasks["name"], _WAIT)
-    moves = planes & ~waits & ~_named(tasks["name"], _MARK)
+    waits = planes & _named(tasks["name"], profile.vocabulary.plane_waits)
+    moves = planes & ~waits & ~_named(tasks["name"], profile.vocabulary.plane_marks)
     rows = np.flatnonzero(waits & (ends > starts))
     peers, known = _global_peers(tasks, profile)
     pieces = latest_end_wins(starts[rows], ends[rows], peers[rows])

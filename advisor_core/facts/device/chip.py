@@ -1,4 +1,4 @@
-"""The chip: how many cores it has and at what clock they ran."""
+"""Number of cores of the chip, and the clock at which they ran."""
 
 from __future__ import annotations
 

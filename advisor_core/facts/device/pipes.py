@@ -1,4 +1,4 @@
-"""How well each kernel uses the pipe that bounds it."""
+"""Utilisation of the busiest pipe of each kernel."""
 
 from __future__ import annotations
 

@@ -1,19 +1,21 @@
-"""What the device did: kernels and collectives, with their class and their step."""
+"""Kernels and collectives of the device, with their class and their step."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, TableSchema
 from advisor_core.text.messages import message
-from advisor_core.vocabulary.exporter import COMPUTE_TASKS
-from advisor_core.vocabulary.operator_class import OTHER, classify
+from advisor_core.vocabulary.operator_class import AI_CPU, OTHER, OperatorClasses, kernel_type
 
 
-@fact("work", wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS))
+@fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS))
 def work(facts: Facts) -> pd.DataFrame:
     """Kernels and collectives in order of start.
 
@@ -21,12 +23,13 @@ def work(facts: Facts) -> pd.DataFrame:
     none), ``start_ns``, ``end_ns``, ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``,
     ``stream``. Read from kernel_details.csv; without it from the lanes of the trace, which name no types.
     """
+    words = facts[PROFILE].vocabulary
     kernels = facts.get(KERNELS)
     if kernels is not None:
         frame = _from_kernels(kernels)
     else:
-        frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS))
-    frame["operator_class"] = classify(frame["type"], frame["name"], frame["core"])
+        frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS), words.compute_tasks)
+    frame["operator_class"] = classify(words.operator_classes, frame["type"], frame["name"], frame["core"])
     frame.loc[frame["communication"], "operator_class"] = OTHER
     return frame.sort_values(["start_ns", "end_ns", "row"], kind="stable", ignore_index=True)
 
@@ -42,10 +45,10 @@ def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None) -> pd.DataFrame:
+def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None, computing: Sequence[str]) -> pd.DataFrame:
     parts = []
     if tasks is not None:
-        compute = tasks[tasks["task_type"].isin(COMPUTE_TASKS)]
+        compute = tasks[tasks["task_type"].isin(computing)]
         parts.append(_lane(compute, DEVICE_TASKS).assign(core=compute["task_type"], stream=compute["stream"]))
     if collectives is not None:
         whole = collectives[collectives["plane"] < 0]
@@ -69,3 +72,17 @@ def _lane(rows: pd.DataFrame, table: TableSchema) -> pd.DataFrame:
             "name": rows["name"].astype(str),
         }
     )
+
+
+def classify(classes: OperatorClasses, types: pd.Series, names: pd.Series, cores: pd.Series) -> pd.Series:
+    """Class per kernel (categorical, categories = the names of the classes). Every distinct name is looked up once."""
+    numbers = {name: number for number, name in enumerate(classes.names)}
+    by_type = types.cat.codes.to_numpy()
+    texts = [str(text) for text in types.cat.categories]
+    type_class = np.array([numbers[classes.class_of(text)] if text else -1 for text in texts], dtype=np.int64)
+    kinds = [kernel_type(str(name)) for name in names.cat.categories]
+    name_class = np.array([numbers[classes.class_of(kind)] for kind in kinds], dtype=np.int64)
+    chosen = type_class[by_type] if len(type_class) else np.full(len(types), -1)
+    chosen = np.where((by_type < 0) | (chosen < 0), name_class[names.cat.codes.to_numpy()], chosen)
+    chosen = np.where(cores.to_numpy() == "AI_CPU", numbers[AI_CPU], chosen)
+    return pd.Series(pd.Categorical.from_codes(chosen, categories=pd.Index(classes.names)), index=types.index)

@@ -1,9 +1,9 @@
-"""What the host was doing, as one label at each moment."""
+"""Activity of the host over time, one label at each moment."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,47 +11,27 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.launches import Launches, launches
 from advisor_core.facts.intervals import Layer, earliest_start_wins, empty, first_of, union
 from advisor_core.text.messages import message
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
-ACTIVITIES = ("gc", "compile", "dataloader", "memory", "sync", "copy", "runtime", "framework", "python")
-"""Labels, outermost cause first: where several hold at once the first one is the cause. Garbage collection stops every
-thread; compiling, allocating, synchronising and copying are named calls within the runtime; the runtime is what the
-launching thread does; the framework is what the threads that feed it do inside operators; Python is the rest of a
-step, in which no operator is running."""
-
-CALLS = {
-    "compile": re.compile(r"aclopCompile|opCompile|aclopBuild|aclGenGraph|aclnn_?compile", re.I),
-    "memory": re.compile(
-        r"aclrtMalloc|aclrtFree|aclMallocMem|MallocPhysical|FreePhysical|aclrtMapMem|aclrtUnmapMem", re.I
-    ),
-    "sync": re.compile(r"aclrtSynchronize|aclrtStreamSynchronize|aclrtDeviceSynchronize", re.I),
-    "copy": re.compile(r"aclrtMemcpy", re.I),
-}
-"""CANN calls that a label stands for."""
-LOADER = re.compile(r"DataLoader.*__next__", re.I)
-STEP_MARK = re.compile(r"^ProfilerStep#")
-"""The annotation around a profiled step."""
-ANNOTATION = re.compile(r"#|^[\w.]+\.(forward|backward|step|zero_grad|__\w+__)$")
-"""Marks around Python code that the profiler records like operators: ``Optimizer.step#SGD.step``,
-``DistributedDataParallel.forward``, ``enumerate(DataLoader)#...``. What runs inside them between two operators is
-Python."""
 _CATEGORIES = ("cann", "cpu_op", "dequeue", "enqueue", "gc", "user_annotation")
 _FRAMEWORK = ("cpu_op", "python_function", "user_annotation", "enqueue", "dequeue")
-SYNC_OPERATORS = re.compile(r"aten::(item|_local_scalar_dense|nonzero|is_nonzero|_to_cpu|unique|masked_select)$")
-"""Operators that wait for the device; used where the trace has no CANN calls (Level0)."""
 
 
 @dataclass(frozen=True)
 class HostActivity:
-    """``labels``: at each moment the number of a label in `ACTIVITIES`, in device time. ``steps``: moments inside a
+    """``activities``: the labels of the host, outermost cause first. ``labels``: at each moment the number of one, in
+    device time. ``steps``: moments inside a
     recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
     of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
     ``launchers``: the threads that empty the task queue; ``launching``: what these did, as ``labels``. ``framework``:
     calls of the framework were recorded; else time outside of calls into CANN may be Python's or the framework's."""
 
+    activities: tuple[str, ...]
     labels: Layer
     steps: Layer
     syncs: Layer
@@ -67,11 +47,12 @@ def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     return hits[names.cat.codes.to_numpy()] if len(hits) else np.zeros(len(names), dtype=bool)
 
 
-@fact("host_activity", needs=(HOST_EVENTS, launches))
+@fact("host_activity", needs=(HOST_EVENTS, launches, PROFILE))
 def host_activity(facts: Facts) -> HostActivity:
     """What the threads that feed the device were doing at each moment, one label each."""
     events, launched = facts[HOST_EVENTS], facts[launches]
-    launchers, feeders = _threads(events, launched)
+    words = facts[PROFILE].vocabulary
+    launchers, feeders = _threads(events, launched, words)
     if not launchers | feeders:
         raise Unavailable(message("host.none"), message("host.none.collect"), ("host", "level1"))
     skew = launched.skew_ns
@@ -80,17 +61,21 @@ def host_activity(facts: Facts) -> HostActivity:
     fed, launched_by = np.isin(thread, list(feeders)), np.isin(thread, list(launchers))
     active = fed | launched_by
     cann = category["cann"]
-    operators = category["cpu_op"] & fed & ~matching(events["name"], ANNOTATION)
+    operators = category["cpu_op"] & fed & ~matching(events["name"], words.annotation)
 
     def layer(rows: np.ndarray) -> Layer:
         starts = events["start_ns"].to_numpy()[rows] - skew
         return union(starts, starts + events["duration_ns"].to_numpy()[rows])
 
-    calls = {name: cann & active & matching(events["name"], pattern) for name, pattern in CALLS.items()}
+    own = {leaf.activity for leaf in words.leaves}
+    calls = {
+        name: (fed if name in own else cann & active) & matching(events["name"], pattern)
+        for name, pattern in words.calls.items()
+    }
     if not calls["sync"].any() and not cann.any():
-        calls["sync"] = operators & matching(events["name"], SYNC_OPERATORS)
-    loading = fed & matching(events["name"], LOADER)
-    annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], STEP_MARK)
+        calls["sync"] = operators & matching(events["name"], words.sync_operators)
+    loading = fed & matching(events["name"], words.data_loader)
+    annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], words.step_mark)
     window = annotated if annotated.any() else active
     framework = bool(events["category"].isin(_FRAMEWORK).any())
     labels = {
@@ -100,6 +85,7 @@ def host_activity(facts: Facts) -> HostActivity:
         "memory": layer(calls["memory"]),
         "sync": layer(calls["sync"]),
         "copy": layer(calls["copy"]),
+        **{name: layer(calls[name]) for name in own},
         "runtime": layer((category["dequeue"] & launched_by) | (cann & active)),
         "framework": layer(operators | (category["enqueue"] & fed)),
         "python": (_span(layer(window)) if framework else empty()) if not annotated.any() else layer(annotated),
@@ -108,17 +94,19 @@ def host_activity(facts: Facts) -> HostActivity:
     starts = events["start_ns"].to_numpy()[syncs] - skew
     outer = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[syncs])
     return HostActivity(
-        first_of([labels[name] for name in ACTIVITIES]),
+        words.activities,
+        first_of([labels[name] for name in words.activities]),
         layer(annotated),
         Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
         feeders,
         launchers,
-        _of_launchers(layer, calls, category["dequeue"], cann, launched_by),
+        _of_launchers(words.activities, layer, calls, category["dequeue"], cann, launched_by),
         framework,
     )
 
 
 def _of_launchers(
+    activities: Sequence[str],
     layer: Callable[[np.ndarray], Layer],
     calls: Mapping[str, np.ndarray],
     dequeues: np.ndarray,
@@ -127,16 +115,17 @@ def _of_launchers(
 ) -> Layer:
     rows = {name: chosen & launched_by for name, chosen in calls.items() if name != "sync"}
     rows["runtime"] = (dequeues | cann) & launched_by
-    return first_of([layer(rows[name]) if name in rows else empty() for name in ACTIVITIES])
+    return first_of([layer(rows[name]) if name in rows else empty() for name in activities])
 
 
-def _threads(events: pd.DataFrame, launched: Launches) -> tuple[frozenset[int], frozenset[int]]:
+def _threads(events: pd.DataFrame, launched: Launches, words: Vocabulary) -> tuple[frozenset[int], frozenset[int]]:
     """(threads that empty the task queue, threads that feed it or launch by themselves)."""
     category = events["category"]
     launchers = frozenset(_distinct(events.loc[category == "dequeue", "thread"]))
     by_launch = _distinct(launched.frame.loc[launched.known(), "thread"])
     feeders = frozenset(_distinct(events.loc[category == "enqueue", "thread"])) | (frozenset(by_launch) - launchers)
-    loops = events.loc[matching(events["name"], LOADER) | matching(events["name"], STEP_MARK), "thread"]
+    marks = matching(events["name"], words.data_loader) | matching(events["name"], words.step_mark)
+    loops = events.loc[marks, "thread"]
     return launchers, feeders | (frozenset(_distinct(loops)) if feeders else frozenset())
 
 

@@ -1,4 +1,4 @@
-"""Which host call was behind an idle gap: the operator whose launch was late, the call that drained the queue."""
+"""The host call behind each idle gap: the operator whose launch was late, the call that drained the queue."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import ANNOTATION, host_activity, matching
+from advisor_core.facts.host.activity import host_activity, matching
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.host.nesting import enclosing_of
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.timeline import timeline
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
-def _operators(events: pd.DataFrame) -> pd.DataFrame:
-    return events[(events["category"] == "cpu_op") & ~matching(events["name"], ANNOTATION)]
+def _operators(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
+    return events[(events["category"] == "cpu_op") & ~matching(events["name"], words.annotation)]
 
 
-@fact("late_gaps", needs=(bookings, launches, HOST_EVENTS, work))
+@fact("late_gaps", needs=(bookings, launches, HOST_EVENTS, work, PROFILE))
 def late_gaps(facts: Facts) -> pd.DataFrame:
     """One row per idle gap that a late launch ended, with the operator that was launched late.
 
@@ -39,11 +41,11 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     frame["late_ns"] = late["host_late_ns"].to_numpy()
     for column in ("cann_row", "dequeue_row", "enqueue_row", "op_row"):
         frame[column] = links[column]
-    frame["outer_row"] = _outermost(events, links["op_row"].to_numpy())
+    frame["outer_row"] = _outermost(events, links["op_row"].to_numpy(), facts[PROFILE].vocabulary)
     return frame
 
 
-@fact("sync_calls", needs=(bookings, launches, host_activity, HOST_EVENTS, timeline))
+@fact("sync_calls", needs=(bookings, launches, host_activity, HOST_EVENTS, timeline, PROFILE))
 def sync_calls(facts: Facts) -> pd.DataFrame:
     """One row per synchronising call of the threads that feed the device.
 
@@ -56,7 +58,7 @@ def sync_calls(facts: Facts) -> pd.DataFrame:
     blamed = pieces[pieces["sync"] >= 0]
     idle = (blamed["end_ns"] - blamed["start_ns"]).groupby(blamed["sync"]).sum()
     rows = syncs.ids
-    operators = _operators(events)
+    operators = _operators(events, facts[PROFILE].vocabulary)
     threads, starts = events["thread"].to_numpy()[rows], events["start_ns"].to_numpy()[rows]
     return pd.DataFrame(
         {
@@ -72,9 +74,9 @@ def sync_calls(facts: Facts) -> pd.DataFrame:
     )
 
 
-def _outermost(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
+def _outermost(events: pd.DataFrame, rows: np.ndarray, words: Vocabulary) -> np.ndarray:
     """The outermost operator around each operator; -1 stays -1."""
     threads = events["thread"].to_numpy()[np.maximum(rows, 0)]
     starts = events["start_ns"].to_numpy()[np.maximum(rows, 0)]
-    found = enclosing_of(_operators(events), threads, starts, outermost=True)
+    found = enclosing_of(_operators(events, words), threads, starts, outermost=True)
     return np.where(rows >= 0, found, -1)

@@ -1,4 +1,4 @@
-"""Which event of a thread encloses a moment."""
+"""Look up the event of a thread that encloses a point in time."""
 
 from __future__ import annotations
 

@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
-from advisor_core.facts.host.activity import ACTIVITIES, SYNC_OPERATORS, host_activity, matching
+from advisor_core.facts.host.activity import host_activity, matching
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import Layer, union
+from advisor_core.vocabulary.host_labels import UNNAMED
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 PAUSE_NS = 1_000_000
 """Shorter pauses are left out: the vendor's advisor calls a garbage collection of 1 ms or more a problem."""
@@ -27,10 +30,9 @@ OCCURRENCES = 4
 """How often a passage must occur before one of them can be called unusual; our choice."""
 
 _KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "cann")
-_NAMED = ("gc", "compile", "dataloader", "memory", "sync", "copy")
 
 
-@fact("host_pauses", needs=(HOST_EVENTS, launches, host_activity))
+@fact("host_pauses", needs=(HOST_EVENTS, launches, host_activity, PROFILE))
 def host_pauses(facts: Facts) -> pd.DataFrame:
     """One row per rare long pause of the threads that feed the device, in order of time.
 
@@ -44,11 +46,12 @@ def host_pauses(facts: Facts) -> pd.DataFrame:
     chosen = np.flatnonzero(
         events["category"].isin(_KINDS).to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
     )
-    reads = np.isin(events["thread"].to_numpy(), list(host.feeders)) & matching(events["name"], SYNC_OPERATORS)
+    words: Vocabulary = facts[PROFILE].vocabulary
+    reads = np.isin(events["thread"].to_numpy(), list(host.feeders)) & matching(events["name"], words.sync_operators)
     begun = events["start_ns"].to_numpy()[reads] - launched.skew_ns
     reading = union(begun, begun + events["duration_ns"].to_numpy()[reads])
     labels = host.labels
-    named = np.isin(labels.ids, [ACTIVITIES.index(activity) for activity in _NAMED])
+    named = np.isin(labels.ids, [number for number, activity in enumerate(host.activities) if activity not in UNNAMED])
     return _unnamed(
         _pauses(events, chosen, launched.skew_ns),
         Layer(labels.starts[named], labels.ends[named], labels.ids[named]),

@@ -3,7 +3,7 @@
 How a piece finds its leaf
 --------------------------
 *The device computes* -> ``compute/<class>``. When kernels of several classes run at once on several streams, the
-piece goes to the class that stands first in `operator_class.classes` (attention, matmul, ...): a rule about the moment,
+piece goes to the class that stands first in `OperatorClasses.names` (attention, matmul, ...): a rule about the moment,
 not about kernels, so that splitting a kernel in two changes nothing. Communication that runs meanwhile is marked
 ``overlapped`` and costs nothing.
 
@@ -15,7 +15,7 @@ not; ``unknown`` where the export has no tasks of planes.
 *It does neither* -> ``idle/...``, gap by gap. A gap is ended by a task K that the host launched at time L.
 
 - Up to L the host was late. That stretch is divided by what the threads that launch and feed the device were doing
-  (`host_activity.ACTIVITIES`, outermost cause first): ``host/compile``, ``host/dataloader``, ``host/python`` ...
+  (`host_labels.ACTIVITIES`, outermost cause first): ``host/compile``, ``host/dataloader``, ``host/python`` ...
   Time between two recorded steps of the framework is ``step_boundary``.
 - From the moment at which K lay in the task queue only the thread that empties the queue can hold it up: that part of
   the stretch is divided by what this thread did, ``host/runtime`` where nothing else has a name. What the model's code
@@ -36,29 +36,27 @@ All of it is sorting and merging of whole arrays: linear in events but for the s
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import ACTIVITIES, HostActivity, host_activity, matching
+from advisor_core.facts.host.activity import HostActivity, host_activity, matching
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, cut, empty, union
 from advisor_core.facts.steps.timeline import Timeline, timeline
-from advisor_core.vocabulary.operator_class import classes
+from advisor_core.vocabulary.host_labels import ACTIVITIES
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 LATENCY_NS = 30_000
 """A gap shorter than this before a task that was launched in time is launch latency. 30 us is the limit of HTA's idle
 time breakdown (`consecutive_kernel_delay`), checked there on GPUs; the launch-to-start times of tasks that an idle
 device waited for are 4 to 20 us in the real Ascend exports at hand."""
-
-_COPY_TASK = re.compile(r"SDMA|PCIE_DMA|MEMCPY", re.I)
-_WAIT_TASK = re.compile(r"EVENT_WAIT|NOTIFY[_ ]?WAIT", re.I)
 
 _REFILLING = ("runtime", "framework", "python")
 
@@ -78,13 +76,17 @@ class Bookings:
     gaps: pd.DataFrame
 
 
-@fact("bookings", needs=(work, timeline), wants=(launches, host_activity, collective_state, DEVICE_TASKS))
-def bookings(facts: Facts) -> Bookings:
-    """Every piece of profiled time under one leaf of the ledger."""
+@fact(
+    "recorded_bookings",
+    needs=(work, timeline, PROFILE),
+    wants=(launches, host_activity, collective_state, DEVICE_TASKS),
+)
+def recorded_bookings(facts: Facts) -> Bookings:
+    """Every piece of profiled time under one leaf of the ledger, as far as this rank alone tells."""
     device, time = facts[work], facts[timeline]
     busy = _book_busy(device, time, facts.get(collective_state))
     gaps = _find_gaps(device, time, facts.get(launches))
-    idle = _book_gaps(gaps, facts.get(host_activity), facts.get(DEVICE_TASKS), time)
+    idle = _book_gaps(gaps, facts.get(host_activity), facts.get(DEVICE_TASKS), time, facts[PROFILE].vocabulary)
     pieces = pd.concat([busy, idle], ignore_index=True).sort_values("start_ns", ignore_index=True)
     pieces["step"] = time.steps.at(pieces["start_ns"].to_numpy())
     pieces["path"] = pieces["path"].astype("category")
@@ -94,16 +96,16 @@ def bookings(facts: Facts) -> Bookings:
 
 def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | None) -> pd.DataFrame:
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
-    codes = device["operator_class"].cat.codes.to_numpy()
+    codes, classes = device["operator_class"].cat.codes.to_numpy(), device["operator_class"].cat.categories
     computes = ~device["communication"].to_numpy()
-    by_class = [union(starts[rows], ends[rows]) for rows in (computes & (codes == n) for n in range(len(classes())))]
+    by_class = [union(starts[rows], ends[rows]) for rows in (computes & (codes == n) for n in range(len(classes)))]
     moving, waiting, covered = (state.moving, state.waiting, state.covered) if state else (empty(), empty(), empty())
     edges = [time.steps, time.busy, time.collectives, moving, waiting, covered, *by_class]
     pieces = cut(time.start_ns, time.end_ns, edges)
     _, busy, collective, moves, waits, known, *computing = pieces.ids
     active = np.stack([ids != NOTHING for ids in computing])
     is_computing = active.any(axis=0)
-    path = np.array([f"compute/{name}" for name in classes()], dtype=object)[active.argmax(axis=0)]
+    path = np.array([f"compute/{name}" for name in classes], dtype=object)[active.argmax(axis=0)]
     talking = ~is_computing & (collective != NOTHING)
     path[talking] = "communication/unknown"
     path[talking & (known != NOTHING)] = "communication/launch"
@@ -168,7 +170,7 @@ def _find_gaps(device: pd.DataFrame, time: Timeline, launched: Launches | None) 
 
 
 def _book_gaps(
-    gaps: pd.DataFrame, host: HostActivity | None, tasks: pd.DataFrame | None, time: Timeline
+    gaps: pd.DataFrame, host: HostActivity | None, tasks: pd.DataFrame | None, time: Timeline, words: Vocabulary
 ) -> pd.DataFrame:
     if gaps.empty:
         none = time.gaps.ids
@@ -182,24 +184,24 @@ def _book_gaps(
     queued = Layer(queued_from[waited], late_until[waited], numbers[waited])
     labels, steps, syncs = (host.labels, host.steps, host.syncs) if host else (empty(), empty(), empty())
     launching = host.launching if host else empty()
-    copies, waits = _device_layers(tasks)
+    copies, waits = _device_layers(tasks, words)
     layers = [time.steps, time.gaps, late, labels, steps, copies, waits, syncs, queued, launching]
     pieces = cut(time.start_ns, time.end_ns, layers)
     _, gap, is_late, label, in_step, copying, depending, in_sync, in_queue, launcher = (
         ids[pieces.ids[1] != NOTHING] for ids in pieces.ids
     )
-    label = np.where(in_queue == NOTHING, label, np.where(launcher == NOTHING, _RUNTIME, launcher))
+    activities = host.activities if host else ACTIVITIES
+    label = np.where(in_queue == NOTHING, label, np.where(launcher == NOTHING, activities.index("runtime"), launcher))
     inside = pieces.ids[1] != NOTHING
     begin, finish = pieces.starts[inside], pieces.ends[inside]
 
-    hosts = np.array([_host_path(name) for name in ACTIVITIES], dtype=object)
+    hosts = np.array([_host_path(name) for name in activities], dtype=object)
     host_path = np.where(
         label == NOTHING, "idle/host/python" if host and host.framework else "idle/host/unknown", hosts[label]
     )
     if len(steps):
-        host_path = np.where(
-            (label == NOTHING) | (in_step == NOTHING) & (label == _PYTHON), "idle/step_boundary", host_path
-        )
+        outside = (label == NOTHING) | (in_step == NOTHING) & (label == activities.index("python"))
+        host_path = np.where(outside, "idle/step_boundary", host_path)
     launched = gaps["launch_ns"].to_numpy()[gap]
     early = (launched <= starts[gap]) & ((ends - starts)[gap] > LATENCY_NS)
     device_path = np.where(early, "idle/task_switch", "idle/launch_latency")
@@ -212,19 +214,16 @@ def _book_gaps(
     return _charge_syncs(booked, refilling, syncs, time.busy)
 
 
-_PYTHON, _RUNTIME = ACTIVITIES.index("python"), ACTIVITIES.index("runtime")
-
-
 def _host_path(activity: str) -> str:
     return "idle/sync" if activity == "sync" else f"idle/host/{activity}"
 
 
-def _device_layers(tasks: pd.DataFrame | None) -> tuple[Layer, Layer]:
+def _device_layers(tasks: pd.DataFrame | None, words: Vocabulary) -> tuple[Layer, Layer]:
     if tasks is None:
         return empty(), empty()
     starts = tasks["start_ns"].to_numpy()
     ends = starts + tasks["duration_ns"].to_numpy()
-    copies, waits = matching(tasks["task_type"], _COPY_TASK), matching(tasks["task_type"], _WAIT_TASK)
+    copies, waits = matching(tasks["task_type"], words.copy_tasks), matching(tasks["task_type"], words.wait_tasks)
     return union(starts[copies], ends[copies]), union(starts[waits], ends[waits])
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.steps import steps
 
 

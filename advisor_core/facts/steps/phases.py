@@ -1,10 +1,10 @@
-"""Stages of an iteration of reinforcement learning: rollout, log-probabilities, reward, update.
+"""Phases of an iteration of reinforcement learning: rollout, log-probabilities, reward, update.
 
-Where a role was profiled by itself, all of its profile is one stage. Where one profile holds the whole iteration, the
-framework marks the stages with MSTX ranges (a range of the profiler around user code serves as well). A mark lies on
+Where a role was profiled by itself, all of its profile is one phase. Where one profile holds the whole iteration, the
+framework marks the phases with MSTX ranges (a range of the profiler around user code serves as well). A mark lies on
 the host: it is brought to the clock of the device, and divides the time of the device as it stands, so that work which
 was launched within a mark and still runs after it is booked to what follows. The frameworks wait for their results at
-the end of a stage, which keeps that small. Where marks nest or overlap the one that began first keeps the time.
+the end of a phase, which keeps that small. Where marks nest or overlap the one that began first keeps the time.
 """
 
 from __future__ import annotations
@@ -18,43 +18,42 @@ from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_wins
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
-from advisor_core.vocabulary.phases import STAGES, stage_of
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 _MARKS = ("mstx", "user_annotation")
-_STEP_MARK = "ProfilerStep#"
 _NAMED = 5
 """How many marks are named where none of them is known."""
 
 
-@fact("stages", needs=(PROFILE, steps), wants=(HOST_EVENTS, launches), shared=True)
-def stages(facts: Facts) -> pd.DataFrame:
-    """One row per stretch of a stage within a step: ``step`` (row of ``steps``), ``stage``, ``kind`` (the known stage
+@fact("phases", needs=(PROFILE, steps), wants=(HOST_EVENTS, launches), shared=True)
+def phases(facts: Facts) -> pd.DataFrame:
+    """One row per stretch of a phase within a step: ``step`` (row of ``steps``), ``phase``, ``kind`` (the known phase
     that it stands for, '' none), ``start_ns``, ``end_ns`` (clock of the device); disjoint, in order of time.
 
-    Not applicable where the profile is not of a role and no mark names a stage.
+    Not applicable where the profile is not of a role and no mark names a phase.
     """
     profile = facts[PROFILE]
     windows = facts[steps]
-    whole = profile.stage and stage_of(profile.stage, profile.stage_marks)
+    whole = profile.role and profile.vocabulary.phase_of(profile.role, profile.phase_marks)
     if whole:
-        return _whole(windows, profile.stage, whole)
+        return _whole(windows, profile.role, whole)
     marked = _marked(facts, profile, windows)
     if marked is not None:
         return marked
-    if profile.stage:
-        return _whole(windows, profile.stage, "")
-    raise NotApplicable(_nothing_known(facts.get(HOST_EVENTS)))
+    if profile.role:
+        return _whole(windows, profile.role, "")
+    raise NotApplicable(_nothing_known(facts.get(HOST_EVENTS), profile.vocabulary))
 
 
-@fact("stage_ledger", needs=(stages, steps, bookings), shared=True)
-def stage_ledger(facts: Facts) -> pd.DataFrame:
-    """One row per step, stage and leaf: ``step`` (row of ``steps``), ``stage`` ('' outside all), ``path``, ``ns``; the
-    stages of a step add up to its entries of the fact ``ledger``."""
-    spans = facts[stages]
+@fact("phase_ledger", needs=(phases, steps, bookings), shared=True)
+def phase_ledger(facts: Facts) -> pd.DataFrame:
+    """One row per step, phase and leaf: ``step`` (row of ``steps``), ``phase`` ('' outside all), ``path``, ``ns``; the
+    phases of a step add up to its entries of the fact ``ledger``."""
+    spans = facts[phases]
     booked = facts[bookings]
     windows, pieces = facts[steps], booked.pieces
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
@@ -65,27 +64,27 @@ def stage_ledger(facts: Facts) -> pd.DataFrame:
     parts = cut(int(windows["start_ns"].min()), int(windows["end_ns"].max()), layers)
     inside = parts.ids[0] != NOTHING
     piece, span = (ids[inside] for ids in parts.ids)
-    names = np.append(spans["stage"].astype(str).to_numpy(dtype=object), "")  # NOTHING, -1, is the last
+    names = np.append(spans["phase"].astype(str).to_numpy(dtype=object), "")  # NOTHING, -1, is the last
     frame = pd.DataFrame(
         {
             "step": pieces["step"].to_numpy()[piece],
-            "stage": pd.Categorical(names[span]),
+            "phase": pd.Categorical(names[span]),
             "path": pd.Categorical.from_codes(
                 pieces["path"].cat.codes.to_numpy()[piece], categories=pieces["path"].cat.categories
             ),
             "ns": parts.lengths[inside],
         }
     )
-    sums: pd.DataFrame = frame.groupby(["step", "stage", "path"], observed=True, as_index=False)[["ns"]].sum()
-    sums[["stage", "path"]] = sums[["stage", "path"]].astype(str)
-    return sums.sort_values(["step", "stage", "path"], ignore_index=True)
+    sums: pd.DataFrame = frame.groupby(["step", "phase", "path"], observed=True, as_index=False)[["ns"]].sum()
+    sums[["phase", "path"]] = sums[["phase", "path"]].astype(str)
+    return sums.sort_values(["step", "phase", "path"], ignore_index=True)
 
 
-def _whole(windows: pd.DataFrame, stage: str, kind: str) -> pd.DataFrame:
+def _whole(windows: pd.DataFrame, phase: str, kind: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "step": np.arange(len(windows)),
-            "stage": stage,
+            "phase": phase,
             "kind": kind,
             "start_ns": windows["start_ns"].to_numpy(),
             "end_ns": windows["end_ns"].to_numpy(),
@@ -94,7 +93,7 @@ def _whole(windows: pd.DataFrame, stage: str, kind: str) -> pd.DataFrame:
 
 
 def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFrame | None:
-    """The stages by marks, ``None`` where no mark within the steps names one."""
+    """The phases by marks, ``None`` where no mark within the steps names one."""
     events = facts.get(HOST_EVENTS)
     if events is None:
         return None
@@ -102,7 +101,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     marks = events["category"].isin(_MARKS).to_numpy() & (events["duration_ns"].to_numpy() > 0)
     known = np.full(len(events["name"].cat.categories), "", dtype=object)
     for code in np.unique(codes[marks]).tolist():  # names, of which there are few
-        known[code] = stage_of(str(events["name"].cat.categories[code]), profile.stage_marks)
+        known[code] = profile.vocabulary.phase_of(str(events["name"].cat.categories[code]), profile.phase_marks)
     rows = np.flatnonzero(marks & (known != "")[codes])
     launched = facts.get(launches)
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
@@ -118,8 +117,8 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     found = pd.DataFrame(
         {
             "step": step,
-            "stage": names,
-            "kind": [name if name in STAGES else "" for name in names.tolist()],
+            "phase": names,
+            "kind": [name if name in profile.vocabulary.phases else "" for name in names.tolist()],
             "start_ns": parts.starts[inside],
             "end_ns": parts.ends[inside],
         }
@@ -128,22 +127,22 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
 
 
 def _joined(spans: pd.DataFrame) -> pd.DataFrame:
-    """Stretches of one stage that touch, as one."""
+    """Stretches of one phase that touch, as one."""
     goes_on = (
         (spans["start_ns"] == spans["end_ns"].shift())
-        & (spans["stage"] == spans["stage"].shift())
+        & (spans["phase"] == spans["phase"].shift())
         & (spans["step"] == spans["step"].shift())
     )
     number = (~goes_on).cumsum()
-    how = {"step": "first", "stage": "first", "kind": "first", "start_ns": "first", "end_ns": "last"}
+    how = {"step": "first", "phase": "first", "kind": "first", "start_ns": "first", "end_ns": "last"}
     return spans.groupby(number.to_numpy()).agg(how).reset_index(drop=True)
 
 
-def _nothing_known(events: pd.DataFrame | None) -> Text:
-    """Why there are no stages, with the marks that may name some which are not known."""
+def _nothing_known(events: pd.DataFrame | None, words: Vocabulary) -> Text:
+    """Why there are no phases, with the marks that may name some which are not known."""
     if events is not None:
         marks = events.loc[events["category"].isin(_MARKS), "name"].astype(str).drop_duplicates()
-        named = [name for name in marks.tolist() if not name.startswith(_STEP_MARK) and not stage_of(name)]
+        named = [name for name in marks.tolist() if not words.step_mark.search(name) and not words.phase_of(name)]
         if named:
-            return message("stages.none_known", count=len(named), names=", ".join(named[:_NAMED]))
-    return message("stages.none")
+            return message("phases.none_known", count=len(named), names=", ".join(named[:_NAMED]))
+    return message("phases.none")

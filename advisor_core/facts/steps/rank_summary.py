@@ -1,4 +1,4 @@
-"""What of a rank every job advisor wants to know: a few numbers per step."""
+"""Per-step totals of one rank, for the advisors that compare ranks."""
 
 from __future__ import annotations
 

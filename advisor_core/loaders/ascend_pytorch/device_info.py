@@ -1,4 +1,4 @@
-"""What the driver says of the device: ``PROF_*/device_*/info.json.N``, which collecting leaves beside the raw data.
+"""Read the driver's description of the device, ``PROF_*/device_*/info.json.N`` beside the raw data.
 
 Follows the source of msprof (its reader of the file and the files of its tests); no real one has been seen.
 """

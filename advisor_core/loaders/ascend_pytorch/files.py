@@ -1,4 +1,4 @@
-"""The files of an Ascend PyTorch Profiler text export: what each holds and which option of the profiler gives it."""
+"""File names of an Ascend PyTorch Profiler text export: the content of each, and the option that writes it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from advisor_core.contracts import tables
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
 from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
-from advisor_core.vocabulary import exporter as vocabulary
 
 OUTPUT: Final = "ASCEND_PROFILER_OUTPUT"
 _KIB: Final = 2.0**10

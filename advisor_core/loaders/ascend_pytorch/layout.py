@@ -1,4 +1,4 @@
-"""Where the exports of an Ascend PyTorch profile lie: which directory is a rank, and which files it has."""
+"""Directory layout of Ascend PyTorch profiles: the directory of a rank, and its files."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from advisor_core.loaders.ascend_pytorch.layout import (
     owner,
 )
 from advisor_core.loaders.ascend_pytorch.text import provided, read_text
+from advisor_core.loaders.ascend_words import VENDOR
 from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.readers.files import HashedFile
@@ -118,6 +119,7 @@ class _Loading:
             kind=_kind(self._source.directory, kind),
             path=_display(self._source),
             level=recorded.level,
+            vendor=VENDOR,
             framework="mindspore" if mindspore else "pytorch",
             versions=recorded.versions,
             profiler=recorded.profiler,

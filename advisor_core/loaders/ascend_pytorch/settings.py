@@ -1,4 +1,4 @@
-"""What a profile records about how it was collected: profiler_info*.json and profiler_metadata.json."""
+"""Read how a profile was collected: profiler_info*.json and profiler_metadata.json."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers.files import HashedFile, regular_size
 from advisor_core.loaders.readers.json_events import DECODE_ERRORS
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 METADATA: Final = "profiler_metadata.json"
 VARIABLES: Final = "ENV_VARIABLES"

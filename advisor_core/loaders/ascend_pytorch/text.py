@@ -1,4 +1,4 @@
-"""The text export of the Ascend PyTorch Profiler: csv and json files into canonical tables."""
+"""Read the text export of the Ascend PyTorch Profiler, CSV and JSON files, into canonical tables."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _absence(deliverable: Deliverable, table: str, place: Place, level: str | No
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What reading one file gave."""
+    """The tables and diagnostics of one file."""
 
     deliverable: Deliverable
     path: Path | None

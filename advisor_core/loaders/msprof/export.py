@@ -1,4 +1,4 @@
-"""The files of one msprof profile into canonical tables."""
+"""Read the files of one msprof profile into canonical tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Read:
-    """What the files of one kind gave, by table."""
+    """The content of the files of one kind, by table."""
 
     deliverable: Deliverable
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)

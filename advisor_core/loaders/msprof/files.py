@@ -1,4 +1,4 @@
-"""The files of an msprof export: their names, what each holds, and which option of msprof gives it.
+"""File names of an msprof export: the content of each, and the option of msprof that writes it.
 
 A file is called ``op_summary_20240101000000.csv``, or ``op_summary_slice_0_20240101000000.csv`` where the exporter cut
 the table into slices; before CANN 8 device and model precede the date (``op_summary_0_1_20230101000000.csv``). Only
@@ -16,11 +16,11 @@ import pandas as pd
 
 from advisor_core.contracts import tables
 from advisor_core.contracts.tables import Field, TableSchema
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
 from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
-from advisor_core.vocabulary import exporter as vocabulary
 
 OUTPUT: Final = "mindstudio_profiler_output"
 ANALYSIS: Final = "analyze"
@@ -48,7 +48,7 @@ _HELD: Final = "held_ns"
 
 @dataclass(frozen=True)
 class ExportName:
-    """What the name of an exported file says. ``stamp``: the last of its numbers, the time of the export;
+    """The parts of the name of an exported file. ``stamp``: the last of its numbers, the time of the export;
     ``slice``: -1 for a file that is whole."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""Where the files of an msprof profile lie, and which of several exports is read."""
+"""Directory layout of msprof profiles, and the choice among several exports."""
 
 from __future__ import annotations
 

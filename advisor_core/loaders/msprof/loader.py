@@ -14,6 +14,7 @@ from advisor_core.contracts.profile import InputError, Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.device_info import DeviceInfo, find_device_info
+from advisor_core.loaders.ascend_words import VENDOR
 from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.msprof import layout as msprof_layout
@@ -27,7 +28,7 @@ KIND: Final = "msprof"
 
 
 class MsprofLoader:
-    """What ``msprof --export`` writes, of one device of one process."""
+    """Load the files of ``msprof --export``: one device of one process."""
 
     name = "msprof"
 
@@ -69,6 +70,7 @@ class MsprofLoader:
             rank=source.rank,
             kind=KIND,
             path=name,
+            vendor=VENDOR,
             level=_level(export),
             framework=None,
             versions={},

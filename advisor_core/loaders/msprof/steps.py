@@ -1,4 +1,4 @@
-"""Which step a kernel of an msprof export belongs to.
+"""Assign the kernels of an msprof export to steps.
 
 msprof knows no steps of a framework. In graph mode it counts the runs of each graph, which are the steps of a job that
 compiles its step into one: step_trace_*.csv tells when each run ended and how long it took, op_summary_*.csv may name

@@ -1,4 +1,4 @@
-"""Building columns: texts as codes while reading, categoricals at the end."""
+"""Build columns of text: codes while reading, categoricals at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV files into canonical frames: in bounded blocks cut at record borders, typed, with the line of every row.
+"""Read CSV files into canonical frames: in bounded blocks cut at record borders, typed, with the line of every row.
 
 A block that does not fit its types or has ragged records is read again as bytes and converted value by value, on whole
 columns; the rest of the file keeps the fast way. ``source_row`` is the 1-based physical line on which a record starts;
@@ -21,12 +21,12 @@ import pyarrow.csv as arrow_csv
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, TableSchema
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import SHOWN, Problems
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 BLOCK_BYTES: Final = 2 << 20
 LONGEST_RECORD: Final = 8 << 20
@@ -46,7 +46,7 @@ Kind = Literal["point", "span", "int", "float", "text"]
 
 @dataclass(frozen=True)
 class Column:
-    """Where a canonical column comes from.
+    """The CSV column that a canonical column is read from.
 
     ``kind``: ``point`` (us to int64 ns), ``span`` (us to int64 ns), ``int``, ``float`` (times ``factor``) or ``text``.
     A row without a usable value in an ``essential`` column is left out; elsewhere the value counts as absent.
@@ -87,7 +87,7 @@ class Block:
 
 @dataclass
 class _Parts:
-    """What the blocks gave, by canonical field."""
+    """The values of the blocks, by canonical field."""
 
     values: dict[str, list[npt.NDArray[Any]]] = field(default_factory=dict)
     interners: dict[str, Interner] = field(default_factory=dict)

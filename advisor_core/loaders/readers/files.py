@@ -1,4 +1,4 @@
-"""Opening input files: only regular ones, read-only, hashed while they are read."""
+"""Open input files: only regular ones, read-only, hashed while they are read."""
 
 from __future__ import annotations
 

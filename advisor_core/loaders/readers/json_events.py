@@ -1,4 +1,4 @@
-"""An array of JSON objects, read in bounded chunks cut at the borders of its elements.
+"""Read an array of JSON objects in bounded chunks that are cut at the borders of its elements.
 
 The fast way looks for the last ``}, {`` of a chunk and lets the decoder prove the cut right: what precedes it, closed
 by ``]``, is valid JSON exactly when the cut lies between two elements of the array. Where the proof fails (objects

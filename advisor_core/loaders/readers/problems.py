@@ -1,4 +1,4 @@
-"""What is wrong with a file, gathered while it is read and said in a few diagnostics."""
+"""Collect the problems of a file while it is read, and report them as a few diagnostics."""
 
 from __future__ import annotations
 

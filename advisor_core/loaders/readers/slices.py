@@ -1,4 +1,4 @@
-"""A table that an exporter cut into several files: one frame, and of every row the file and the place there."""
+"""Join a table that an exporter cut into several files, with the file and position of every row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in time and durations, from what exports write to integer nanoseconds.
+"""Convert the times and durations of exports to integer nanoseconds.
 
 A point in time such as ``1736408883688177.930`` us needs 61 bits in ns; a float64 has 53, a grid of 0.25 us there.
 Points are therefore read as decimals, never as floats. Durations are short enough for a float64.

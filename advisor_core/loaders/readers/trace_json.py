@@ -1,4 +1,4 @@
-"""trace_view.json into the tables of the host, the device, communication, flows, overlap and the clock.
+"""Read trace_view.json into the tables of the host, the device, communication, flows, overlap and the clock.
 
 Read once, in chunks; per chunk the events of each process become columns of numbers and codes, and only those that its
 lane needs. Lanes are known by the name of their process, which a metadata event gives anywhere in the file: events of
@@ -23,13 +23,13 @@ import pandas as pd
 from advisor_core.contracts import tables
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.json_events import CHUNK_BYTES, Batch, ChunkIndex, Damage, ElementReader
 from advisor_core.loaders.readers.problems import SHOWN, Problems, quoted
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 _FREQUENCY: Final = "AI Core Freq"
 _DEVICE_LANES: Final = ("hardware", "communication")

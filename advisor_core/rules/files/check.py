@@ -1,7 +1,8 @@
-"""What ``advisor rules check`` says about rule files: every mistake in every file, and what a reviewer would mention.
+"""Checks of ``advisor rules check``: every mistake in every rule file, and what a reviewer would mention.
 
 Mistakes are errors. The rest are warnings: a sentence that is missing in one language, a threshold typed into a text
-(it would stay when ``--set`` changes the threshold), texts that are copies of each other.
+(it would stay when ``--set`` changes the threshold) or into a condition, a severity that judges something else than the
+condition, texts that are copies of each other. For a set that comes with its registry some of these are errors too.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.names.book import NameBook
 from advisor_core.names.lint import name_problems, parameters_of, setting_problems
-from advisor_core.rules.files.documents import read_document
-from advisor_core.rules.files.ruleset import display, load_rules, rule_files
-from advisor_core.rules.files.yaml_file import Document, KeyPath, read_yaml
+from advisor_core.rules.compiled import CompiledRule, Draft
+from advisor_core.rules.files.ruleset import RuleLoader, display, rule_files
+from advisor_core.rules.files.yaml_file import KeyPath
+from advisor_core.rules.language.expression import Constant, Expression, Node, Operation
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.model import Rule
 from advisor_core.text.base import Model, Text
@@ -31,6 +34,7 @@ MAX_TITLE = 100
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _NUMBER = re.compile(r"(?<![\w.=,/-])\d[\d,]*(?:\.\d+)?(?![\w=/]|[.,]\d)")
 _NOT_PROSE = re.compile(r"\{\{.*?\}\}|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+_PERCENT = re.compile(r"\s*%")
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.]+)")
 _TOO_COMMON = {"0", "1", "2"}
 
@@ -41,20 +45,36 @@ def check_rules(
     base: Sequence[Path] = (),
     names: NameBook | None = None,
     *,
-    all_names: bool = False,
+    paths_of_ledger: LedgerPaths | None = None,
+    own: bool = False,
 ) -> list[Problem]:
     """All that is wrong with the rule files under ``paths``, sorted by place; no errors among it: they can be used.
 
     ``base``: rule sets that the files may refer to or override; their own problems are not reported. ``names``: the
-    registry that texts are checked against: a name that is not in it is mentioned where it is like one that is, or,
-    with ``all_names``, always.
+    registry that texts are checked against: a name that is not in it is mentioned where it is like one that is.
+    ``paths_of_ledger``: what may be claimed.
+
+    ``own``: the files belong to a set that comes with its registry. Then every name must be in it, and what is left to
+    the taste of others is an error: numbers typed into conditions and texts, and texts without Chinese.
     """
-    book = load_rules([*base, *paths], advisors, names=names, installed=len(base), strict=False)
+    inside = [path for path in paths if any(path.resolve().is_relative_to(root.resolve()) for root in base)]
+    loader = RuleLoader(advisors, names or NameBook(), paths_of_ledger or LedgerPaths(), len(base))
+    for number, source in enumerate([*base, *(path for path in paths if path not in inside)]):
+        loader.read(source, number)
+    book = loader.finish()
     files = {display(file) for path in paths for file in _files(path)}
     files |= {display(path) for path in paths}
-    errors = [problem for problem in book.problems if problem.file in files]
-    lint = (*_lint(paths), *(_lint_names(paths, names, all_names=all_names) if names else ()))
-    return sorted({*errors, *(replace(problem, severity="warning") for problem in lint)})
+    drafts = [draft for draft in loader.drafts.values() if draft.document.file in files or _zh_file(draft) in files]
+    rules = {rule.id: rule for rule in (*book.rules, *book.disabled)}
+    house = [problem for draft in drafts for problem in _house_rules(draft, rules.get(draft.rule.id))]
+    surprising = (p for d in drafts if d.rule.id in rules for p in _severity_of_other_columns(d, rules[d.rule.id]))
+    review = [*_lint(drafts), *surprising, *(_lint_names(drafts, names, all_names=own) if names else ())]
+    warnings = [replace(problem, severity="warning") for problem in (review if own else [*review, *house])]
+    return sorted({*(p for p in (*book.problems, *(house if own else ())) if p.file in files), *warnings})
+
+
+def _zh_file(draft: Draft) -> str:
+    return draft.translation.file if draft.translation is not None else ""
 
 
 def _files(path: Path) -> list[Path]:
@@ -64,39 +84,72 @@ def _files(path: Path) -> list[Path]:
         return []  # reported by load_rules
 
 
-def _lint(paths: Sequence[Path]) -> Iterator[Problem]:
+def _lint(drafts: Sequence[Draft]) -> Iterator[Problem]:
     seen: dict[str, tuple[str, str]] = {}
-    for document, rule in _rules(paths):
-        yield from _lint_rule(document, rule)
-        yield from _copies(document, rule, seen)
+    for draft in drafts:
+        yield from _lint_rule(draft)
+        yield from _copies(draft, seen)
 
 
-def _rules(paths: Sequence[Path]) -> Iterator[tuple[Document, Rule]]:
-    """The rules that can be read; the rest is reported by load_rules."""
-    for file in (file for path in paths for file in _files(path)):
-        try:
-            documents = read_yaml(file, display(file))
-        except RuleFileError:
-            continue
-        for document in documents:
-            try:
-                rule = read_document(document)
-            except RuleFileError:
-                continue
-            if isinstance(rule, Rule):
-                yield document, rule
+def _word_problem(draft: Draft, path: KeyPath, lang: str, message: str, hint: str = "", **place: Any) -> Problem:
+    """A problem with a text in one language."""
+    document, where = draft.words(path, lang)
+    return document.problem(where, message, hint, **place)
 
 
-def _lint_names(paths: Sequence[Path], names: NameBook, *, all_names: bool) -> Iterator[Problem]:
-    for document, rule in _rules(paths):
-        every = list(texts(rule, ()))
+def _house_rules(draft: Draft, rule: CompiledRule | None) -> Iterator[Problem]:
+    """What our own sets must not have."""
+    typed = _thresholds(draft.rule)
+    for path, text in texts(draft.rule, ()):
+        if text.en.strip() and not text.zh.strip():
+            yield _word_problem(draft, path, "zh", "text has no Chinese: reports show the English")
+        for lang, words in (("en", text.en), ("zh", text.zh)):
+            prose = _NOT_PROSE.sub(lambda match: " " * len(match.group()), words)
+            for found in _NUMBER.finditer(prose):
+                percent = _PERCENT.match(prose, found.end()) is not None
+                if name := typed.get(found.group() + " %" * percent, ""):
+                    message = f"the number {found.group()} is the value of the parameter {name!r}"
+                    hint = f"write {{{{ params.{name} }}}}"
+                    yield _word_problem(draft, path, lang, message, hint, offset=found.start())
+    for path, expression in _conditions(rule) if rule is not None else ():
+        for number in _typed_numbers(expression):
+            hint = "make it a parameter, with its unit and where it comes from"
+            message = f"the number {number.source} is typed into a condition"
+            yield draft.problem(path, message, hint, offset=number.start)
+
+
+def _conditions(rule: CompiledRule) -> Iterator[tuple[KeyPath, Expression]]:
+    named: list[tuple[KeyPath, Expression | None]] = [(("applies",), rule.applies), (("when",), rule.when)]
+    named += [(("signs", name), sign) for name, sign in rule.signs.items()]
+    named += [(("severity", level), condition) for level, condition in rule.severity]
+    for index, advice in enumerate(rule.advice):
+        named += [(("advice", index, "when"), advice.when), (("advice", index, "unless"), advice.unless)]
+    yield from ((path, expression) for path, expression in named if expression is not None)
+
+
+def _typed_numbers(expression: Expression) -> Iterator[Node]:
+    """The numbers other than 0 and 1 that an expression has itself, not by a sign."""
+    waiting = [expression.root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Constant) and node.kind == "number" and node.value not in (0, 1):
+            yield node
+        elif isinstance(node, Operation):
+            waiting += node.operands
+            if any(not isinstance(option, str) and option not in (0, 1) for option in node.options):
+                yield node
+
+
+def _lint_names(drafts: Sequence[Draft], names: NameBook, *, all_names: bool) -> Iterator[Problem]:
+    for draft in drafts:
+        every = list(texts(draft.rule, ()))
         parameters = parameters_of([text.en for _, text in every], names)
         for path, text in every:
             for lang, words in (("en", text.en), ("zh", text.zh)):
                 for offset, message, hint in name_problems(words, names, parameters):
                     if all_names or hint:
-                        yield document.problem((*path, lang), message, hint, offset=offset)
-        for index, advice in enumerate(rule.advice):
+                        yield _word_problem(draft, path, lang, message, hint, offset=offset)
+        for index, advice in enumerate(draft.rule.advice):
             place: KeyPath = ("advice", index)
             listed: list[tuple[KeyPath, str, str | None]] = [
                 (("set", name), name, value) for name, value in advice.set.items()
@@ -109,39 +162,41 @@ def _lint_names(paths: Sequence[Path], names: NameBook, *, all_names: bool) -> I
             for where, name, value in listed:
                 for message, hint in setting_problems(name, value, names):
                     if all_names or hint:
-                        yield document.problem((*place, *where), message, hint)
+                        yield draft.problem((*place, *where), message, hint)
 
 
-def _lint_rule(document: Document, rule: Rule) -> Iterator[Problem]:
-    typed = _thresholds(rule)
-    for path, text in texts(rule, ()):
-        yield from _lint_text(document, path, text)
-        for lang, words in (("en", text.en), ("zh", text.zh)):
-            for found in _NUMBER.finditer(_NOT_PROSE.sub(lambda match: " " * len(match.group()), words)):
-                if found.group() in typed:
-                    name = typed[found.group()]
-                    message = f"the number {found.group()} is the value of the parameter {name!r}"
-                    hint = f"write {{{{ params.{name} }}}}"
-                    yield document.problem((*path, lang), message, hint, offset=found.start())
-    for lang, title in (("en", rule.text.title.en), ("zh", rule.text.title.zh)):
-        if len(title) > MAX_TITLE:
-            yield document.problem(("text", "title", lang), f"title is longer than {MAX_TITLE} characters")
+def _lint_rule(draft: Draft) -> Iterator[Problem]:
+    for path, text in texts(draft.rule, ()):
+        yield from _lint_text(draft, path, text)
+    title = draft.rule.text.title
+    for lang, words in (("en", title.en), ("zh", title.zh)):
+        if len(words) > MAX_TITLE:
+            yield _word_problem(draft, ("text", "title"), lang, f"title is longer than {MAX_TITLE} characters")
 
 
-def _lint_text(document: Document, path: KeyPath, text: Text) -> Iterator[Problem]:
-    for lang, words in (("en", text.en), ("zh", text.zh)):
-        if not words.strip():
-            yield document.problem((*path, lang), f"text is empty in {lang!r}")
+def _lint_text(draft: Draft, path: KeyPath, text: Text) -> Iterator[Problem]:
+    if not text.en.strip():
+        yield _word_problem(draft, path, "en", "text is empty")
     if not text.en.strip() or not text.zh.strip():
         return
     if text.en.strip() == text.zh.strip():
-        yield document.problem((*path, "zh"), "Chinese text is the same as the English")
+        yield _word_problem(draft, path, "zh", "Chinese text is the same as the English")
     elif not _HAN.search(text.zh):
-        yield document.problem((*path, "zh"), "Chinese text has no Chinese in it")
+        yield _word_problem(draft, path, "zh", "Chinese text has no Chinese in it")
     english, chinese = (set(_PLACEHOLDER.findall(words)) for words in (text.en, text.zh))
     if english != chinese:
         names = ", ".join(sorted(english ^ chinese))
-        yield document.problem((*path, "zh"), f"the two languages quote different values: {names}")
+        yield _word_problem(draft, path, "zh", f"the two languages quote different values: {names}")
+
+
+def _severity_of_other_columns(draft: Draft, rule: CompiledRule) -> Iterator[Problem]:
+    """A severity that depends on what the condition does not look at may surprise: the rule says why."""
+    judged = {symbol.key for part in (rule.applies, rule.when) if part for symbol in part.symbols}
+    graded = {symbol.key for _, condition in rule.severity for symbol in condition.symbols}
+    others = sorted(name for name in graded - judged if "." not in name)
+    if others and not draft.rule.severity.why:
+        message = f"severity depends on what the condition does not look at: {', '.join(others)}"
+        yield (draft.severity_from or draft.document).problem(("severity",), message, "say `why` in it", key=True)
 
 
 def _thresholds(rule: Rule) -> dict[str, str]:
@@ -150,21 +205,23 @@ def _thresholds(rule: Rule) -> dict[str, str]:
     for name, param in rule.params.items():
         if kind_of(param.value) != "number":
             continue
-        written = format_exact(param.value, param.unit).split(" ")[0]
+        number, _, unit = format_exact(param.value, param.unit).partition(" ")
+        written = f"{number} %" if unit == "%" else number
         for number in (str(param.value), written, written.replace(",", "")):
-            if number not in _TOO_COMMON:
+            if number.removesuffix(" %") not in _TOO_COMMON:
                 found.setdefault(number, name)
     return found
 
 
-def _copies(document: Document, rule: Rule, seen: dict[str, tuple[str, str]]) -> Iterator[Problem]:
+def _copies(draft: Draft, seen: dict[str, tuple[str, str]]) -> Iterator[Problem]:
+    rule = draft.rule
     for key in ("title", "good", "why"):
         for lang in ("en", "zh"):
             words = " ".join(getattr(getattr(rule.text, key), lang).split())
             first = seen.setdefault(words, (rule.id, key)) if words else (rule.id, key)
             if first != (rule.id, key):
                 message = f"the same words as {first[1]!r} of {first[0]}"
-                yield document.problem(("text", key, lang), message)
+                yield _word_problem(draft, ("text", key), lang, message)
 
 
 def texts(model: Model, path: KeyPath) -> Iterator[tuple[KeyPath, Text]]:

@@ -1,4 +1,4 @@
-"""From a YAML document to a rule or an override, with pydantic's complaints put where and how an author reads them."""
+"""Turn a YAML document into a rule or an override, with errors at the line and in the words of an author."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from advisor_core.contracts.problems import Problem, RuleFileError, closest, nearest, shorten
+from advisor_core.rules.cases import RuleCases
 from advisor_core.rules.files.yaml_file import Document, KeyPath
-from advisor_core.rules.model import Rule, RuleOverride
+from advisor_core.rules.model import Rule, RuleOverride, RuleTranslation, SetDefaults
 
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
@@ -33,16 +34,36 @@ _LOOKS: Mapping[str, str] = {
     "aliases": "an id such as HD001, or a name such as device-idle",
     "name": "a name such as device-idle",
     "params": "a name such as min_share",
+    "defaults": "a name such as min_share",
+    "signs": "a name such as unused",
+    "zh": "an id such as HD001",
+    "cases": "an id such as HD001",
+    "requires": "a requirement such as npu-advisor>=0.1",
     "claims": "a path such as idle/host",
     "unit": "a unit such as ns or ratio",
 }
 
 
-def read_document(document: Document) -> Rule | RuleOverride:
-    """The model that the document describes. Raises `RuleFileError`."""
+Described = Rule | RuleOverride | SetDefaults | RuleTranslation | RuleCases
+KINDS: Mapping[str, type[Described]] = {
+    "override": RuleOverride,
+    "defaults": SetDefaults,
+    "zh": RuleTranslation,
+    "cases": RuleCases,
+}
+"""What a document with one of these keys is; any other is a rule."""
+
+
+def kind_of_document(document: Document) -> type[Described]:
+    """What the document is, by its keys. Raises `RuleFileError`."""
     if not isinstance(document.data, dict):
         raise RuleFileError([document.problem((), "a rule is a mapping of keys to values")])
-    model = RuleOverride if "override" in document.data else Rule
+    return next((model for key, model in KINDS.items() if key in document.data), Rule)
+
+
+def read_document(document: Document) -> Described:
+    """The model that the document describes. Raises `RuleFileError`."""
+    model = kind_of_document(document)
     try:
         # By way of JSON, where pydantic's strict mode accepts a list for a tuple and still nothing else.
         return model.model_validate_json(json.dumps(document.data), strict=True)
@@ -54,12 +75,12 @@ def _problems(document: Document, model: type[BaseModel], error: ValidationError
     """One problem per mistake: for a value that may be this or that, pydantic complains once for each."""
     places: dict[KeyPath, list[Any]] = {}
     for detail in error.errors(include_url=False):
-        places.setdefault(_in_file(document, detail["loc"]), []).append(detail)
+        places.setdefault(in_file(document, detail["loc"]), []).append(detail)
     meant: set[KeyPath] = set()
     """Keys that are missing because they are misspelt: one mistake, one message."""
     for path, details in places.items():
         if any(detail["type"] == "extra_forbidden" for detail in details):
-            hint = _like(document, model, path)
+            hint = meant_key(document, model, path)
             meant.add((*path[:-1], hint))
             said = f"did you mean {hint!r}?" if hint else ""
             yield document.problem(path, f"unknown key {path[-1]!r}", said, key=True)
@@ -73,7 +94,7 @@ def _problems(document: Document, model: type[BaseModel], error: ValidationError
                 yield document.problem(path, f"missing key {detail['loc'][-1]!r}", key=True)
 
 
-def _like(document: Document, model: type[BaseModel], path: KeyPath) -> str:
+def meant_key(document: Document, model: type[BaseModel], path: KeyPath) -> str:
     """The key that the one at ``path`` may be meant for, or nothing."""
     free = set(_keys(model, path[:-1])) - set(document.get(path[:-1]) or ())
     return closest(str(path[-1]), free)
@@ -88,8 +109,8 @@ def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
         hint = ""
         if "text" in expected and isinstance(value, bool | int | float):
             hint = f'write "{json.dumps(value)}" in quotes'
-        if first.get("ctx", {}).get("class_name") == "Text":
-            hint = "write {en: ..., zh: ...}"
+        if first.get("ctx", {}).get("class_name") == "Sentence":
+            hint = "write the text in quotes, or {en: ..., zh: ...}"
         found = "nothing" if value is None else shorten(json.dumps(value, ensure_ascii=False), 40)
         return document.problem(path, f"expected {' or '.join(expected)}, found {found}", hint)
     detail = next(detail for detail in details if detail["type"] not in _EXPECTED)
@@ -104,10 +125,11 @@ def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
         named = path[-1] if is_key else value
         message = f"{shorten(str(named))!r} is not {_LOOKS.get(field, 'spelt as it must be')}"
         return document.problem(path, message, key=is_key)
-    return document.problem(path, str(detail["msg"][:1].lower() + detail["msg"][1:]))
+    field = next((str(step) for step in reversed(path) if isinstance(step, str)), "the document")
+    return document.problem(path, re.sub(r"^(\w+) should", f"{field!r} should", str(detail["msg"])))
 
 
-def _in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
+def in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
     """The part of pydantic's location that the file knows; the rest names alternatives and missing keys."""
     path: KeyPath = ()
     for step in location:

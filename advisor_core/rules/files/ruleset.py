@@ -1,4 +1,4 @@
-"""Loading rule files into a rule book: documents of several sources merged, checked against each other, ordered."""
+"""Load rule files into a rule book: documents of several sources merged, checked against each other, ordered."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import graphlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.names.book import NameBook
-from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range
-from advisor_core.rules.files.documents import read_document
+from advisor_core.rules.cases import RuleCases
+from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range, range_problems
+from advisor_core.rules.files.defaults import inherit
+from advisor_core.rules.files.documents import kind_of_document, read_document
+from advisor_core.rules.files.requires import unmet
+from advisor_core.rules.files.salvage import UNREADABLE, salvage
+from advisor_core.rules.files.translation import translate
 from advisor_core.rules.files.yaml_file import Document, read_yaml
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
-from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride
+from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride, RuleTranslation, SetDefaults
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
 
@@ -90,6 +96,7 @@ def load_rules(
     overrides: Mapping[str, Scalar] | None = None,
     *,
     names: NameBook | None = None,
+    paths: LedgerPaths | None = None,
     installed: int = 1,
     strict: bool = True,
 ) -> RuleBook:
@@ -97,13 +104,13 @@ def load_rules(
     of plugins: none may give a rule of another again. Later sources win: they may give a rule again by its id, or
     change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
     ``{"HD001.idle_share": 0.2}``, in the unit of the rule. ``names``: the registry of names, which says what
-    settings exclude each other.
+    settings exclude each other. ``paths``: those of the ledger that rules may claim; without them any operator class is
+    taken for one.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = _Loader(advisors, names or NameBook(), installed)
-    loader.problems += loader.names.problems
+    loader = RuleLoader(advisors, names or NameBook(), paths or LedgerPaths(), installed)
     for number, source in enumerate(sources):
         loader.read(source, number)
     for key, value in (overrides or {}).items():
@@ -139,31 +146,79 @@ def _names(rule: Rule) -> tuple[str, ...]:
 
 
 @dataclass
-class _Loader:
+class RuleLoader:
+    """Reads sources one after the other, then gives the book. ``drafts``: the rules by id, with their documents."""
+
     advisors: Mapping[str, Advisor]
     names: NameBook
+    paths: LedgerPaths
     installed: int
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    defaults: dict[int, dict[str, Param]] = field(default_factory=dict)
+    """Parameters for all rules of a source, by its number."""
+    unreadable: list[Draft] = field(default_factory=list)
+    """What could be read of documents with mistakes of form."""
     known: set[str] = field(default_factory=set)
     """Names in documents that could not be used: referring to them is no mistake of its own."""
 
+    def __post_init__(self) -> None:
+        self.problems += self.names.problems
+
     def read(self, source: Path, number: int) -> None:
-        """All documents of a source; overrides after the rules, so that the order of files does not matter."""
+        """All documents of a source; what belongs to a rule after the rules, so that the order of files does not
+        matter. Cases are for ``rules test``."""
         changes: list[tuple[Document, RuleOverride]] = []
+        translations: list[tuple[Document, RuleTranslation]] = []
+        unreadable: list[tuple[Document, Sequence[Problem]]] = []
         for document in self.documents(source):
+            if problem := unmet(document):
+                self.problems.append(problem)
+                self.remember(document)
+                continue
             try:
                 model = read_document(document)
             except RuleFileError as error:
                 self.problems += error.problems
                 self.remember(document)
+                unreadable.append((document, error.problems))
                 continue
             if isinstance(model, RuleOverride):
                 changes.append((document, model))
+            elif isinstance(model, RuleTranslation):
+                translations.append((document, model))
+            elif isinstance(model, SetDefaults):
+                self.add_defaults(document, model, number)
+            elif isinstance(model, RuleCases):
+                continue
             else:
                 self.add(Draft(model, document, number))
+        for draft in self.drafts.values():
+            if draft.source == number:
+                self.inherit(draft)
+        for document, translation in translations:
+            self.translate(document, translation, number)
         for document, change in changes:
             self.change(document, change)
+        for document, told in unreadable:
+            self.salvage(document, number, told)
+
+    def salvage(self, document: Document, number: int, told: Sequence[Problem]) -> None:
+        """Keep what can be read of a document for the mistakes in it that are not of form."""
+        if not isinstance(document.data, dict):
+            return
+        kind = kind_of_document(document)
+        if kind is Rule:
+            if found := salvage(document, Rule):
+                self.unreadable.append(Draft(found[0], found[1], number, told=tuple(told)))
+                self.inherit(self.unreadable[-1])
+        elif (
+            kind is RuleOverride
+            and (change := salvage(document, RuleOverride))
+            and (draft := self.find(change[0].override))
+        ):
+            self.unreadable.append(replace(draft, set_by=dict(draft.set_by), told=tuple(told)))
+            self.apply(self.unreadable[-1], change[1], change[0])
 
     def documents(self, source: Path) -> Iterator[Document]:
         try:
@@ -180,6 +235,27 @@ class _Loader:
             if not documents:
                 self.problems.append(Problem(display(path), 0, 0, "has no rule in it"))
             yield from documents
+
+    def add_defaults(self, document: Document, model: SetDefaults, number: int) -> None:
+        earlier = self.defaults.setdefault(number, {})
+        for name, param in model.defaults.items():
+            if name in earlier:
+                message = f"{name!r} has a default in the set already"
+                self.problems.append(document.problem(("defaults", name), message, key=True))
+            self.problems += range_problems(document, ("defaults", name), param)
+            earlier.setdefault(name, param)
+
+    def inherit(self, draft: Draft) -> None:
+        """Give the rule the defaults of its set that it uses."""
+        advisor = self.advisors.get(draft.rule.advisor)
+        draft.rule = inherit(draft.rule, self.defaults.get(draft.source, {}), advisor.params if advisor else ())
+
+    def translate(self, document: Document, translation: RuleTranslation, number: int) -> None:
+        draft = self.drafts.get(translation.zh)
+        if draft is not None and draft.source == number:
+            self.problems += translate(draft, document, translation)
+        elif translation.zh not in self.known:
+            self.problems.append(document.problem(("zh",), *self.unknown(translation.zh)))
 
     def remember(self, document: Document) -> None:
         for key in ("id", "name"):
@@ -209,12 +285,15 @@ class _Loader:
         return f"no rule {name!r}", nearest(name, names)
 
     def change(self, document: Document, change: RuleOverride) -> None:
-        """Apply an override document."""
+        """Apply an override document to the rule that it names."""
         draft = self.find(change.override)
         if draft is None:
             if change.override not in self.known:
                 self.problems.append(document.problem(("override",), *self.unknown(change.override)))
             return
+        self.apply(draft, document, change)
+
+    def apply(self, draft: Draft, document: Document, change: RuleOverride) -> None:
         for name, param in change.params.items():
             mistake = self.set_param(draft, name, param.value, f"{document.file}:{document.line}", param.why)
             if mistake:
@@ -224,6 +303,7 @@ class _Loader:
         if change.severity is not None:
             draft.rule = draft.rule.model_copy(update={"severity": change.severity})
             draft.severity_from = document
+            self.inherit(draft)
         if change.limit is not None:
             draft.rule = draft.rule.model_copy(update={"limit": change.limit})
         if "enabled" in change.model_fields_set:
@@ -276,14 +356,12 @@ class _Loader:
                 del good[id_]
         explains = self.explained(good, ids)
         compiled = {}
-        for id_, draft in good.items():
-            compiler = Compiler(
-                draft, self.advisors[draft.rule.advisor], PROFILE_NAMES, ids, self.names, explains.get(id_, ())
-            )
-            rule = compiler.compile()
-            self.problems += compiler.problems
-            if rule is not None:
+        for id_, draft in self.drafts.items():
+            rule = self.compiled(draft, ids, explains.get(id_, ()))
+            if rule is not None and id_ in good:
                 compiled[id_] = rule
+        for draft in self.unreadable:
+            self.more_of(draft, ids)
         order_ids = _ordered(compiled)
         order = [compiled[id_] for id_ in order_ids]
         return RuleBook(
@@ -291,6 +369,32 @@ class _Loader:
             tuple(rule for rule in order if not self.drafts[rule.id].enabled),
             tuple(sorted(set(self.problems))),
             {id_: self.drafts[id_].left_out for id_ in order_ids if not self.drafts[id_].enabled},
+        )
+
+    def compiled(self, draft: Draft, ids: Mapping[str, str], explains: Iterable[str]) -> CompiledRule | None:
+        """The rule, if nothing is wrong with it by itself."""
+        advisor = self.advisors.get(draft.rule.advisor)
+        if advisor is None:
+            return None
+        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains)
+        rule = compiler.compile()
+        self.problems += compiler.problems
+        return rule
+
+    def more_of(self, draft: Draft, ids: Mapping[str, str]) -> None:
+        """What else is wrong with a rule whose form is: not where something is told already, nor what follows from
+        that."""
+        count = len(self.problems)
+        self.references_hold(draft, ids)
+        self.compiled(draft, ids, ())
+        found, self.problems[count:] = self.problems[count:], []
+        places = {(problem.file, problem.line, problem.column) for problem in draft.told}
+        lost = {f"params.{name}" for name in draft.rule.params if draft.rule.params[name].why == UNREADABLE}
+        self.problems += (
+            problem
+            for problem in found
+            if (problem.file, problem.line, problem.column) not in places
+            and not any(name in problem.message for name in lost)
         )
 
     def canonical_names(self) -> dict[str, str]:

@@ -6,19 +6,21 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from advisor_core.rules.model import Rule, RuleOverride
+from advisor_core.rules.files.documents import KINDS
+from advisor_core.rules.model import Rule
 
 
 def rule_schema() -> dict[str, Any]:
-    """JSON schema (draft 2020-12) of one YAML document: a rule, or with the key ``override`` a change of one."""
-    references, schema = models_json_schema([(Rule, "validation"), (RuleOverride, "validation")])
+    """JSON schema (draft 2020-12) of one YAML document: a rule, or what one of the keys of `KINDS` makes it."""
+    references, schema = models_json_schema([(model, "validation") for model in (Rule, *KINDS.values())])
+    chosen: dict[str, Any] = references[Rule, "validation"]
+    for key, model in KINDS.items():
+        chosen = {"if": {"required": [key]}, "then": references[model, "validation"], "else": chosen}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "npu-advisor rule document",
         "type": "object",
         # Chosen by the key and not by oneOf, so that an editor shows the mistakes of the one that is meant.
-        "if": {"required": ["override"]},
-        "then": references[RuleOverride, "validation"],
-        "else": references[Rule, "validation"],
+        **chosen,
         "$defs": schema["$defs"],
     }

@@ -1,4 +1,4 @@
-"""Computes checked conditions over whole columns, in three-valued logic.
+"""Evaluate checked conditions over whole columns, in three-valued logic.
 
 Something not known (NaN, ``None``, a missing column, a division by zero, a variable that was not recorded) makes
 what depends on it unknown, except where the rest decides: ``unknown and false`` is false, ``unknown or true`` is
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.rules.language.expression import Constant, Expression, Node, Operation, Reference
+from advisor_core.rules.language.expression import Constant, Expression, Node, Operation, Reference, Sign
 from advisor_core.rules.language.scope import Kind, Symbol
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import format_exact
@@ -140,6 +140,8 @@ class _Evaluator:
                 return _constant(self.constants.get(symbol.key), node.kind)
             case Reference(symbol=symbol):
                 return self.column(symbol)
+            case Sign(meaning=meaning):
+                return self.plain(meaning)
             case Operation(op="and" | "or" as op, operands=operands):
                 return _kleene(op, [self.plain(operand) for operand in operands])
             case Operation(op="not", operands=(operand,)):
@@ -233,7 +235,7 @@ def _kleene(op: str, operands: list[Values]) -> Values:
 def _explain(node: Node, evaluator: _Evaluator) -> Explanation:
     found = evaluator.result(node)
     is_known = bool(found.known[0])
-    operands = node.operands if isinstance(node, Operation) else ()
+    operands = node.operands if isinstance(node, Operation) else (node.meaning,) if isinstance(node, Sign) else ()
     children = tuple(_explain(operand, evaluator) for operand in operands if not isinstance(operand, Constant))
     value: Scalar = found.values[0].item() if node.kind != "text" else str(found.values[0])
     return Explanation(node.source, value if is_known else None, is_known, node.unit, children)

@@ -88,6 +88,14 @@ class Reference(Node):
 
 
 @dataclass(frozen=True)
+class Sign(Node):
+    """A condition that the rule gave a name, under that name."""
+
+    name: str
+    meaning: Node
+
+
+@dataclass(frozen=True)
 class Operation(Node):
     """``op``: ``+ - * / neg < <= > >= == != in and or not``. ``a < b < c`` is ``and`` over its two comparisons,
     ``not in`` is ``not`` over ``in``. ``options``: what follows ``in``."""
@@ -113,7 +121,9 @@ class Expression:
 def walk(node: Node) -> Iterator[Node]:
     """The node and all below it, from left to right."""
     yield node
-    if isinstance(node, Operation):
+    if isinstance(node, Sign):
+        yield from walk(node.meaning)
+    elif isinstance(node, Operation):
         for operand in node.operands:
             yield from walk(operand)
 
@@ -196,6 +206,8 @@ class _Checker:
                 return self.constant(value, source, start)
             case ast.Name(id="true" | "false" as word):
                 return Constant(source, start, "bool", "", word == "true")
+            case ast.Name(id=name) if name in self.scope.signs:
+                return Sign(source, start, "bool", "", name, self.scope.signs[name])
             case ast.Name(id=name):
                 return self.reference(self.scope.column(name, start), source, start)
             case ast.Attribute(value=ast.Name(id=root), attr=name):

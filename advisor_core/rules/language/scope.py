@@ -1,15 +1,18 @@
-"""The names that a condition or a text of a rule may use, and what each one is."""
+"""The names that a condition or a text of a rule may use, with type and unit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from advisor_core.contracts.problems import SourceError, nearest
 from advisor_core.rules.model import Param
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import base_of, to_base
+
+if TYPE_CHECKING:
+    from advisor_core.rules.language.expression import Node
 
 Kind = Literal["number", "text", "bool"]
 
@@ -18,7 +21,7 @@ KINDS: Mapping[str, Kind] = {"int": "number", "float": "number", "bool": "bool",
 
 
 class Typed(Protocol):
-    """What is asked of a declared column (`advisor_core.contracts.advisor.Column` is one)."""
+    """Protocol of a declared column (`advisor_core.contracts.advisor.Column` is one)."""
 
     @property
     def dtype(self) -> str: ...
@@ -42,12 +45,14 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Scope:
-    """``fired``: the ids a rule may name after ``fired.``, each with the id that the rule has today."""
+    """``fired``: the ids a rule may name after ``fired.``, each with the id that the rule has today. ``signs``:
+    conditions that have a name."""
 
     columns: Mapping[str, Typed] = field(default_factory=dict)
     params: Mapping[str, Param] = field(default_factory=dict)
     profile: Mapping[str, Typed] = field(default_factory=dict)
     fired: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, Node] = field(default_factory=dict)
 
     def column(self, name: str, offset: int = 0) -> Symbol:
         """The column ``name``. Raises `SourceError`."""
@@ -86,7 +91,7 @@ class Scope:
             return f"write params.{name}"
         if name in self.profile:
             return f"write profile.{name}"
-        return nearest(name, [*self.columns, *(f"params.{param}" for param in self.params)])
+        return nearest(name, [*self.signs, *self.columns, *(f"params.{param}" for param in self.params)])
 
 
 def kind_of(value: Scalar) -> Kind:

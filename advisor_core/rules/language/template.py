@@ -1,4 +1,5 @@
-"""Texts of a rule: the author's Markdown with ``{{ name }}`` and ``{{ name | unit }}`` in it, and nothing more.
+"""Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}`` and
+``{{ name | plural('one', 'many') }}`` in it, and nothing more.
 
 Both sides are kept in bounds. The author (possibly a stranger) may write neither raw HTML nor images, nor links other
 than https. The values (names of kernels, of streams: whatever a profile holds) are escaped as Markdown, so that they
@@ -20,6 +21,7 @@ from advisor_core.rules.language.scope import Scope, Symbol
 from advisor_core.rules.model import Param
 from advisor_core.text import units
 from advisor_core.text.base import Scalar, Text
+from advisor_core.text.plural import plural
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -39,10 +41,15 @@ UNIT_FILTERS = (
 PLAIN_FILTERS = ("raw", "code")
 """``raw``: the bare number, no separators. ``code``: in code font."""
 
+PLURAL = "plural"
+"""``plural('row is', 'rows are')``: not the number, but the words that fit it."""
+
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _INSIDE = re.compile(
-    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*(?:\|\s*(?P<filter>[A-Za-z%/]+)\s*)?\Z"
+    r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*"
+    r"(?:\|\s*(?P<filter>[A-Za-z%/]+)\s*(?P<forms>\(.*\)\s*)?)?\Z"
 )
+_FORMS = re.compile(r"\(\s*'(?P<one>[A-Za-z][A-Za-z ,-]*)'\s*,\s*'(?P<many>[A-Za-z][A-Za-z ,-]*)'\s*\)\s*\Z")
 _STRAY = re.compile(r"\{\{|\}\}|\{%|%\}|\{#|#\}")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&=$^:@])")
 _TAG = re.compile(r"<[A-Za-z/!?]")
@@ -53,17 +60,21 @@ _MAY_BE_ACTIVE = re.compile(r"[<\[`~|]|\t| {4}")
 
 @dataclass(frozen=True)
 class Slot:
-    """A placeholder. ``param``: the parameter it quotes, shown as it is written in the rule."""
+    """A placeholder. ``param``: the parameter it quotes, shown as it is written in the rule. ``forms``: the words of
+    `PLURAL`, for one and for many."""
 
     symbol: Symbol
     filter: str
     start: int
     param: Param | None = None
+    forms: tuple[str, str] = ("", "")
 
     def show(self, values: Mapping[str, Scalar], lang: str) -> str:
         value, unit = (
             (self.param.value, self.param.unit) if self.param else (values.get(self.symbol.key), self.symbol.unit)
         )
+        if self.filter == PLURAL:
+            return plural(value, *self.forms)
         if isinstance(value, str):
             return code_span(value, lang) if self.filter == "code" else escape_markdown(value, lang)
         if self.filter == "raw":
@@ -167,16 +178,32 @@ def _slot(found: re.Match[str], scope: Scope) -> Slot:
     symbol = scope.member(root, member, start) if dot else scope.column(root, start)
     param = scope.params[member] if root == "params" else None
     name = inside["filter"] or ""
+    filter_at = found.start() + 2 + inside.start("filter")
+    if name == PLURAL:
+        return Slot(symbol, name, start, param, _forms(inside["forms"] or "", symbol, filter_at))
+    if inside["forms"]:
+        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural('one', 'many') does")
     if name:
-        _check_filter(name, symbol, param.unit if param else symbol.unit, found.start() + 2 + inside.start("filter"))
+        _check_filter(name, symbol, param.unit if param else symbol.unit, filter_at)
     return Slot(symbol, name, start, param)
+
+
+def _forms(source: str, symbol: Symbol, offset: int) -> tuple[str, str]:
+    """The two forms of a `PLURAL` filter: plain words, so that they are no Markdown."""
+    forms = _FORMS.match(source)
+    if forms is None:
+        raise SourceError("plural needs the words for one and for many", offset, "write plural('row is', 'rows are')")
+    if symbol.kind != "number":
+        raise SourceError(f"{symbol.key!r} is not a number and has no plural", offset)
+    return forms["one"], forms["many"]
 
 
 def _check_filter(name: str, symbol: Symbol, unit: str, offset: int) -> None:
     if name in PLAIN_FILTERS:
         return
     if name not in UNIT_FILTERS:
-        hint = nearest(name, [*UNIT_FILTERS, *PLAIN_FILTERS]) or f"known: {', '.join([*UNIT_FILTERS, *PLAIN_FILTERS])}"
+        known = [*UNIT_FILTERS, *PLAIN_FILTERS, PLURAL]
+        hint = nearest(name, known) or f"known: {', '.join(known)}"
         raise SourceError(f"unknown unit {name!r}", offset, hint)
     if symbol.kind != "number":
         raise SourceError(f"{symbol.key!r} is not a number and has no unit", offset)

@@ -1,4 +1,7 @@
-"""The DB export: one ``*_ascend_pt`` directory per rank with two SQLite files, as torch_npu writes them (facts A8)."""
+"""The DB export: one ``*_ascend_pt`` directory per rank with two SQLite files, as torch_npu writes them.
+
+Its tables: docs/sources.md#database-export.
+"""
 
 from __future__ import annotations
 

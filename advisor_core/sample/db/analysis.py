@@ -18,7 +18,7 @@ _TRAFFIC = ("Transit Size(MB)", "Transit Time(ms)", "Bandwidth(GB/s)")
 
 
 def step_trace_table(database: Database, timeline: Timeline, names: Names) -> None:
-    """Times in us, although the documentation says ms (facts A8)."""
+    """Times in us, although the documentation says ms (docs/sources.md#units-of-analysis-db)."""
     steps = step_times(timeline, closing_gap=False)
     rows = [(*names.device(timeline.device), str(step.number), *map(us, step.breakdown)) for step in steps]
     database.table("StepTraceTime", rows, newer=names.has_device_column)

@@ -1,4 +1,5 @@
-"""The enumerations that a file carries along, and the numbers that rows take from them (facts A8)."""
+"""The enumerations that a file carries along, and the numbers that rows take from them
+(docs/sources.md#database-export)."""
 
 from __future__ import annotations
 

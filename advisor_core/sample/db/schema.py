@@ -1,4 +1,4 @@
-"""The columns of every table that is written, as in real files (facts A8).
+"""The columns of every table that is written, as in real files (docs/sources.md#database-export).
 
 ``added`` are the columns that only newer files have, ``leading`` those of them that come first.
 """

@@ -16,7 +16,7 @@ from .enums import API_TYPES, number
 
 HOST_UID = "3538958389648580163"
 CHIP_NAME = "Ascend910B"
-"""What the file says of any chip of this family (facts A8)."""
+"""What the file says of any chip of this family (docs/sources.md#database-export)."""
 SCHEMA_VERSION = (1, 0, 0)
 
 
@@ -45,7 +45,7 @@ def global_tid(timeline: Timeline, tid: int) -> int:
 
 
 def cann_api(database: Database, timeline: Timeline, recording: Recording, strings: Strings) -> None:
-    """Every call into CANN; unlike in text exports, from level 0 on (facts A8)."""
+    """Every call into CANN; unlike in text exports, from level 0 on (docs/sources.md#database-export)."""
     calls = sorted(cann_calls(timeline, recording), key=lambda call: call.connection)
     rows = [
         (

@@ -9,7 +9,7 @@ from .recording import Recording
 
 
 def cann_calls(timeline: Timeline, recording: Recording) -> list[CannCall]:
-    """All calls, with those of the runtime where the level records them (facts A2, B1)."""
+    """All calls, with those of the runtime where the level records them (docs/sources.md#levels)."""
     if not recording.runtime:
         return timeline.cann
     first = max((call.connection for call in timeline.cann), default=0) + 1

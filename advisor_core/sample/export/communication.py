@@ -28,7 +28,8 @@ _LABELS = {
     "send": "send",
     "receive": "receive",
 }
-"""What the matrix calls an operation: the exporter takes the first of the names it knows that fits (facts A6)."""
+"""What the matrix calls an operation: the exporter takes the first of the names it knows that fits
+(docs/sources.md#communication-matrix)."""
 
 
 @dataclass(slots=True)
@@ -226,7 +227,8 @@ def _matrix(rank: int, operations: list[Collective]) -> Json:
 
 
 def _matrix_of(label: str, group: CommunicationGroup, rank: int, operations: list[Collective]) -> Json:
-    """The links of one type of operation in one group; ranks are places in the group (facts A6)."""
+    """The links of one type of operation in one group; ranks are places in the group
+    (docs/sources.md#communication-matrix)."""
     links: dict[int, list[_LinkUse]] = defaultdict(list)
     for operation in operations:
         by_peer: dict[int, list[PlaneTask]] = defaultdict(list)

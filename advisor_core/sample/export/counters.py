@@ -25,7 +25,7 @@ class Counters:
 def counters(task: DeviceTask, use: CoreUse | None) -> Counters | None:
     """The counters of one kind of core of a kernel, or nothing if it did not use any.
 
-    The time follows from the whole cycles, as it does in real exports (facts A3).
+    The time follows from the whole cycles, as it does in real exports (docs/sources.md#columns-of-kernel-details).
     """
     if use is None:
         return None

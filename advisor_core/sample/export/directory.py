@@ -26,7 +26,7 @@ def rank_directory(timeline: Timeline, directory: Path, names: Names, recording:
     (root / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True, exist_ok=True)
     info = profiler_info(timeline, names, recording, export)
     write_json(root / f"profiler_info{rank_suffix(timeline)}.json", info, indent=4)
-    # Older DB exports have their metadata in the database alone (facts A8).
+    # Older DB exports have their metadata in the database alone (docs/sources.md#database-export).
     if export == "text" or names.has_versions:
         write_json(root / "profiler_metadata.json", profiler_metadata(timeline, names), indent=4)
     return root

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 Headers = Literal["2024", "2025"]
-"""Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column (facts A3, B1)."""
+"""Generation of the export: lanes and cores called HCCL, or Communication with a Device_id column
+(docs/sources.md#two-generations-of-exports)."""
 
 Cell = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The vocabulary of one generation of exports (facts A3, A4, A8, B1).
+    """The vocabulary of one generation of exports (docs/sources.md#two-generations-of-exports).
 
     ``vector_task`` is what the hardware lane calls a task of the vector cores: older text exports say ``AI_CORE``
     for every kernel that is not a MIX one.

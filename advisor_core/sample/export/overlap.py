@@ -10,7 +10,7 @@ from ..timeline import Collective, Timeline
 
 
 def double_hash(text: str) -> int:
-    """The number of a communication group: two polynomial hashes side by side (facts A1)."""
+    """The number of a communication group: two polynomial hashes side by side (docs/sources.md#group-number)."""
     low = high = 0
     for byte in text.encode():
         high = (high * 29 + byte) & 0xFFFFFFFF

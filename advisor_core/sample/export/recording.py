@@ -11,7 +11,7 @@ Level = Literal["level_none", "level0", "level1", "level2"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One level (facts A2): ``setting`` and ``metrics`` are what profiler_info says about it.
+    """One level (docs/sources.md#levels): ``setting`` and ``metrics`` are what profiler_info says about it.
 
     ``device``: tasks of the device at all. ``details``: the type, shapes and counters of kernels, the CANN lane, and
     the steps of collectives. ``runtime``: the calls below those of CANN's operator interfaces.

@@ -1,4 +1,7 @@
-"""The breakdown of each step, added up from the overlap analysis as the exporter does (facts A5)."""
+"""The breakdown of each step, added up from the overlap analysis as the exporter does.
+
+How it does so: docs/sources.md#step-breakdown.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ def step_times(timeline: Timeline, *, closing_gap: bool) -> Iterator[StepTimes]:
     of the step and ends with its last one, or with the step on the host if that is later.
 
     ``closing_gap``: a gap that begins with the end of the last kernel or collective is free time of the step, and its
-    end that of the stage. So it is in text exports (facts A5); DB exports end a step with that kernel or collective.
+    end that of the stage. So it is in text exports (docs/sources.md#step-breakdown); DB exports end a step with that
+    kernel or collective.
     """
     events = OverlapAnalysis.of(timeline).events()
     for step in timeline.steps:
@@ -51,7 +55,8 @@ def step_times(timeline: Timeline, *, closing_gap: bool) -> Iterator[StepTimes]:
         if not closing_gap:
             last = max(event.end for event in busy)
             inside = [event for event in inside if event.start < last]
-        # The exporter knows receives by their name alone, and takes all of their time (facts A5).
+        # The exporter knows receives by their name alone, and takes all of their time
+        # (docs/sources.md#step-breakdown).
         receives = [part for part in timeline.collectives if part.operation == "receive" and start <= part.start < end]
         bubble = sum(part.end - part.start for part in receives)
         sums = {lane: _time(inside, lane) for lane in OverlapAnalysis.LANES}

@@ -1,9 +1,9 @@
 """An iteration of reinforcement learning on one group of processes, as a program for the main thread of a rank.
 
-The stages follow each other on the same devices, as verl runs them when it collects them into one profile: generate
+The phases follow each other on the same devices, as verl runs them when it collects them into one profile: generate
 responses, score them under the actor and under the reference model, reward them, work out advantages, update the
-actor (facts E8). Each stage is marked with its name. Ranks meet when all responses are there, to share them out evenly,
-at the statistics of the rewards, and at the gradients.
+actor (docs/sources.md#iteration-of-reinforcement-learning). Each phase is marked with its name. Ranks meet when all
+responses are there, to share them out evenly, at the statistics of the rewards, and at the gradients.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .serving import Inference
 from .training import FIRST_STEP, Training, TrainingLoop, python
 
 CACHE_BLOCK = 128
-"""Positions per block of a paged cache (facts E10)."""
+"""Positions per block of a paged cache (docs/sources.md#paged-cache)."""
 TAIL_SHARE = 8
 """One request in so many is still being answered when the typical response has ended (assumed)."""
 SCHEDULE_NS = 150_000
@@ -208,5 +208,5 @@ class ReinforcementLoop:
         return [python("dp_actor.py(344): update_policy"), *self._actor.step(), Item(norm), Leave()]
 
 
-def _marked(message: str, stage: list[Instruction]) -> list[Instruction]:
-    return [OpenMark(message), *stage, CloseMark()]
+def _marked(message: str, phase: list[Instruction]) -> list[Instruction]:
+    return [OpenMark(message), *phase, CloseMark()]

@@ -27,7 +27,8 @@ from .training import FIRST_STEP
 class Serving:
     """How a model is served: ``shape.batch`` requests, each with ``shape.sequence`` new tokens in a step (1 in decode)
     and ``cached`` tokens before them. ``waits_for_tokens``: a step ends when its tokens have been read back, and Python
-    works on them for ``sample_ns``; otherwise the next step is scheduled meanwhile (facts C4, asynchronous scheduling).
+    works on them for ``sample_ns``; otherwise the next step is scheduled meanwhile
+    (docs/sources.md#asynchronous-scheduling).
     """
 
     shape: ModelShape

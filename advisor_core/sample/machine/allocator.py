@@ -17,7 +17,8 @@ from typing import Literal
 MIB = 1024 * 1024
 GRAIN_BYTES = 512
 PADDING_BYTES = 32
-"""torch_npu asks for a little more than the tensor needs: sizes in real exports end on half a KiB (DATA-A)."""
+"""torch_npu asks for a little more than the tensor needs: sizes in real exports end on half a KiB
+(docs/sources.md#recorded-alexnet-job)."""
 SMALL_BYTES = MIB
 SMALL_SEGMENT_BYTES = 2 * MIB
 MEDIUM_BYTES = 10 * MIB
@@ -26,9 +27,10 @@ SEGMENT_GRAIN_BYTES = 2 * MIB
 
 RUNTIME_BYTES = 96_714_752
 COLLECTIVE_BYTES = 423_690_240
-"""In and out buffers of one communicator (HCCL_BUFFSIZE twice) and its own needs, as in a real profile (DATA-A)."""
+"""In and out buffers of one communicator (HCCL_BUFFSIZE twice) and its own needs, as in a real profile
+(docs/sources.md#recorded-alexnet-job)."""
 DRIVER_BYTES = 254_906_368
-"""What the device holds beyond the process (facts A8: 0.25 GB)."""
+"""What the device holds beyond the process in the same profile."""
 
 DriverCall = Literal["malloc", "free", "synchronize"]
 
@@ -37,7 +39,8 @@ DriverCall = Literal["malloc", "free", "synchronize"]
 class DeviceMemory:
     """The memory of a device, and how the framework uses it.
 
-    ``capacity``: of a 910B2 (facts D1); ``held``: of it, by weights that stay on the device without being trained;
+    ``capacity``: of a 910B2 (docs/sources.md#chips); ``held``: of it, by weights that stay on the device without being
+    trained;
     ``expandable``: segments grow instead of being many (PYTORCH_NPU_ALLOC_CONF=expandable_segments:True); that they
     can also shrink is left out: such a job must have room.
     """

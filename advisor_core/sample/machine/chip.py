@@ -1,10 +1,11 @@
 """The chip: how long a kernel takes and what its pipes do meanwhile (a roofline with efficiencies).
 
-Sources: core counts, clock and L2 of an Ascend 910B2 (facts D1), HBM bandwidth (facts D2), achieved
-matrix throughput of 67-80 % of peak and the 2.5x penalty of an unaligned contraction (facts A3, E4),
-a
-quarter of the matrix throughput in FP32 (83 TFLOP/s of MatMulV3 scaled to a full mac pipe, DATA-A), 2-3 us between a
-kernel's duration and its core time (facts A3).
+Sources: core counts, clock and L2 of an Ascend 910B2 (docs/sources.md#chips), HBM bandwidth
+(docs/sources.md#memory-bandwidth), achieved matrix throughput of 67-80 % of peak
+(docs/sources.md#recorded-pipeline-job), the 2.5x penalty of an unaligned contraction
+(docs/sources.md#unaligned-product), a quarter of the matrix throughput in FP32 (83 TFLOP/s of MatMulV3 scaled to a full
+mac pipe, docs/sources.md#peak-of-the-cube), 2-3 us between a kernel's duration and its core time
+(docs/sources.md#columns-of-kernel-details).
 """
 
 from __future__ import annotations
@@ -23,26 +24,27 @@ MATMUL_FIXED_NS = 4_000
 UNALIGNED_SLOWDOWN = 2.5
 RAGGED_OUTPUT_SLOWDOWN = 1.2
 STRIDED_SLOWDOWN = 1.3
-"""A tail axis of a multiple of 16 KiB. Assumed: seed 0 says that it is slow, nobody has published how slow; unaligned
-addresses cost up to 30 % of the bandwidth (facts E4)."""
+"""A tail axis of a multiple of 16 KiB. Assumed: it is known to be slow (docs/sources.md#tail-axis), nobody has
+published how slow; unaligned addresses cost up to 30 % of the bandwidth (docs/sources.md#unaligned-addresses)."""
 FP32_SLOWDOWN = 4.0
 ATTENTION_EFFICIENCY = {False: 0.55, True: 0.48}
 VECTOR_EFFICIENCY = 0.91
 STRIDED_EFFICIENCY = 0.72
 CACHED_SPEEDUP = 1.15
 CONVOLUTION_EFFICIENCY = {"forward": 0.80, "input": 0.50, "filter": 0.65}
-"""Share of the peak of the cores in use; of the 14 convolutions and gradients of DATA-A (text, Level1, rank 0)."""
+"""Share of the peak of the cores in use; of the 14 convolutions and gradients of rank 0 of
+docs/sources.md#recorded-alexnet-job."""
 CONVOLUTION_MAC = {"forward": 1.05, "input": 1.32, "filter": 1.12}
 """How much longer the mac pipe of the same kernels is busy than their operations need."""
 NARROW_EFFICIENCY = 0.4
-"""What remains of it where most input channels are padding: the first convolution of DATA-A."""
+"""What remains of it where most input channels are padding: the first convolution of the same job."""
 HF32_SLOWDOWN = 2.0
 POOLING_FIXED_NS, POOLING_NS_PER_ELEMENT = 50_000, 0.0185
-"""A straight line through the three MaxPoolWithArgmaxV1 of DATA-A."""
+"""A straight line through the three MaxPoolWithArgmaxV1 of the same job."""
 POOLING_GRADIENT_NS, POOLING_GRADIENT_BYTES_PER_S = 100_000, 0.55e12
-"""The three MaxPoolGradWithArgmaxV1 of DATA-A take 97 to 107 us, the largest moving 0.55 TB/s without its mask."""
+"""Its three MaxPoolGradWithArgmaxV1 take 97 to 107 us, the largest moving 0.55 TB/s without its mask."""
 CORE_BYTES_PER_CYCLE = 32
-"""What one core loads from memory (facts D1, ddr rate): a few cores do not use the whole bandwidth."""
+"""What one core loads from memory (docs/sources.md#chips): a few cores do not use the whole bandwidth."""
 SERIAL_NS = 900
 """Core time of a vector kernel with nothing to do (smallest kernels of real profiles: 1.3-2 us)."""
 SPREAD_BYTES = 16 * 1024
@@ -82,7 +84,7 @@ class Chip:
 
     @property
     def peak_flops(self) -> float:
-        """Peak 16-bit matrix throughput, FLOP/s (facts D1: cores x MHz x 8192)."""
+        """Peak 16-bit matrix throughput, FLOP/s: cores x MHz x 8192 (docs/sources.md#peak-of-the-cube)."""
         return self.cube_cores * self.mhz * 1e6 * CUBE_FLOPS_PER_CYCLE
 
     def cost(self, kernel: Kernel) -> KernelCost:
@@ -147,7 +149,7 @@ class Chip:
 
     def _convolution(self, work: ConvolutionWork) -> KernelCost:
         cores = self.cube_cores
-        if work.pass_ == "forward":  # the pictures of a batch are dealt out evenly (facts DATA-A: 32 on 16 cores)
+        if work.pass_ == "forward":  # the pictures of a batch are dealt out evenly: 32 on 16 cores in the job above
             cores = max(count for count in range(1, cores + 1) if work.batch % count == 0)
         peak = self.peak_flops * cores / self.cube_cores / (HF32_SLOWDOWN if work.single else 1.0)
         ideal_ns = 1e9 * work.flops / peak

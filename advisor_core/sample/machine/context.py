@@ -20,7 +20,7 @@ WARM_UP = 4
 """Runs of a step before the profile after which the allocator is taken as it is, if it still calls the driver."""
 WORKSPACE_SHARE = 0.25
 """The part of an operator's time on the host that goes into its workspace and parameters. Assumed: the interfaces that
-the operators of DATA-A call take up to 0.44 of them, with the queueing."""
+the operators of docs/sources.md#recorded-alexnet-job call take up to 0.44 of them, with the queueing."""
 WORKSPACE_BYTES = 16 << 20
 """What the kernel library asks for on this family for any kernel that uses the cube."""
 SPREAD = 0.16

@@ -14,7 +14,7 @@ from .des import Channel, Process, Signal
 from .group import Groups
 
 DELIVERY_NS = 13_000
-"""From the launch call to the earliest start on an idle device (facts B1: some us to 20 us)."""
+"""From the launch call to the earliest start on an idle device (docs/sources.md#launch-latency)."""
 STREAM_GAP_NS = 1_100
 """Between two tasks of a busy stream."""
 EVENT_NS = 20

@@ -1,7 +1,7 @@
 """Links between devices and the way collectives use them.
 
 Bandwidth against packet size follows measured all-reduces on HCCS: 14 GB/s at 1.2 MB, 15 at 2 MB,
-17.5 at 19 MB, up to 20.9 for large ones (facts A6 and the profile they come from).
+17.5 at 19 MB, up to 20.9 for large ones (docs/sources.md#links).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Link:
 HCCS = Link()
 """The links between the devices of one server."""
 SIO = Link(bytes_per_s=164e9)
-"""Between the two dies of a module: 224 GB/s (facts D2), of which transfers reach the same share as on HCCS."""
+"""Between the two dies of a module: 224 GB/s (docs/sources.md#links), of which transfers reach the same share as on
+HCCS."""
 
 SlowPair = tuple[int, int, float]
 """Two ranks, and by what factor the link between them is slower than the others."""

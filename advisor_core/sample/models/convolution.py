@@ -1,6 +1,7 @@
 """The layers of a convolutional network: what their operators launch, in the formats of the cube or from NCHW.
 
-Operators and kernel types are those of the AlexNet job of DATA-A, and of the batch normalisation of the same library.
+Operators and kernel types are those of docs/sources.md#recorded-alexnet-job, and of the batch normalisation of the same
+library.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..program import Op
 from .eager import FP32, Eager, Pullback, call
 
 BLOCK_BYTES = 32
-"""Channels of one block of NC1HWC0 (facts A3: 8 of FP32)."""
+"""Channels of one block of NC1HWC0: 8 of FP32 (docs/sources.md#blocked-format)."""
 BLOCKED, PLAIN, WEIGHTS = "NC1HWC0", "NCHW", "FRACTAL_Z"
 
 
@@ -317,8 +318,8 @@ def prepare(eager: Eager, pixels: Tensor, picture: Picture, dtype: DType) -> Ten
 
 
 def sgd(weights: list[Tensor], gradients: list[Tensor], momenta: list[Tensor], *, fused: bool) -> list[Op]:
-    """Stochastic gradient descent with weight decay and momentum: four kernels over all weights, as in DATA-A, or over
-    each weight by itself."""
+    """Stochastic gradient descent with weight decay and momentum: four kernels over all weights, as in
+    docs/sources.md#recorded-alexnet-job, or over each weight by itself."""
     steps = (
         ("add", "AddList", (gradients, weights), gradients),
         ("mul", "MulScalar", (momenta,), momenta),

@@ -69,7 +69,8 @@ def _as_loaded(eager: Eager, acl: str, w: Tensor) -> tuple[tuple[Kernel, ...], T
 
 
 def _packed(acl: str, matrix: Tensor) -> tuple[tuple[Kernel, ...], Tensor]:
-    """A matrix in the cube's own format. Transposing an unaligned operand goes through it as well (facts E4)."""
+    """A matrix in the cube's own format. Transposing an unaligned operand goes through it as well
+    (docs/sources.md#unaligned-product)."""
     rows, features = matrix.shape
     packed = Tensor((-(-features // 16), -(-rows // 16), 16, 16), matrix.dtype, PRIVATE_FORMAT)
     return (vector(acl, "TransData", (matrix,), (packed,), infix="TransData", strided=True),), packed
@@ -433,7 +434,8 @@ def fused_cross_entropy(eager: Eager, logits: Tensor, labels: Tensor) -> tuple[T
 
 
 def unfused_cross_entropy(eager: Eager, logits: Tensor, labels: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
-    """Softmax and negative log-likelihood written out in FP32, as in vocabulary-parallel losses (facts E2)."""
+    """Softmax and negative log-likelihood written out in FP32, as in vocabulary-parallel losses
+    (docs/sources.md#cross-entropy-written-out)."""
     rows = logits.shape[0]
     loss = Tensor((), FP32)
     sequence = eager.next_sequence()

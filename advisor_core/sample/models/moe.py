@@ -1,7 +1,7 @@
 """A mixture of experts in place of the feed-forward part: router, dispatch, experts, combination.
 
-The kernels are those of the fused operators for it (facts E2: MoeGatingTopKSoftmax, MoeTokenPermute, GroupedMatmul,
-MoeTokenUnpermute). Each expert is a gated feed-forward network; the ranks of an expert-parallel group share them out.
+The kernels are those of the fused operators for it (docs/sources.md#fused-operators). Each expert is a gated
+feed-forward network; the ranks of an expert-parallel group share them out.
 """
 
 from __future__ import annotations

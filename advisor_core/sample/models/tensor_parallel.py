@@ -1,7 +1,7 @@
 """Tensor parallelism with sequence parallelism: every rank has its share of the heads, channels and vocabulary.
 
 Between those parts every rank has its share of the sequence: what it needs of the others it gathers before a part, and
-sums and scatters the results after it (facts S4: column split, then row split; the all-reduce is divided in two).
+sums and scatters the results after it (docs/sources.md#tensor-parallelism).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .trace_view import trace_events
 def write_text(timeline: Timeline, directory: Path, names: Names, recording: Recording) -> Path:
     """Write the export of one rank below ``directory``; returns the directory of the rank.
 
-    The files are those of a profile with memory that was taken at the level of ``recording`` (facts A2).
+    The files are those of a profile with memory that was taken at the level of ``recording`` (docs/sources.md#levels).
     """
     root = rank_directory(timeline, directory, names, recording, "text")
     output = root / "ASCEND_PROFILER_OUTPUT"

@@ -25,7 +25,7 @@ _WITHOUT_DETAILS: list[Cell] = [
     "Wait Time(us)",
     "Block Dim",
 ]
-"""The columns of level 0 (facts A3)."""
+"""The columns of level 0 (docs/sources.md#columns-of-kernel-details)."""
 _BEFORE_PMU: list[Cell] = [
     "Model ID",
     "Task ID",

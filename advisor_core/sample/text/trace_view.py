@@ -33,7 +33,8 @@ _NO_NOTIFY = 18446744073709551615
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
-    """Process ids of the lanes: (process id, sort index, device) packed into one number (facts B1)."""
+    """Process ids of the lanes: (process id, sort index, device) packed into one number
+    (docs/sources.md#lanes-of-the-trace)."""
 
     timeline: Timeline
     threads: dict[CommunicationGroup, int]
@@ -498,7 +499,8 @@ def _framework_lanes(timeline: Timeline) -> Iterator[Event]:
 def _device_lanes(timeline: Timeline, lanes: _Lanes, names: Names, recording: Recording) -> Iterator[Event]:
     label = f"NPU {timeline.device}" if names.has_device_column else "NPU"
     host_tids = (timeline.pid, timeline.autograd_tid, timeline.acl_tid)
-    # Without events the lane of CANN has no name, but still the threads at which flows begin (facts B1).
+    # Without events the lane of CANN has no name, but still the threads at which flows begin
+    # (docs/sources.md#lanes-of-the-trace).
     name = "CANN" if recording.details else None
     yield from _lane(lanes.cann, 7, name, "CPU", {tid: f"Thread {tid}" for tid in host_tids})
     streams = (COMPUTE_STREAM, *(group.stream for group in timeline.groups))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import KERNELS, Column, Facts, Observations, Params, Rows, Text, advisor, fact, steps
+from advisor_core.api import Text
+from advisor_core.api.advisors import Column, Observations, Params, Rows, advisor
+from advisor_core.api.facts import KERNELS, Facts, fact, steps
 
 
 @fact("hello.kernel_lengths", needs=(KERNELS,))

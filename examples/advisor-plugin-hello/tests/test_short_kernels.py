@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from advisor_plugin_hello.short_kernels import kernel_lengths, short_kernels
 
-from advisor_core.testing import fact_store, measure, table
+from advisor_core.api.testing import fact_store, measure, table
 
 
 def test_counts_short_kernels() -> None:

@@ -31,7 +31,7 @@ name: device-idle
 aliases: [OLD001, old-name]
 advisor: host.idle
 params:
-  idle_share: {value: 0.10, unit: ratio, range: [0.01, 0.9], why: "seed 002: more than this is dispatch bound"}
+  idle_share: {value: 0.10, unit: ratio, range: [0.01, 0.9], why: "our choice: more than this is dispatch bound"}
   min_idle: {value: 50, unit: us, why: "shorter gaps are launch latency"}
 applies: launches > 0
 when: >
@@ -57,7 +57,7 @@ text:
   why: {en: "Above {{ params.idle_share }} it is {{ kernel }}.", zh: "超过 {{ params.idle_share }} 即为 {{ kernel }}。"}
   verify: {en: "Run again.", zh: "再次运行。"}
 references:
-  - {title: "Seed 002", url: "https://www.hiascend.com/"}
+  - {title: "Ascend community", url: "https://www.hiascend.com/"}
 """
 
 

@@ -11,12 +11,12 @@ import pytest
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.names.book import load_names
+from advisor_core.plugins.host import load_host
 from advisor_core.rules.applicability import Job, conditions, decide, in_range, range_problem
 from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Judged, judge
 from advisor_core.rules.model import HoldsFor, Role
 from advisor_core.text.base import Text
-from advisor_core.vocabulary.phases import STAGES
 
 NAMES = """
 software: torch-npu
@@ -65,8 +65,8 @@ def given(advice: str, more: str = "") -> str:
 {more}"""
 
 
-def test_roles_are_the_known_stages() -> None:
-    assert set(Role.__args__) == set(STAGES)  # type: ignore[attr-defined]
+def test_roles_are_the_known_phases() -> None:
+    assert set(Role.__args__) == load_host().vocabulary("ascend").phases  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -223,3 +223,12 @@ def test_judging_many_rows_is_quick(load: Load) -> None:
     verdict = judge(load(), frame)
     assert verdict.dropped_rows > 200_000
     assert len(verdict.rows) == 5
+
+
+def test_a_finding_says_which_signs_held(load: Callable[..., CompiledRule], frame: pd.DataFrame) -> None:
+    compiled = load(
+        ("when: >\n", "signs: {idle: idle_share > params.idle_share, long: idle_ns > 500000}\nwhen: >\n"),
+        ("  idle_share > params.idle_share\n", "  (idle or long)\n"),
+    )
+    verdict = judge(compiled, frame)
+    assert [(row.row, row.signs) for row in verdict.rows] == [(1, ("idle", "long")), (0, ("idle",))]

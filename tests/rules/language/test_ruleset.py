@@ -44,7 +44,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
     ("old", "new", "message"),
     [
         ("severity:", "serverity:", "12:1: unknown key 'serverity' (did you mean 'severity'?)"),
-        ("why: \"seed", "wy: \"seed", "6:62: unknown key 'wy' (did you mean 'why'?)"),
+        ("why: \"our choice: more", "wy: \"our choice: more", "6:62: unknown key 'wy' (did you mean 'why'?)"),
         ("zh: \"再次运行。\"", "zhh: 1", "30:30: unknown key 'zhh' (did you mean 'zh'?)"),
         ("id: HD001", "id: hd1", "1:5: 'hd1' is not an id such as HD001"),
         ("name: device-idle", "name: Device Idle", "2:7: 'Device Idle' is not a name such as device-idle"),
@@ -56,7 +56,7 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
         ("[0.01, 0.9]", "[0.2, 0.9]", "6:23: 0.1 is outside of the range 0.2 to 0.9"),
         ("[0.01, 0.9]", "[0.9, 0.01]", "6:49: range 0.9 to 0.01 is empty"),
         ("[0.01, 0.9]", "[a, 0.9]", "6:50: expected a number, found \"a\""),
-        ('why: "seed 002: more than this is dispatch bound"', "why: short", "6:67: string should have at least 10 characters"),
+        ('why: "our choice: more than this is dispatch bound"', "why: short", "6:67: 'why' should have at least 10 characters"),
         ("launches > 0", "lunches > 0", "8:10: unknown name 'lunches' (did you mean 'launches'?)"),
         ("params.idle_share\n", "params.idle_shre\n", "10:16: unknown name 'params.idle_shre' (did you mean 'idle_share'?)"),
         ("idle_ns >= params.min_idle", "idle_ns >= params.idle_share", "11:7: 'idle_ns' in ns cannot be compared with 'params.idle_share' in ratio"),
@@ -70,12 +70,12 @@ def test_a_rule_book(rule: Rule, write: Write, advisors: Advisors) -> None:
         ('"2"}', "2}", '17:30: expected text, found 2 (write "2" in quotes)'),
         ("kind: env", "kind: evn", "16:11: 'evn' is not one of env, code, config, collect, investigate (did you mean 'env'?)"),
         ("unless: profile.graph_mode", "unless: profile.grap_mode", "18:13: unknown name 'profile.grap_mode' (did you mean 'graph_mode'?)"),
-        ('{en: "Run again.", zh: "再次运行。"}', "Run again.", "30:11: expected a mapping, found \"Run again.\" (write {en: ..., zh: ...})"),
+        ('{en: "Run again.", zh: "再次运行。"}', "5", "30:11: expected a mapping, found 5 (write the text in quotes, or {en: ..., zh: ...})"),
         ('en: "{{ idle_share }} of', 'en: "{{ idel_share }} of', "26:13: unknown name 'idel_share' (did you mean 'idle_share'?)"),
         ('zh: "{{ idle_share }} 的', 'zh: "时间 {{ idle_share | mss }} 的', "27:29: unknown unit 'mss' (did you mean 'ms'?)"),
         ("The host keeps up", "{{ idle_ns }}", "28:18: unknown name 'idle_ns' (`good` is shown when no row is at fault: it can quote params and profile only)"),
         ("Run again.", "<b>Run</b>", "30:17: raw HTML '<b>Run</b>' is not allowed (write &lt; for <)"),
-        ("https://www", "http://www", "32:30: link is not https"),
+        ("https://www", "http://www", "32:38: link is not https"),
         ("  min_idle: {value: 50, unit: us, why: \"shorter gaps are launch latency\"}\n", "", None),
     ],
 )  # fmt: skip
@@ -350,3 +350,132 @@ def test_what_is_left_out_says_by_what(rule: Rule, write: Write, advisors: Advis
 def test_claims_are_paths_of_the_ledger(rule: Rule, write: Write, advisors: Advisors) -> None:
     (problem,) = told([write(rule(("[idle/host]", "[idel/host]")))], advisors)
     assert "the ledger has no 'idel/host' (did you mean 'idle/host'?)" in problem
+
+
+def test_all_mistakes_of_a_rule_are_told_in_one_round(rule: Rule, write: Write, advisors: Advisors) -> None:
+    text = rule(
+        ("severity:", "serverity:"),
+        ("idle_share > 0.5", "idel_share > 0.5"),
+        ("launches > 0", "lunches > 0"),
+        ("claims:", "explains: [HD009]\nclaims:"),
+        ("upper_bound", "guess"),
+        ("value: 50,", "value: [1],"),
+        ("Run again.", "{{ x }}"),
+    )
+    assert [line.split(": ")[:2] for line in told([write(text)], advisors)] == [
+        ["r.yaml:7:21", "expected true or false or a whole number or a number or text, found [1]"],
+        ["r.yaml:8:10", "unknown name 'lunches' (did you mean 'launches'?)"],
+        ["r.yaml:12:1", "unknown key 'serverity' (did you mean 'severity'?)"],
+        ["r.yaml:12:19", "unknown name 'idel_share' (did you mean 'idle_share'?)"],
+        ["r.yaml:13:33", "'guess' is not one of exact, estimate, upper_bound"],
+        ["r.yaml:14:12", "no rule 'HD009'"],
+        ["r.yaml:31:20", "unknown name 'x'"],
+    ]
+
+
+def test_an_advisor_that_does_not_exist_hides_no_other_mistake(rule: Rule, write: Write, advisors: Advisors) -> None:
+    text = rule(("claims:", "explains: [HD009]\nclaims:"), ("launches > 0", "lunches > 0"))
+    assert [line.split(":")[1] for line in told([write(text)], advisors)] == ["8", "14"]
+
+
+def test_all_mistakes_of_an_override_are_told_in_one_round(rule: Rule, write: Write, advisors: Advisors) -> None:
+    change = "override: HD001\nlimits: 1\nparams: {idle_shre: {value: 1}}\nseverity: {high: idel_share > 1}\n"
+    found = told([write(rule(), "a.yaml"), write(change, "b.yaml")], advisors)
+    assert [line.split(": ")[0] for line in found] == ["b.yaml:2:1", "b.yaml:3:10", "b.yaml:4:18"]
+    book = load_rules([write(rule(), "a.yaml"), write(change, "b.yaml")], advisors, strict=False)
+    assert next(condition.source for _, condition in book["HD001"].severity) == "idle_share > 0.5"
+
+
+DEFAULTS = """\
+defaults:
+  medium_share: {value: 0.3, unit: ratio, range: [0, 1], why: "a third of the step is much"}
+  high_share: {value: 0.5, unit: ratio, range: [0, 1], why: "half of the step is most of it"}
+  spare: {value: 1, unit: count, why: "no rule reads this one"}
+"""
+BY_SHARE = ("{high: idle_share > 0.5, medium: idle_share > 0.3}", "{by_share: idle_share}")
+
+
+def test_defaults_are_for_the_rules_of_the_set(rule: Rule, write: Write, advisors: Advisors) -> None:
+    folder = write(rule(BY_SHARE), "set/a.yaml").parent
+    write(DEFAULTS, "set/defaults.yaml")
+    compiled = load_rules([folder], advisors, {"HD001.medium_share": 0.2})["HD001"]
+    assert [condition.source for _, condition in compiled.severity] == [
+        "idle_share >= params.high_share",
+        "idle_share >= params.medium_share",
+        "true",
+    ]
+    assert {
+        "high_share": 0.5,
+        "medium_share": 0.2,
+    }.items() <= compiled.params.items() and "spare" not in compiled.params
+    own = rule(BY_SHARE, ("  min_idle:", "  high_share: {value: 0.6, unit: ratio, why: for this test}\n  min_idle:"))
+    write(own, "set/a.yaml")
+    assert load_rules([folder], advisors)["HD001"].params["high_share"] == 0.6
+    other = write(second(rule, BY_SHARE), "other.yaml")
+    assert told([folder, other], advisors) == [
+        "other.yaml:11:22: unknown name 'params.high_share' (give it in `params`, or in the `defaults` of the set)",
+        "other.yaml:11:22: unknown name 'params.medium_share' (give it in `params`, or in the `defaults` of the set)",
+    ]
+    change = write("override: HD001\nseverity: {by_share: idle_share, high: false}\n", "mine.yaml")
+    severity = load_rules([folder, change], advisors)["HD001"].severity
+    assert [condition.source for _, condition in severity] == ["false", "idle_share >= params.medium_share", "true"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('[0, 1], why: "a', '[0, 0.2], why: "a', "set/defaults.yaml:2:25: 0.3 is outside of the range 0 to 0.2"),
+        ("  high_share:", "  high share:", "set/defaults.yaml:3:3: 'high share' is not a name such as min_share"),
+    ],
+)
+def test_defaults_with_mistakes(old: str, new: str, message: str, rule: Rule, write: Write, advisors: Advisors) -> None:
+    folder = write(rule(), "set/a.yaml").parent
+    write(DEFAULTS.replace(old, new), "set/defaults.yaml")
+    assert told([folder], advisors) == [message]
+
+
+SIGNS = ("launches > 0\n", "launches > 0\nsigns: {long: idle_ns > params.min_idle, many: launches > 1}\n")
+WHEN = (
+    "  idle_share > params.idle_share\n  and idle_ns >= params.min_idle\n",
+    "  long or (many and idle_share > params.idle_share)\n",
+)
+
+
+def test_signs_are_named_parts_of_the_condition(rule: Rule, write: Write, advisors: Advisors) -> None:
+    compiled = load_rules([write(rule(SIGNS, WHEN))], advisors)["HD001"]
+    assert compiled.when.source == "long or (many and idle_share > params.idle_share)"
+    assert compiled.condition == ("(idle_ns > params.min_idle) or ((launches > 1) and idle_share > params.idle_share)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("long or", "lomg or", ["11:3: unknown name 'lomg' (did you mean 'long'?)"]),
+        ("long or ", "", ["9:9: sign 'long' is not used in `when` or `severity`"]),
+        ("signs: {long: idle_ns", "signs: {long: idel_ns", ["9:15: unknown name 'idel_ns' (did you mean 'idle_ns'?)"]),
+        ("many", "size", ["9:42: 'size' is a column of the advisor already"]),
+    ],
+)
+def test_signs_that_do_not_fit(
+    old: str, new: str, message: list[str], rule: Rule, write: Write, advisors: Advisors
+) -> None:
+    text = rule(SIGNS, WHEN)
+    assert old in text
+    found = told([write(text.replace(old, new))], advisors)
+    assert [line.removeprefix("r.yaml:") for line in found] == message
+
+
+@pytest.mark.parametrize(
+    ("requires", "message"),
+    [
+        ("npu-advisor>=99", "r.yaml:3:11: needs npu-advisor>=99, and this is "),
+        ("npu-advisor>>1", "r.yaml:3:11: 'npu-advisor>>1' is not a requirement (write npu-advisor>=0.1)"),
+        ("other>=1", "r.yaml:3:11: a rule file can require npu-advisor only (write npu-advisor>=0.1)"),
+    ],
+)
+def test_a_rule_for_another_version(requires: str, message: str, rule: Rule, write: Write, advisors: Advisors) -> None:
+    text = rule(("launches > 0", "lunches > 0"), ("aliases:", f"requires: {requires}\nunheard_of: 1\naliases:"))
+    (found,) = told([write(text)], advisors)
+    assert found.startswith(message)
+    met = rule(("aliases:", "requires: npu-advisor>=0.1\naliases:"))
+    assert len(load_rules([write(met)], advisors)) == 1

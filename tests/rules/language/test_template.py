@@ -45,6 +45,7 @@ VALUES: dict[str, Scalar] = {
         ("{{ params.min_gap }}, {{ params.min_gap | ns }}", "50 µs, 50,000 ns", "50 µs, 50,000 ns"),
         ("{{ params.share }} {{ params.word }} {{ params.flag }}", "10 % slow yes", "10 % slow 是"),
         ("{{ profile.kind }} {{ profile.steps }}", "training 3", "training 3"),
+        ("{{ number }} {{ number|plural('row','rows') }}", "unknown rows", "未知 rows"),
         ("no placeholder, 100 % {sure}", "no placeholder, 100 % {sure}", "no placeholder, 100 % {sure}"),
         (
             "*a* `b` [c](https://d) a < b, &lt;b>",
@@ -56,6 +57,14 @@ VALUES: dict[str, Scalar] = {
 def test_rendered(text: str, en: str, zh: str, scope: Scope) -> None:
     template = parse_template(text, scope)
     assert (template.render(VALUES, "en"), template.render(VALUES, "zh")) == (en, zh)
+
+
+@pytest.mark.parametrize(
+    ("launches", "shown"), [(1, "1 launch is late"), (0, "0 launches are late"), (1.0, "1 launch is late")]
+)
+def test_words_fit_a_number(launches: Scalar, shown: str, scope: Scope) -> None:
+    text = "{{ launches }} {{ launches | plural('launch is', 'launches are') }} late"
+    assert parse_template(text, scope).render({"launches": launches}, "en") == shown
 
 
 def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
@@ -75,6 +84,11 @@ def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
         ("{{ idle_ns | percent }}", 13, "'idle_ns' is in ns and cannot be shown in percent"),
         ("{{ params.share | ms }}", 18, "'params.share' is in % and cannot be shown in ms"),
         ("{{ idle_ns | mss }}", 13, "unknown unit 'mss'"),
+        ("{{ idle_ns | plural }}", 13, "plural needs the words for one and for many"),
+        ("{{ idle_ns | plural('row') }}", 13, "plural needs the words for one and for many"),
+        ("{{ idle_ns | plural('<b>', 'rows') }}", 13, "plural needs the words for one and for many"),
+        ("{{ kernel | plural('row', 'rows') }}", 12, "'kernel' is not a number and has no plural"),
+        ("{{ idle_ns | ms('row', 'rows') }}", 13, "'ms' takes nothing in brackets"),
         ("{{ kernel | ms }}", 12, "'kernel' is not a number and has no unit"),
         ("{{ kernel.__class__ }}", 3, "unknown name 'kernel.__class__'"),
         ("{{ kernel.a.b }}", 0, "'{{ kernel.a.b }}' is not a placeholder"),

@@ -1,4 +1,4 @@
-"""What the exporter computed itself, from analysis.db: steps, collectives, what they moved and over which links.
+"""Read analysis.db, the exporter's own analysis: steps, collectives, transferred bytes and links.
 
 Times are us in StepTraceTime and ms elsewhere, whatever the documentation says (checked on real exports); sizes are MB
 of 10**6 bytes, bandwidths GB/s.

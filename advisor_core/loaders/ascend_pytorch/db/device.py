@@ -1,4 +1,4 @@
-"""What the device did, from a DB export: kernels, the tasks of each stream and of each plane, overlap and clock."""
+"""Read the device tables of a DB export: kernels, tasks of streams and planes, overlap and clock."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pandas as pd
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch.db.records import Records, categorical, possible
 from advisor_core.loaders.readers.database import RowidSource
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 _COUNTERS: Final = {
     "aic_total_time": "aic_ns",

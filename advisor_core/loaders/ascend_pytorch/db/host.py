@@ -1,4 +1,4 @@
-"""What the host did, from a DB export: calls of the framework and of CANN, operators, and the arrows between them."""
+"""Read the host tables of a DB export: calls of the framework and of CANN, operators, and the flows between them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pandas as pd
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import HOST_EVENTS, Int64Array
+from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch.db.records import Records, categorical
 from advisor_core.loaders.readers.database import RowidSource
 from advisor_core.text.messages import message
-from advisor_core.vocabulary import exporter as vocabulary
 
 _STEP: Final = "ProfilerStep#"
 _KINDS: Final = {"op": "cpu_op", "trace": "python_function", "mstx": "mstx"}
@@ -250,7 +250,7 @@ def operators(records: Records, source: RowidSource) -> pd.DataFrame:
 
 
 class _Nesting:
-    """Which of the calls of each thread lie within which. Calls of a thread nest; two that only touch do not."""
+    """The call that encloses each call, by thread. Calls of a thread nest; two that only touch do not."""
 
     def __init__(self, threads: Int64Array, starts: Int64Array, lengths: Int64Array) -> None:
         count = len(starts)

@@ -1,4 +1,4 @@
-"""Memory, from a DB export. Everything is bytes there."""
+"""Read the memory tables of a DB export, where every size is in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several canonical tables of a DB export need, read once: its strings, tasks and calls, and their links."""
+"""Strings, tasks, calls and their links of a DB export, read once for all tables that need them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from advisor_core.contracts.tables import Int64Array
+from advisor_core.loaders import ascend_words as vocabulary
+from advisor_core.loaders.ascend_words import COMPUTE_TASKS
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.database import Database
 from advisor_core.loaders.readers.problems import SHOWN, Problems
-from advisor_core.vocabulary import exporter as vocabulary
-from advisor_core.vocabulary.exporter import COMPUTE_TASKS
 
 LONGEST_TASK_NS: Final = int(times.HOUR_US * 1000)
 _LONGEST_SPAN_NS: Final = int(times.DAY_US * 1000)

@@ -1,0 +1,5 @@
+"""``python -m advisor_core`` is the command ``advisor``."""
+
+from advisor_core.cli.main import main
+
+main()

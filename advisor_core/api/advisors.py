@@ -1,0 +1,35 @@
+"""What advisors are made of: declaring one, its observations and their evidence."""
+
+from __future__ import annotations
+
+from advisor_core.contracts.advisor import (
+    Advisor,
+    Interval,
+    Metric,
+    Observations,
+    Params,
+    Reference,
+    Rows,
+    Scope,
+    Setting,
+    Stack,
+    advisor,
+    job_advisor,
+)
+from advisor_core.contracts.columns import Column
+
+__all__ = [
+    "Advisor",
+    "Column",
+    "Interval",
+    "Metric",
+    "Observations",
+    "Params",
+    "Reference",
+    "Rows",
+    "Scope",
+    "Setting",
+    "Stack",
+    "advisor",
+    "job_advisor",
+]

@@ -1,0 +1,155 @@
+"""What facts are made of: declaring one, the tables and facts of ours, intervals, shapes, words."""
+
+from __future__ import annotations
+
+from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
+from advisor_core.contracts.keys import AnyKey, Key
+from advisor_core.contracts.ledger_paths import LedgerPath, covered
+from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.tables import (
+    API_STATISTIC,
+    COLLECTIVE_BANDWIDTH,
+    COLLECTIVES,
+    COMMUNICATION_TASKS,
+    DEVICE_TASKS,
+    FLOWS,
+    FREQUENCY,
+    HOST_EVENTS,
+    KERNELS,
+    LINKS,
+    MEMORY_RECORD,
+    MODULE_MEMORY,
+    OP_STATISTIC,
+    OPERATOR_MEMORY,
+    OPERATORS,
+    OVERLAP,
+    SCHEMAS,
+    STEP_TRACE,
+    RowRef,
+    row_refs,
+)
+from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
+from advisor_core.facts.context import context
+from advisor_core.facts.device.chip import Chip, chip
+from advisor_core.facts.device.pipes import pipes
+from advisor_core.facts.device.shapes import (
+    DTYPE_BYTES,
+    Shape,
+    elements,
+    moved_bytes,
+    per_text,
+    shapes_of,
+    tensor_bytes,
+)
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import HostActivity, host_activity, matching
+from advisor_core.facts.host.calls import late_gaps, sync_calls
+from advisor_core.facts.host.launches import NO_TIME, Launches, launches
+from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
+from advisor_core.facts.intervals import Layer, complement, cut, union
+from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.facts.ledger.settled import bookings
+from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.memory import (
+    Capacity,
+    PeakMemory,
+    memory_capacity,
+    memory_curve,
+    memory_peak,
+    memory_steps,
+    of_graph_engine,
+)
+from advisor_core.facts.steps.phases import phase_ledger, phases
+from advisor_core.facts.steps.rank_summary import rank_summary
+from advisor_core.facts.steps.steps import steps
+from advisor_core.facts.steps.timeline import Timeline, timeline
+from advisor_core.vocabulary.operator_class import kernel_type
+from advisor_core.vocabulary.vocabulary import Vocabulary
+
+__all__ = [
+    "API_STATISTIC",
+    "COLLECTIVES",
+    "COLLECTIVE_BANDWIDTH",
+    "COMMUNICATION_TASKS",
+    "DEVICE_TASKS",
+    "DTYPE_BYTES",
+    "FLOWS",
+    "FREQUENCY",
+    "HOST_EVENTS",
+    "KERNELS",
+    "LINKS",
+    "MEMORY_RECORD",
+    "MODULE_MEMORY",
+    "NO_TIME",
+    "OPERATORS",
+    "OPERATOR_MEMORY",
+    "OP_STATISTIC",
+    "OVERLAP",
+    "PAUSE_NS",
+    "POINT_TO_POINT",
+    "PROFILE",
+    "SCHEMAS",
+    "STEP_TRACE",
+    "TIMES_USUAL",
+    "AnyKey",
+    "Bookings",
+    "Capacity",
+    "Chip",
+    "CollectiveState",
+    "Fact",
+    "Facts",
+    "HostActivity",
+    "JobFacts",
+    "Key",
+    "Launches",
+    "Layer",
+    "LedgerPath",
+    "Missing",
+    "NotApplicable",
+    "PeakMemory",
+    "Profile",
+    "RowRef",
+    "Shape",
+    "Timeline",
+    "Unavailable",
+    "Vocabulary",
+    "bookings",
+    "chip",
+    "collective_calls",
+    "collective_state",
+    "complement",
+    "context",
+    "covered",
+    "cut",
+    "elements",
+    "fact",
+    "host_activity",
+    "host_pauses",
+    "kernel_type",
+    "late_gaps",
+    "launches",
+    "ledger",
+    "matching",
+    "memory_capacity",
+    "memory_curve",
+    "memory_peak",
+    "memory_steps",
+    "moved_bytes",
+    "of_graph_engine",
+    "paused",
+    "per_text",
+    "phase_ledger",
+    "phases",
+    "pipes",
+    "rank_summary",
+    "row_refs",
+    "shapes_of",
+    "steps",
+    "sync_calls",
+    "tensor_bytes",
+    "timeline",
+    "union",
+    "work",
+]

@@ -1,0 +1,45 @@
+"""What npu-advisor knows of Ascend, registered by the same hooks as any plugin's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advisor_core.plugins.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from advisor_core.contracts.capturing import CaptureOption
+    from advisor_core.contracts.profile import Loader
+    from advisor_core.contracts.registry import Registry
+    from advisor_core.vocabulary.phases import PhaseMark
+    from advisor_core.vocabulary.vocabulary import Vocabulary
+
+PACKAGE = "advisor_core.ascend"
+
+
+@hookimpl
+def advisor_register_loaders(registry: Registry[Loader]) -> None:
+    from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
+    from advisor_core.loaders.msprof.loader import MsprofLoader
+
+    registry.add(AscendPytorchLoader(), MsprofLoader())
+
+
+@hookimpl
+def advisor_register_vocabularies(registry: Registry[Vocabulary]) -> None:
+    from advisor_core.vocabulary.vocabulary import read_vocabulary
+
+    registry.add(read_vocabulary("ascend", PACKAGE, "vocabulary.yaml", "operator_classes.yaml"))
+
+
+@hookimpl
+def advisor_register_phase_marks(registry: Registry[PhaseMark]) -> None:
+    from advisor_core.vocabulary.phases import read_phase_marks
+
+    registry.add(*read_phase_marks(PACKAGE, "phases.yaml"))
+
+
+@hookimpl
+def advisor_register_capture_options(registry: Registry[CaptureOption]) -> None:
+    from advisor_core.contracts.capturing import read_options
+
+    registry.add(*read_options(PACKAGE, "capture_options.yaml"))

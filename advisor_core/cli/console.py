@@ -1,0 +1,45 @@
+"""Exit codes and messages on stderr, for every command."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
+EXIT_CODES = {
+    0: "it ran",
+    EXIT_FINDINGS: "it ran: a finding at or above --fail-on, or (rules check) a mistake in a rule file",
+    EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
+    EXIT_INPUT: "the input cannot be used; the message names the file and says why",
+    EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
+}
+"""What the exit code of every command means."""
+
+
+def epilog() -> str:
+    """The exit codes, for the end of a help page."""
+    # \b keeps click from filling the lines.
+    return "\b\nExit codes:\n" + "\n".join(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+def tell(text: str) -> None:
+    """A line on stderr."""
+    click.echo(printable(text), err=True)
+
+
+def tell_rank(text: str) -> None:
+    """What is being read, without where it lies."""
+    tell(text.partition(":")[0])
+
+
+def printable(text: str) -> str:
+    """``text``, which quotes names of files and of kernels, without what steers a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def stop(code: int, message: str) -> NoReturn:
+    """End the command with a message on stderr."""
+    tell(f"advisor: {message}")
+    sys.exit(code)

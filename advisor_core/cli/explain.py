@@ -1,0 +1,30 @@
+"""``advisor explain``: how a finding, a rule's state or a ledger entry came about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from advisor_core.cli.console import EXIT_USAGE, printable, stop
+from advisor_core.cli.options import language_option
+from advisor_core.cli.result_file import read_result
+
+
+@click.command()
+@click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="RESULT.json")
+@click.argument("what", metavar="FINDING_OR_RULE")
+@language_option("the answer")
+def explain(result: Path, what: str, lang: str) -> None:
+    """Show how a finding, a rule's state or a ledger entry came about.
+
+    RESULT.json is the report.json of a run. FINDING_OR_RULE is a fingerprint, a rule id or name, or a ledger path such
+    as idle/host/compile.
+    """
+    from advisor_core.run.explain import explain as explain_result
+
+    loaded = read_result(result)
+    try:
+        click.echo(printable(explain_result(loaded, what, lang)))
+    except LookupError as error:
+        stop(EXIT_USAGE, str(error.args[0]))

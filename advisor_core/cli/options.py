@@ -1,0 +1,34 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of comma-separated values of an option that may be repeated."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def ruleset_option(command: _F) -> _F:
+    """``--ruleset``, for a command with the parameter ``rulesets``."""
+    ruleset = click.option(
+        "--ruleset",
+        "rulesets",
+        multiple=True,
+        type=click.Path(exists=True, path_type=Path),
+        help="YAML file or folder of rules that adds to or overrides the built-in ones; may be repeated.",
+    )
+    return ruleset(command)
+
+
+def language_option(of: str) -> Callable[[_F], _F]:
+    """``--lang``; ``of``: what it is the language of."""
+    choice = click.Choice(["en", "zh"])
+    return click.option("--lang", type=choice, default="en", show_default=True, help=f"Language of {of}.")

@@ -1,0 +1,55 @@
+"""What a run says on stderr about its result, and what decides its exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor_core.result.run import RunResult
+
+
+def remarks(result: RunResult, lang: str, at_least: str) -> list[str]:
+    """The diagnostics about the input, of the severity ``at_least`` or above, as lines."""
+    order = ("error", "warning", "info")
+    lines = []
+    for diagnostic in result.diagnostics:
+        if diagnostic.about == "input" and order.index(diagnostic.severity) <= order.index(at_least):
+            where = f"{diagnostic.role}, {diagnostic.source}" if diagnostic.role else diagnostic.source
+            lines.append(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
+    return lines
+
+
+def nothing_judged(result: RunResult, lang: str) -> str | None:
+    """Why the input cannot be used although it could be read: a report would have no ledger, no drawing, no finding."""
+    if result.ledger or result.views or result.findings:
+        return None
+    names = ", ".join(source.path for source in result.inputs)
+    files = [file.name for source in result.inputs for file in source.files]
+    errors = [error.message.of(lang) for error in result.diagnostics if error.severity == "error"]
+    reasons = Counter(rule.reason.of(lang) for rule in result.rules if rule.state == "cannot_answer" and rule.reason)
+    missing = dict.fromkeys([*(reason for reason, _ in reasons.most_common(1)), *errors])
+    return (
+        f"{names}: nothing can be judged; found: {', '.join(files) or 'no file of a known kind'}; "
+        f"missing: {'; '.join(missing) or 'what rules need'} (advisor collect says what to record)"
+    )
+
+
+def crashed(result: RunResult, lang: str) -> list[str]:
+    """What did not judge because it crashed: rules, and (told as diagnostics already) plugins and rule files."""
+    rules = [
+        f"{outcome.rule}: {outcome.reason.of(lang)}"
+        for outcome in result.rules
+        if outcome.state == "error" and outcome.reason
+    ]
+    of_tool = [diagnostic for diagnostic in result.diagnostics if diagnostic.about == "tool"]
+    tools = [f"{diagnostic.source}: {diagnostic.message.of(lang)}" for diagnostic in of_tool]
+    return [*dict.fromkeys(rules), *tools]
+
+
+def reaches(result: RunResult, severity: str) -> bool:
+    """Whether a finding is of this severity or above."""
+    from advisor_core.result.finding import SEVERITIES
+
+    limit = [*SEVERITIES].index(severity)  # type: ignore[arg-type]
+    return any(SEVERITIES.index(finding.severity) <= limit for finding in result.findings)

@@ -1,0 +1,220 @@
+"""``advisor run``: analyse a profile and write a report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor_core.cli.console import (
+    EXIT_FINDINGS,
+    EXIT_INPUT,
+    EXIT_INTERNAL,
+    EXIT_USAGE,
+    epilog,
+    stop,
+    tell,
+    tell_rank,
+)
+from advisor_core.cli.options import language_option, ruleset_option, split
+from advisor_core.cli.outcome import crashed, nothing_judged, reaches, remarks
+from advisor_core.cli.report_files import chosen_renderers, earlier_reports, render_all, summary, write_all
+
+if TYPE_CHECKING:
+    from advisor_core.text.base import Scalar
+
+DEFAULT_OUTPUT = Path("advisor-report")
+STDOUT = "-"
+
+
+@click.command(epilog=epilog())
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(allow_dash=True),
+    help=f"Folder for the report [{DEFAULT_OUTPUT}]; - writes one --format to stdout, and the summary to stderr.",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    callback=split,
+    metavar="NAME,...",
+    help="What to write: html, md, json [all].",
+)
+@language_option("report and summary")
+@ruleset_option
+@click.option(
+    "--select",
+    multiple=True,
+    callback=split,
+    metavar="ID,...",
+    help="Judge only these rules (ids, names or prefixes).",
+)
+@click.option("--ignore", multiple=True, callback=split, metavar="ID,...", help="Leave these rules out.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="ID.param=VALUE",
+    help="Change a threshold, in the unit of the rule.",
+)
+@click.option("--rank", type=int, help="Read only this rank.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="NAME",
+    help="Read only this role of a reinforcement learning job: a directory below PATH, such as actor_update; may be "
+    "repeated.",
+)
+@click.option(
+    "--phase-mark",
+    "phase_marks",
+    multiple=True,
+    metavar="TEXT=PHASE",
+    help="Marks in the trace whose names have TEXT in them are the phase PHASE of an iteration, such as "
+    "my_generate=rollout; may be repeated.",
+)
+@click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["high", "medium", "low"]),
+    help="Exit with 1 at a finding of this severity or above.",
+)
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only: no progress, no warnings, no summary.")
+@click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each part took.")
+def run(
+    paths: tuple[Path, ...],
+    output: str | None,
+    formats: tuple[str, ...],
+    lang: str,
+    rulesets: tuple[Path, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    settings: tuple[str, ...],
+    rank: int | None,
+    roles: tuple[str, ...],
+    phase_marks: tuple[str, ...],
+    step: int | None,
+    jobs: int | None,
+    fail_on: str | None,
+    redact: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Analyse the profile at PATH and write a report.
+
+    PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
+    directory above several of them (a job with several ranks), or a single file of a known kind. Where every role of a
+    reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
+    some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
+    """
+    from advisor_core.contracts.problems import RuleFileError
+    from advisor_core.contracts.profile import InputError, RoleError
+    from advisor_core.plugins.isolation import quiet as quietly
+    from advisor_core.run.pipeline import StepError
+    from advisor_core.run.pipeline import run as run_engine
+    from advisor_core.run.rank import RunOptions, own_problems
+
+    if quiet and verbose:
+        stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
+    if output == STDOUT and len(formats) != 1:
+        stop(EXIT_USAGE, f"-o {STDOUT} writes one format: choose it with --format")
+    target = None if output == STDOUT else Path(output or DEFAULT_OUTPUT)
+    if target is not None:
+        _refuse_inside(target, paths)
+    options = RunOptions(
+        rulesets=tuple(path.resolve() for path in rulesets),
+        select=select,
+        ignore=ignore,
+        overrides=tuple(_override(setting) for setting in settings),
+        step=step,
+        phase_marks=tuple(_phase_mark(mark) for mark in phase_marks),
+    )
+    try:
+        renderers = chosen_renderers(formats)
+        with quietly():
+            result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
+    except InputError as error:
+        stop(EXIT_INPUT, str(error))
+    except (RuleFileError, StepError, RoleError) as error:
+        stop(EXIT_USAGE, str(error))
+    if unusable := nothing_judged(result, lang):
+        stop(EXIT_INPUT, unusable)
+    if redact:
+        from advisor_core.result.redact import redact as redacted
+
+        result = redacted(result)
+    rendered, failed = render_all(result, renderers, lang)
+    written = write_all(rendered, target)
+    for line in remarks(result, lang, at_least="error" if quiet else "info" if verbose else "warning"):
+        tell(line)
+    if not quiet:
+        for left in earlier_reports(target, written):
+            tell(f"warning: {left} is of an earlier run and was not written anew")
+        click.echo(summary(result, lang, written), err=target is None)
+    if verbose:
+        for name, seconds in result.timings.items():
+            tell(f"{name.removesuffix('_s')}: {seconds:.3f} s")
+    if failed:
+        stop(EXIT_INTERNAL, "\n".join(failed))
+    if problems := own_problems(options):
+        stop(EXIT_USAGE, "\n".join(map(str, problems)))
+    crashes = crashed(result, lang)
+    for line in crashes:
+        tell(f"error: {line}")
+    if fail_on is not None and crashes:
+        stop(EXIT_INTERNAL, "a rule or plugin crashed, so that there is no verdict (--debug prints the traceback)")
+    if fail_on is not None and reaches(result, fail_on):
+        sys.exit(EXIT_FINDINGS)
+
+
+def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
+    """What is told of each rank that is read: where it lies only to those who may know."""
+    if quiet:
+        return lambda line: None
+    return tell_rank if redact else tell
+
+
+def _refuse_inside(target: Path, paths: tuple[Path, ...]) -> None:
+    """The report never goes into the input."""
+    resolved = os.path.realpath(target)
+    for path in paths:
+        if Path(resolved).is_relative_to(os.path.realpath(path)):
+            stop(
+                EXIT_USAGE,
+                f"the report would be written into the input: {target} is inside {path}; choose another place with -o",
+            )
+
+
+def _override(setting: str) -> tuple[str, Scalar]:
+    name, separator, text = setting.partition("=")
+    if not separator or "." not in name:
+        stop(EXIT_USAGE, f"--set takes ID.param=VALUE, not {setting!r}")
+    if text in ("true", "false"):
+        return name.strip(), text == "true"
+    for kind in (int, float):
+        try:
+            return name.strip(), kind(text)
+        except ValueError:
+            continue
+    return name.strip(), text
+
+
+def _phase_mark(mark: str) -> tuple[str, str]:
+    text, separator, phase = (part.strip() for part in mark.rpartition("="))
+    if not (text and separator and phase):
+        stop(EXIT_USAGE, f"--phase-mark takes TEXT=PHASE, not {mark!r}")
+    return text, phase

@@ -1,0 +1,30 @@
+"""What a profile may have to record, and how profilers spell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from advisor_core.text.base import Model, Text
+from advisor_core.text.packaged import packaged_yaml
+
+
+class CaptureOption(Model):
+    """``name``: what `Unavailable.options` calls it. ``default``: part of every configuration; the others only where a
+    rule needs them. ``provides``: what it records. ``cost``: what it costs while profiling and on disk. ``settings``:
+    how each profiler spells it; one that is not named cannot record it. ``notes``: what is different with a profiler.
+    """
+
+    name: str = Field(min_length=1)
+    default: bool = False
+    provides: Text
+    cost: Text
+    settings: Mapping[str, str]
+    notes: Mapping[str, Text] = Field(default_factory=dict)
+
+
+def read_options(package: str, name: str) -> tuple[CaptureOption, ...]:
+    """The options of a YAML file of a package, by name."""
+    read = packaged_yaml(package, name)
+    return tuple(CaptureOption.model_validate({"name": key, **option}) for key, option in read.items())

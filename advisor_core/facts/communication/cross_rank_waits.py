@@ -1,0 +1,18 @@
+"""What the comparison of the ranks of a job tells one rank of its collectives: who came last, and how long that took.
+
+`advisor_core.job.settle` makes it; a rank that is looked at alone has `NO_WAITS`. It is given to the facts of a rank
+before any of them that depends on it is computed.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from advisor_core.contracts.keys import Key
+
+CROSS_RANK_WAITS: Key[pd.DataFrame] = Key("cross_rank_waits", "whom this rank waited for in each compared collective")
+"""A frame with a row per compared collective: ``work`` (row of the fact ``work``), ``last_rank`` (the rank that arrived
+last) and ``waited_ns`` (uncovered time that this rank waited for it, 0 for the last rank itself)."""
+
+NO_WAITS = pd.DataFrame({name: pd.Series(dtype="int64") for name in ("work", "last_rank", "waited_ns")})
+"""Nothing was compared."""

@@ -1,0 +1,44 @@
+"""Keeping the output of plugins apart from ours, and naming the one that is at work for long."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
+
+from advisor_core.contracts.owner import Owner
+
+PATIENCE_S = 2.0
+"""After this time a plugin that is still at work is named; our choice: what takes longer looks as if it hung."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What is printed meanwhile goes to stderr: stdout may be a report or JSON."""
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+@contextmanager
+def working(who: object) -> Iterator[None]:
+    """Name the plugin ``who`` on stderr if it is at work for long."""
+    timer = threading.Timer(PATIENCE_S, _tell, [f"waiting for plugin {who}"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def isolated(owner: Owner) -> Iterator[None]:
+    """Both, while a plugin is loaded; ours are quiet and take the time that they need."""
+    with quiet(), nullcontext() if owner.builtin else working(owner):
+        yield
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,108 @@
+"""The words of one vendor's exports: what facts and advisors look for, as data that a plugin registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from advisor_core.text.packaged import packaged_yaml
+from advisor_core.vocabulary.host_labels import ACTIVITIES, UNNAMED, LedgerLeaf
+from advisor_core.vocabulary.operator_class import OperatorClasses, OperatorWords
+from advisor_core.vocabulary.phases import Aliases, PhaseMark, phase_of
+
+Pattern = re.Pattern[str]
+
+NOTHING: Final = re.compile(r"(?!)")
+"""Is in no text: what a vendor has no word for."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one vendor, by ``name``; without a name nothing is known. Patterns are searched in names.
+
+    ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records. ``copy_tasks``,
+    ``wait_tasks``: task types. ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in
+    which it neither waits nor moves data. ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a
+    label of the host. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
+    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types of
+    kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured graph.
+    ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of matrix
+    products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries single
+    tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    """
+
+    name: str = ""
+    operator_classes: OperatorClasses = field(default_factory=OperatorClasses)
+    compute_tasks: tuple[str, ...] = ()
+    copy_tasks: Pattern = NOTHING
+    wait_tasks: Pattern = NOTHING
+    plane_waits: Pattern = NOTHING
+    plane_marks: Pattern = NOTHING
+    compile_calls: Pattern = NOTHING
+    memory_calls: Pattern = NOTHING
+    sync_calls: Pattern = NOTHING
+    copy_calls: Pattern = NOTHING
+    sync_operators: Pattern = NOTHING
+    data_loader: Pattern = NOTHING
+    step_mark: Pattern = NOTHING
+    annotation: Pattern = NOTHING
+    backward: Pattern = NOTHING
+    optimizer: Pattern = NOTHING
+    graph_replay: Pattern = NOTHING
+    decode: Pattern = NOTHING
+    prefill: Pattern = NOTHING
+    products: Pattern = NOTHING
+    decode_rows: int = 0
+    graph_siblings: int = 0
+    leaves: tuple[LedgerLeaf, ...] = ()
+    """Of plugins."""
+    phase_marks: tuple[PhaseMark, ...] = ()
+    """Of frameworks and plugins."""
+
+    @property
+    def calls(self) -> Mapping[str, Pattern]:
+        """Label of the host to the calls that it stands for."""
+        own = {leaf.activity: re.compile(leaf.calls, re.IGNORECASE) for leaf in self.leaves}
+        named = {"compile": self.compile_calls, "memory": self.memory_calls}
+        return {**named, "sync": self.sync_calls, "copy": self.copy_calls, **own}
+
+    @property
+    def activities(self) -> tuple[str, ...]:
+        """The labels of the host, outermost cause first; those of plugins after the calls that have a name."""
+        named = (activity for activity in ACTIVITIES if activity not in UNNAMED)
+        return (*named, *(leaf.activity for leaf in self.leaves), *UNNAMED)
+
+    @property
+    def phases(self) -> frozenset[str]:
+        """The known phases of an iteration of reinforcement learning."""
+        return frozenset(mark.phase for mark in self.phase_marks)
+
+    def phase_of(self, name: str, aliases: Aliases = ()) -> str:
+        """The phase that a name is about, '' for none."""
+        return phase_of(name, self.phase_marks, aliases)
+
+    def adding(
+        self, words: Iterable[OperatorWords], leaves: Iterable[LedgerLeaf], marks: Iterable[PhaseMark]
+    ) -> Vocabulary:
+        """With what plugins add."""
+        classes = self.operator_classes.adding(words)
+        return replace(self, operator_classes=classes, leaves=tuple(leaves), phase_marks=tuple(marks))
+
+
+def read_vocabulary(name: str, package: str, words: str, classes: str) -> Vocabulary:
+    """The vocabulary of a vendor from two YAML files of a package: its words, whose keys are fields of `Vocabulary`,
+    and its operator classes. Raises `ValueError` for a key or a pattern that is none."""
+    known = {item.name: item.type for item in fields(Vocabulary)}
+    read: dict[str, Any] = {}
+    for key, value in packaged_yaml(package, words).items():
+        if key not in known:
+            raise ValueError(f"{package}/{words}: {key!r} is no field of a vocabulary")
+        read[key] = _pattern(value) if known[key] == "Pattern" else tuple(value) if isinstance(value, list) else value
+    return Vocabulary(name, OperatorClasses.of(packaged_yaml(package, classes)), **read)
+
+
+def _pattern(alternatives: str | Iterable[str]) -> Pattern:
+    texts = [alternatives] if isinstance(alternatives, str) else list(alternatives)
+    return re.compile("|".join(texts), re.IGNORECASE)

@@ -1,0 +1,76 @@
+"""The ledger is closed before any rule sees it, and a rule's state is told with the ranks it holds for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
+from advisor_core.sample import write_sample
+from advisor_core.testing import fact_store, table
+
+Run = Callable[..., RunResult]
+
+
+@pytest.fixture(scope="module")
+def level0(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks at level 0, where only their comparison tells waiting from transfer, with the size of the job."""
+    folder = tmp_path_factory.mktemp("level0")
+    write_sample(folder, level="level0")
+    for number, file in enumerate(sorted(folder.glob("*/profiler_metadata.json"))):
+        recorded = json.loads(file.read_text())
+        recorded["distributed_args"] = {"rank": number, "world_size": 2}
+        file.write_text(json.dumps(recorded))
+    return folder
+
+
+def test_rank_rules_judge_the_settled_ledger(level0: Path) -> None:
+    result = run([level0], RunOptions(), jobs=1)
+    paths = {entry.path for step in result.ledger for entry in step.entries}
+    assert "communication/wait/rank 1" in paths and "communication/unknown" not in paths
+    exposed = next(finding for finding in result.findings if finding.rule == "CO001")
+    steps = [step for step in result.ledger if step.rank == exposed.rank]
+    waiting = sum(e.ns for step in steps for e in step.entries if e.path.startswith("communication/wait/"))
+    uncovered = sum(e.ns for step in steps for e in step.entries if e.path.startswith("communication/"))
+    assert exposed.observation["waiting_share"] == pytest.approx(waiting / uncovered)
+    assert exposed.observation["unknown_share"] == 0
+    assert any(finding.rule == "CO010" for finding in result.findings)
+
+
+def test_processes_make_no_difference(level0: Path) -> None:
+    one, two = (run([level0], RunOptions(), jobs=jobs).model_copy(update={"timings": {}}) for jobs in (1, 2))
+    assert one.model_dump_json() == two.model_dump_json()
+
+
+def test_a_rank_that_does_not_fit_in_memory_is_read_again(level0: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run([level0], RunOptions(), jobs=1).model_copy(update={"timings": {}})
+    monkeypatch.setattr("advisor_core.run.rank.HELD_BYTES", 0)
+    assert run([level0], RunOptions(), jobs=1).model_copy(update={"timings": {}}) == whole
+
+
+def test_states_are_told_with_their_ranks(advisor_sample: Path, tmp_path: Path) -> None:
+    shutil.copytree(advisor_sample, tmp_path / "job")
+    for file in sorted((tmp_path / "job").glob("*/ASCEND_PROFILER_OUTPUT/kernel_details.csv"))[1:]:
+        file.unlink()
+    rules = {rule.rule: rule for rule in run([tmp_path / "job"], RunOptions(), jobs=1).rules}
+    assert rules["PB001"].state != "cannot_answer" and rules["PB001"].ranks["cannot_answer"] == [1]
+    assert rules["PB001"].options, "what rank 1 has to record"
+    assert rules["CO010"].ranks == {}
+    for rule in rules.values():
+        told = [rank for ranks in rule.ranks.values() for rank in ranks]
+        assert sorted(told) in ([], [0, 1]) and (not rule.ranks or rule.state in rule.ranks)
+
+
+def test_what_was_read_is_not_settled_again() -> None:
+    store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
+    store.settle(NO_WAITS)
+    store.get("ledger")
+    with pytest.raises(RuntimeError, match="before the ranks were compared"):
+        store.settle(NO_WAITS)
