@@ -52,7 +52,8 @@ from advisor_core.facts.ledger.bookings import Bookings
 from advisor_core.facts.memory import Capacity, PeakMemory, of_graph_engine
 from advisor_core.facts.steps.timeline import Timeline
 from advisor_core.plugins.hookspecs import hookimpl
-from advisor_core.result.run import Diagnostic, InputFile, RunResult, View
+from advisor_core.result.run import Diagnostic, InputFile, RunResult
+from advisor_core.result.view import View
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.packaged import packaged_yaml
 from advisor_core.vocabulary.operator_class import class_of, classes, kernel_type

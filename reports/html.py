@@ -12,21 +12,15 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from advisor_core.result.run import RunResult, View
+from advisor_core.result.run import RunResult
+from advisor_core.result.view import View
 from reports import charts, prose, tables
+from reports.headline import coverage, rank_name, verdict, what_ran
 from reports.labels import Labels, shorten, visible
-from reports.outline import (
-    ALL_RANKS,
-    STATE_ORDER,
-    UNEXPLAINED_LIMIT,
-    Item,
-    Outline,
-    coverage,
-    rank_name,
-    verdict,
-    what_ran,
-)
+from reports.outline import ALL_RANKS, STATE_ORDER, Outline
 from reports.phases import phase_ledgers, phase_rows
+from reports.problems import Item
+from reports.rank_states import rank_states
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
@@ -37,9 +31,6 @@ TITLE = 140
 """Longest title outside of its own finding."""
 
 LISTED_INPUTS = 16
-PHASES_VIEW = "phases-step"
-"""How the id of the view begins that shows the phases of all ranks over time."""
-
 LISTED_DIAGNOSTICS = 200
 UNEXPLAINED_ROWS = 24
 
@@ -60,7 +51,7 @@ class HtmlRenderer:
         detailed, further = _split(outline.items)
         shown = outline.shown
         strip = _first_strip(result, outline)
-        timeline = next((view for view in result.views if view.id.startswith(PHASES_VIEW)), None)
+        timeline = next((view for view in result.views if view.purpose == "phases"), None)
         marked = {} if outline.has_roles else phase_ledgers(result)
         return (
             _environment()
@@ -87,14 +78,13 @@ class HtmlRenderer:
                 else None,
                 phase_strip=charts.draw(timeline, labels) if timeline else None,
                 charts=[
-                    charts.draw(view, labels) for view in result.views if view is not strip and view is not timeline
+                    charts.draw(view, labels) for view in outline.views if view is not strip and view is not timeline
                 ],
                 fills=charts.Keys(labels),
                 coverage=coverage(outline, labels),
                 detailed=detailed,
                 further=further,
                 states=STATE_ORDER,
-                unexplained_limit=UNEXPLAINED_LIMIT,
                 unexplained_rows=UNEXPLAINED_ROWS,
                 listed_inputs=LISTED_INPUTS,
                 listed_diagnostics=LISTED_DIAGNOSTICS,
@@ -104,6 +94,7 @@ class HtmlRenderer:
                 observation=lambda finding: tables.observation(finding, labels),
                 pairs=lambda values: tables.pairs(values, labels),
                 prose=prose,
+                rank_states=lambda outcome: rank_states(outcome, labels),
                 short=lambda text: shorten(prose.plain(text), TITLE),
             )
         )
@@ -112,7 +103,7 @@ class HtmlRenderer:
 def _first_strip(result: RunResult, outline: Outline) -> View | None:
     """The slowest step of the slowest rank that is drawn."""
     walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
-    strips = [view for view in result.views if view.kind == "strip" and view.rank is not None]
+    strips = [view for view in result.views if view.purpose == "step"]
     known = [(walls[lane], view) for view in strips if (lane := (view.role, view.rank or 0)) in walls]
     return max(known, key=lambda pair: pair[0], default=(0, None))[1]
 

@@ -6,24 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from advisor_core.result.finding import Advice
-from advisor_core.result.run import RuleOutcome, RunResult, State, View
+from advisor_core.result.run import RuleOutcome, RunResult, State
+from advisor_core.result.view import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
 from advisor_core.text.base import Scalar
 from reports import tables
 from reports.charts import Keys
+from reports.headline import coverage, rank_name, verdict, what_ran
 from reports.labels import Labels, one_line, shorten
-from reports.outline import (
-    STATE_ORDER,
-    UNEXPLAINED_LIMIT,
-    Item,
-    LedgerRow,
-    Outline,
-    coverage,
-    rank_name,
-    verdict,
-    what_ran,
-)
+from reports.ledgers import LedgerRow
+from reports.outline import STATE_ORDER, Outline
 from reports.phases import phase_rows
+from reports.problems import Item
 from reports.prose import code_span, escape_markdown, first_sentence, is_https, markdown, markdown_inline, plain
+from reports.rank_states import rank_states
 from reports.terminal import summary, text_bars
 
 ROWS = 24
@@ -163,25 +158,26 @@ class _Writer:
         yield ""
 
     def _top(self, item: Item, more: int) -> list[str]:
-        t, stake = self.t, item.stake
+        t, problem = self.t, item.problem
+        actor, advice = self.outline.actor(item), self.outline.advice(item)
         title = markdown_inline(t.of(item.finding.title), in_table=True)
         if item.finding.role:
             title = f"{_cell(item.finding.role)} {title}"
-        if item.actor is not item:
-            cause = markdown_inline(t.of(item.actor.finding.title), in_table=True)
-            title += f" — {t('first.because')}{t('word.colon')}{self._link(item.actor.number)} {cause}"
+        if actor is not item:
+            cause = markdown_inline(t.of(actor.finding.title), in_table=True)
+            title += f" — {t('first.because')}{t('word.colon')}{self._link(actor.number)} {cause}"
         if more:
             title += f" ({t('first.same', count=more)})"
-        text = markdown_inline(first_sentence(t.of(item.advice.text)), in_table=True)
-        if item.advice.only_if or item.advice.unless:
-            text = f"{t('first.conditions', number=item.actor.number)} {text}"
+        text = markdown_inline(first_sentence(t.of(advice.text)), in_table=True)
+        if advice.only_if or advice.unless:
+            text = f"{t('first.conditions', number=actor.number)} {text}"
         return [
             self._link(item.number),
             title,
-            t(f"severity.{item.severity}"),
-            t(item.no_time) if item.no_time else f"{t.time(stake.ns)} ({t(f'basis.{stake.basis}')})",
-            "" if item.no_time else t.share(stake.share),
-            " ".join([*self._chips(item.advice), text]),
+            t(f"severity.{problem.severity}"),
+            t(item.no_time) if item.no_time else f"{t.time(problem.stake_ns)} ({t(f'basis.{problem.basis}')})",
+            "" if item.no_time else t.share(problem.share_of_step),
+            " ".join([*self._chips(advice), text]),
         ]
 
     def _chips(self, advice: Advice) -> list[str]:
@@ -236,8 +232,8 @@ class _Writer:
                 [
                     item.number,
                     escape_markdown(shorten(plain(t.of(item.finding.title)), TITLE)),
-                    t(f"severity.{item.finding.severity}"),
-                    t.time(item.finding.impact.ns_per_step),
+                    t(f"severity.{item.problem.severity}"),
+                    t.time(item.problem.stake_ns),
                     _cell(item.finding.fingerprint),
                 ]
                 for item in further[:ROWS]
@@ -264,7 +260,7 @@ class _Writer:
         return f"[{number}](#{number.lower()})" if number in self._linked else number
 
     def _finding(self, item: Item, is_root: bool) -> Iterator[str]:
-        t, f, stake = self.t, item.finding, item.stake
+        t, f, problem = self.t, item.finding, item.problem
         yield f"{'###' if is_root else '####'} {item.number}"
         yield ""
         yield f"**{_unbold(markdown_inline(t.of(f.title)))}**"
@@ -274,18 +270,18 @@ class _Writer:
             where = t("word.rank", rank=rank)
         own = (
             t("finding.own", time=t.time(f.impact.ns_per_step))
-            if item.causes and f.impact.ns_per_step != stake.ns
+            if item.causes and f.impact.ns_per_step != problem.stake_ns
             else ""
         )
         facts = [
-            t(f"severity.{item.severity}"),
+            t(f"severity.{problem.severity}"),
             *(
                 [t(item.no_time)]
                 if item.no_time
                 else [
-                    f"**{t.time(stake.ns)}** {t('finding.per_step')}",
-                    t(item.of_step, share=t.share(stake.share)),
-                    t(f"basis.{stake.basis}"),
+                    f"**{t.time(problem.stake_ns)}** {t('finding.per_step')}",
+                    t(item.of_step, share=t.share(problem.share_of_step)),
+                    t(f"basis.{problem.basis}"),
                 ]
             ),
             own,
@@ -301,13 +297,13 @@ class _Writer:
             yield f"> **{t('finding.caveats')}**{t('word.colon')}{markdown_inline(t.of(caveat))}"
             yield ""
         causes = [self._link(cause.number) for cause in item.causes] + [
-            self._link(number) for _, number in item.also_causes
+            self._link(number) for number in problem.also_causes
         ]
         if causes:
             yield f"**{t('finding.causes')}**{t('word.colon')}{t.join(causes)}"
             yield ""
-        if item.symptoms:
-            symptoms = [self._link(number) for _, number in item.symptoms]
+        if problem.symptoms:
+            symptoms = [self._link(number) for number in problem.symptoms]
             yield f"**{t('finding.symptoms')}**{t('word.colon')}{t.join(symptoms)}"
             yield ""
         yield from self._section("finding.why", markdown(t.of(f.why)))
@@ -400,7 +396,7 @@ class _Writer:
         t, outline = self.t, self.outline
         yield f"## {t('ledger.title')}"
         yield ""
-        known, claimed = t.share(outline.known_share), t.share(outline.claimed_share)
+        known, claimed = t.share(self.result.coverage.known_share), t.share(self.result.coverage.claimed_share)
         yield f"{t('ledger.note')} {t('ledger.known', known=known, claimed=claimed)}"
         yield ""
         names = [self._text(rank_name(ledger, outline, t)) for ledger in outline.columns]
@@ -435,7 +431,7 @@ class _Writer:
         t, entries = self.t, self.outline.unexplained
         yield f"## {t('unexplained.title')}"
         yield ""
-        limit = t.share(UNEXPLAINED_LIMIT)
+        limit = t.share(self.result.coverage.unexplained_from)
         yield t("unexplained.note" if entries else "unexplained.none", limit=limit)
         yield ""
         if entries:
@@ -450,12 +446,12 @@ class _Writer:
                 [
                     [
                         *([_cell(e.role or "")] if self.outline.has_roles else []),
-                        t("unexplained.worst", rank=e.rank, count=e.ranks) if e.ranks > 1 else str(e.rank),
+                        t("unexplained.worst", rank=e.rank, count=ranks) if ranks > 1 else str(e.rank),
                         f"{self._text(t.trail(e.path))} {_cell(e.path)}",
                         t.time(e.ns),
-                        t.share(e.share),
+                        t.share(e.share_of_step),
                     ]
-                    for e in entries[:ROWS]
+                    for e, ranks in entries[:ROWS]
                 ],
                 (*([False] if self.outline.has_roles else []), True, False, True, True),
             )
@@ -466,88 +462,79 @@ class _Writer:
     # --- views, as tables
 
     def _views(self) -> Iterator[str]:
-        if not self.result.views:
+        if not self.outline.views:
             return
         yield f"## {self.t('views.title')}"
         yield ""
-        for view in self.result.views:
+        for view in self.outline.views:
             rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""
             rank += f" {code_span(view.role)}" if view.role else ""
             yield f"**{_unbold(self._text(self.t.of(view.title)))}**{rank}"
             yield ""
-            try:
-                yield from list(self._view(view))
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-                yield self.t("chart.broken")
-                yield ""
+            yield from self._view(view)
 
     def _view(self, view: View) -> Iterator[str]:
-        t, data = self.t, view.data
+        t = self.t
 
         def value(amount: Scalar) -> str:
             return self._text(t.quantity(amount, view.unit))
 
-        match view.kind:
-            case "bars":
-                rows = data["rows"]
+        match view:
+            case BarsView(data=data):
+                rows = data.rows
                 yield from table(
                     [t("chart.label"), t("chart.value"), t("chart.note")],
-                    [
-                        [_cell(t.either(r["label"])), value(r["value"]), self._text(str(r.get("note") or ""))]
-                        for r in rows[:ROWS]
-                    ],
+                    [[_cell(t.either(r.label)), value(r.value), self._text(r.note)] for r in rows[:ROWS]],
                     (False, True, False),
                 )
                 yield from self._cut(len(rows))
-            case "stacked_bar":
-                rows, labels = data["rows"], Keys(t)
-                keys = list(dict.fromkeys(str(part["key"]) for row in rows for part in row["parts"]))[:12]
+            case StackedBarsView(data=stacked):
+                labels = Keys(t)
+                keys = list(dict.fromkeys(part.key for row in stacked.rows for part in row.parts))[:12]
                 body = []
-                for row in rows[:ROWS]:
-                    parts = {str(part["key"]): part["value"] for part in row["parts"]}
-                    body.append([_cell(str(row["label"])), *(value(parts[k]) if k in parts else "–" for k in keys)])
+                for row in stacked.rows[:ROWS]:
+                    parts = {part.key: part.value for part in row.parts}
+                    body.append([_cell(row.label), *(value(parts[k]) if k in parts else "–" for k in keys)])
                 header = [t("chart.label"), *(self._text(labels.label(key)) for key in keys)]
                 yield from table(header, body, (False, *(True for _ in keys)))
-                yield from self._cut(len(rows))
-            case "strip":
+                yield from self._cut(len(stacked.rows))
+            case StripView(data=strip):
                 labels = Keys(t)
                 body = []
-                for lane in data["lanes"]:
+                for lane in strip.lanes:
                     sums: dict[str, int] = {}
-                    for start, end, key in lane["intervals"]:
-                        sums[str(key)] = sums.get(str(key), 0) + int(end) - int(start)
+                    for start, end, key in lane.intervals:
+                        sums[key] = sums.get(key, 0) + end - start
                     largest = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
                     said = [f"{labels.label(key)} {t.time(ns)}" for key, ns in largest]
-                    body.append([_cell(str(lane["label"])), self._text(t.join(said))])
+                    body.append([_cell(lane.label), self._text(t.join(said))])
                 yield from table([t("evidence.lane"), t("chart.lane_total")], body)
-                if marks := data.get("marks", []):
+                if strip.marks:
                     body = [
-                        [t.time(m["start"]), t.time(m["end"] - m["start"]), self._text(str(m["label"][t.lang]))]
-                        for m in marks[:ROWS]
+                        [t.time(mark.start), t.time(mark.end - mark.start), self._text(t.of(mark.label))]
+                        for mark in strip.marks[:ROWS]
                     ]
                     yield from table(
                         [t("evidence.start"), t("evidence.duration"), t("chart.mark")], body, (True, True, False)
                     )
-            case "curve":
+            case CurveView(data=curve):
                 body = []
-                for one in data["series"]:
-                    most = max(one["values"])
-                    when = t.time(data["times"][one["values"].index(most)])
-                    ends = (value(one["values"][0]), value(one["values"][-1]))
-                    body.append([_cell(t.either(one["label"])), ends[0], value(most), when, ends[1]])
+                for one in curve.series:
+                    most = max(one.values)
+                    when = t.time(curve.times[one.values.index(most)])
+                    ends = (value(one.values[0]), value(one.values[-1]))
+                    body.append([_cell(t.of(one.label)), ends[0], value(most), when, ends[1]])
                 heads = [t(f"chart.{name}") for name in ("label", "first", "most", "when", "last")]
                 yield from table(heads, body, (False, True, True, True, True))
-            case "heatmap":
-                if any(len(line) != len(data["columns"]) for line in data["values"]):
-                    raise ValueError("a heatmap needs a value for each row and column")
-                columns = data["columns"][:12]
+            case HeatmapView(data=heat):
+                columns = heat.columns[:12]
                 body = [
-                    [_cell(str(row)), *(value(cell) for cell in line[:12])]
-                    for row, line in list(zip(data["rows"], data["values"], strict=True))[:ROWS]
+                    [_cell(row), *(value(cell) for cell in line[:12])]
+                    for row, line in list(zip(heat.rows, heat.values, strict=True))[:ROWS]
                 ]
-                header = [t("chart.label"), *(self._text(str(column)) for column in columns)]
+                header = [t("chart.label"), *(self._text(column) for column in columns)]
                 yield from table(header, body, (False, *(True for _ in columns)))
-                yield from self._cut(len(data["rows"]))
+                yield from self._cut(len(heat.rows))
 
     def _cut(self, total: int) -> Iterator[str]:
         if total > ROWS:
@@ -580,7 +567,8 @@ class _Writer:
         rows = []
         for rule in outcomes:
             about = markdown_inline(t.of(rule.title), in_table=True)
-            row = [_cell(rule.rule), f"{about} ({self._text(rule.role)})" if rule.role else about]
+            notes = [self._text(note) for note in (rule.role, rank_states(rule, t)) if note]
+            row = [_cell(rule.rule), f"{about} ({t('word.semicolon').join(notes)})" if notes else about]
             for name in optional:
                 text = getattr(rule, name)
                 row.append(markdown_inline(t.of(text), in_table=True) if text else "")

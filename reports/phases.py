@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.run import PhaseTime, RunResult
+from advisor_core.result.run import MeanStep, PhaseTime, RunResult
 from reports.labels import Labels
-from reports.outline import CLASSES, Ledger
+from reports.ledgers import CLASSES, Ledger
 
 _WAITING = "communication/wait"
 _NO_WORK = (_WAITING, "communication/unknown")
@@ -61,10 +61,12 @@ def phase_ledgers(result: RunResult) -> dict[str, Ledger]:
         for path, ns in time.entries.items():
             entries[path] += ns / (ranks * max(1, steps[None, time.rank]))
     return {
-        name: Ledger(None, 1, round(sum(entries.values())), {path: round(ns) for path, ns in entries.items()})
-        for name, entries in groups.items()
-        if name
+        name: _ledger({path: round(ns) for path, ns in entries.items()}) for name, entries in groups.items() if name
     }
+
+
+def _ledger(entries: dict[str, int]) -> Ledger:
+    return Ledger(MeanStep(role=None, rank=None, steps=1, wall_ns=sum(entries.values()), entries=entries))
 
 
 def _steps(result: RunResult) -> dict[tuple[str | None, int], int]:

@@ -6,9 +6,11 @@ import textwrap
 from collections.abc import Iterable
 
 from advisor_core.result.run import RunResult
+from reports.headline import coverage, rank_name, verdict, what_ran
 from reports.labels import Labels, one_line, shorten
-from reports.outline import Item, Outline, coverage, rank_name, verdict, what_ran
+from reports.outline import Outline
 from reports.phases import phase_rows
+from reports.problems import Item
 from reports.prose import plain
 
 BAR = 40
@@ -37,7 +39,7 @@ def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
     if outline.items:
         lines.append(labels("term.top", count=len(result.findings)))
         for item, _ in outline.top:
-            lines += [f"  {line}" for line in _finding(item, labels)]
+            lines += [f"  {line}" for line in _finding(item, outline, labels)]
     elif result.rules:
         lines.append(labels("first.nothing"))
     else:
@@ -69,11 +71,12 @@ def text_bars(outline: Outline, labels: Labels) -> list[str]:
     return lines
 
 
-def _finding(item: Item, labels: Labels) -> list[str]:
-    finding, stake, advice = item.finding, item.stake, item.advice
+def _finding(item: Item, outline: Outline, labels: Labels) -> list[str]:
+    finding, problem = item.finding, item.problem
+    actor, advice = outline.actor(item), outline.advice(item)
     title = shorten(plain(labels.of(finding.title)), 100)
     where = f"{finding.role}{labels('word.colon')}" if finding.role else ""
-    head = f"{item.number} [{labels(f'severity.{item.severity}')}] {where}{title}"
+    head = f"{item.number} [{labels(f'severity.{problem.severity}')}] {where}{title}"
     if advice.set:
         change = " ".join(f"{one_line(name)}={one_line(value)}" for name, value in advice.set.items())
         change = f"{labels(f'advice.{advice.kind}')} {change}"
@@ -81,11 +84,11 @@ def _finding(item: Item, labels: Labels) -> list[str]:
         change = textwrap.shorten(plain(labels.of(advice.text)), 110, placeholder=" …")
         change = change if len(change) > 2 else shorten(plain(labels.of(advice.text)), 110)
     if advice.only_if or advice.unless:
-        change += f" {labels('first.conditions', number=item.actor.number)}"
-    share = labels(item.of_step, share=labels.share(stake.share))
-    cost = labels(item.no_time) if item.no_time else f"{labels.time(stake.ns)}, {share}"
-    cost += "" if item.no_time else f", {labels(f'basis.{stake.basis}')}"
-    if item.actor is not item:
-        cause = shorten(plain(labels.of(item.actor.finding.title)), 80)
+        change += f" {labels('first.conditions', number=actor.number)}"
+    share = labels(item.of_step, share=labels.share(problem.share_of_step))
+    cost = labels(item.no_time) if item.no_time else f"{labels.time(problem.stake_ns)}, {share}"
+    cost += "" if item.no_time else f", {labels(f'basis.{problem.basis}')}"
+    if actor is not item:
+        cause = shorten(plain(labels.of(actor.finding.title)), 80)
         cost += f" · {labels('first.because')}{labels('word.colon')}{cause}"
     return [head, f"   {cost}", f"   -> {change}"]

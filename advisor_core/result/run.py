@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.view import View
 from advisor_core.text.base import Model, Scalar, Text
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "2.0"
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
@@ -94,6 +96,18 @@ class LedgerStep(Model):
     role: str | None = None
 
 
+class MeanStep(Model):
+    """The mean over the steps of a rank. The entries (ledger path to ns) sum to ``wall_ns`` exactly. ``rank`` ``None``:
+    the mean of all ranks; of several roles, with a ``role`` the mean of its ranks, without one the iteration that the
+    roles make up one after the other. ``steps``: how many were recorded."""
+
+    role: str | None
+    rank: int | None
+    steps: int
+    wall_ns: int
+    entries: dict[str, int]
+
+
 class PhaseTime(Model):
     """One phase of an iteration of reinforcement learning, in one step of one rank.
 
@@ -114,7 +128,8 @@ class PhaseTime(Model):
 
 class RuleOutcome(Model):
     """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
-    as it is when in order."""
+    as it is when in order. ``ranks``: the ranks for which each state of the rule holds; empty for rules that judge the
+    whole job."""
 
     rule: str
     name: str
@@ -131,28 +146,7 @@ class RuleOutcome(Model):
     params: dict[str, Scalar] = Field(default_factory=dict, description="thresholds in base units (ns, B, ratio)")
     set_by: dict[str, str] = Field(default_factory=dict, description="who changed a threshold: --set, or file and line")
     role: str | None = None
-
-
-class View(Model):
-    """Something a report draws: data, not a picture.
-
-    kind ``stacked_bar``: ``{"rows": [{"label", "parts": [{"key", "value"}]}]}``
-    kind ``bars``: ``{"rows": [{"label", "value", "note"?}]}``
-    kind ``strip``: ``{"start", "end", "lanes": [{"label", "intervals": [[start, end, key], ...]}],
-    "marks": [{"start", "end", "label": {"en", "zh"}}]}`` (ns, relative to ``start``)
-    kind ``heatmap``: ``{"rows": [...], "columns": [...], "values": [[...]]}``
-    kind ``curve``: ``{"start", "end", "times": [...], "series": [{"key", "label": {"en", "zh"}, "values": [...]}],
-    "marks": [{"start", "label": {"en", "zh"}}]}`` (ns, relative to ``start``; a value holds until the next time; series
-    from the back to the front)
-    """
-
-    id: str
-    kind: Literal["stacked_bar", "bars", "strip", "heatmap", "curve"]
-    title: Text
-    unit: str
-    rank: int | None = None
-    data: dict[str, Any]
-    role: str | None = None
+    ranks: dict[State, list[int]] = Field(default_factory=dict)
 
 
 class Diagnostic(Model):
@@ -176,6 +170,10 @@ class RunResult(Model):
     environment: Environment
     profile: Profile
     ledger: list[LedgerStep]
+    mean_steps: list[MeanStep] = Field(default_factory=list, description="of the whole first, then of its parts")
+    problems: list[Problem] = Field(default_factory=list, description="the findings as reports number and order them")
+    unexplained: list[Unexplained] = Field(default_factory=list, description="largest first")
+    coverage: Coverage = Field(default_factory=Coverage)
     findings: list[Finding]
     rules: list[RuleOutcome]
     views: list[View]
