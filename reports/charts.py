@@ -18,7 +18,6 @@ from markupsafe import Markup
 from advisor_core.result.view import (
     BarsView,
     CurveView,
-    Heatmap,
     HeatmapView,
     StackedBarsView,
     StackRow,
@@ -26,7 +25,6 @@ from advisor_core.result.view import (
     StripView,
     View,
 )
-from advisor_core.text.base import Text
 from reports.labels import Labels, one_line, prettify, shorten
 from reports.ledgers import CLASSES, Ledger, Node
 from reports.prose import trusted
@@ -519,24 +517,6 @@ def _curve(view: CurveView, labels: Labels) -> Chart:
             out.append(text(said, x + 3, ground + 29, "t-small"))
             free = x + width_of(said, 11.5) + 10
     return Chart("", _svg(ground + 34, [*_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(seen))
-
-
-def rank_heatmap(by_rank: Sequence[Ledger], order: Ledger, labels: Labels) -> Chart:
-    """Which share of the step each of many ranks spends where: ranks across, the largest ledger entries down."""
-    paths = sorted(order.entries, key=lambda path: (-order.entries[path], path))[:8]
-    title = labels("ledger.by_rank")
-    view = HeatmapView(
-        id="ledger-by-rank",
-        purpose="ledger",
-        title=Text(en=title, zh=title),
-        unit="ratio",
-        data=Heatmap(
-            rows=[labels.trail(path) for path in paths],
-            columns=[str(ledger.rank) for ledger in by_rank],
-            values=[[ledger.share(ledger.entries.get(path, 0)) for ledger in by_rank] for path in paths],
-        ),
-    )
-    return draw(view, labels)
 
 
 _HATCH = el("path", class_="ink", d="M-1 1l2-2M0 6l6-6M5 7l2-2")
