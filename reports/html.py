@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from advisor_core.result.run import RunResult
 from reports import charts, prose
-from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece
+from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Words
 from reports.document import document
 from reports.labels import Labels, visible
 from reports.outline import Outline
@@ -100,7 +100,12 @@ class _Page:
         return self._macro(block)
 
     def line(self, content: Line) -> Markup:
-        return prose.joined(self._macro(piece) for piece in content)
+        return prose.joined(self._piece(piece) for piece in content)
+
+    def _piece(self, piece: Piece) -> Markup:
+        if isinstance(piece, Words) and not piece.style:  # most of all: without the way through a template
+            return escape(_finalize(piece.text))
+        return self._macro(piece)
 
     def _macro(self, what: Block | Entry | Piece) -> Markup:
         macro = getattr(self.macros, _snake(type(what).__name__))

@@ -126,6 +126,30 @@ class PhaseTime(Model):
     entries: dict[str, int]
 
 
+class RankTime(Model):
+    rank: int
+    ns: int
+
+
+class PhaseSummary(Model):
+    """One phase over all steps and ranks. ``ns``: per step, mean over its ranks, and ``share`` of all phases together;
+    ``entries``: ledger path to ns of that mean. ``parts``: trunk of the ledger and ``communication/wait``, as shares of
+    the phase. ``longest``, ``shortest``: the ranks with most and least time apart from waiting for others, ``None``
+    where one rank only was profiled; ``spread``: how much less the median of that is than the longest, of the
+    longest."""
+
+    phase: str
+    kind: str
+    ranks: int
+    ns: int
+    share: float
+    parts: dict[str, float]
+    entries: dict[str, int]
+    longest: RankTime | None
+    shortest: RankTime | None
+    spread: float
+
+
 class RuleOutcome(Model):
     """The state of one rule over all ranks; the absence of a finding never reads as health. ``title`` says the matter
     as it is when in order. ``ranks``: the ranks for which each state of the rule holds; empty for rules that judge the
@@ -180,4 +204,5 @@ class RunResult(Model):
     diagnostics: list[Diagnostic]
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
     phases: list[PhaseTime] = Field(default_factory=list)
+    phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)

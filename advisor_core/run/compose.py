@@ -8,6 +8,7 @@ from advisor_core.result.problem import Coverage, Unexplained
 from advisor_core.result.run import MeanStep, RunResult
 from advisor_core.result.view import View
 from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
+from advisor_core.run.compose_phases import compose_phases
 from advisor_core.run.compose_problems import compose_problems
 
 UNEXPLAINED_FROM = 0.02
@@ -19,7 +20,7 @@ VIEWED_RANKS = 4
 
 
 def compose(result: RunResult) -> RunResult:
-    """The result with its mean steps, problems and unexplained time, and with the views of few ranks."""
+    """The result with its mean steps, problems, unexplained time and phases, and with the views of few ranks."""
     ranks = rank_means(result.ledger)
     means = all_means(ranks)
     left = _left(ranks, result)
@@ -29,6 +30,7 @@ def compose(result: RunResult) -> RunResult:
             "problems": compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()}),
             "unexplained": _unexplained(ranks, left),
             "coverage": _coverage(means, ranks, left),
+            "phase_summaries": compose_phases(result),
             "views": _few_ranks(result),
         }
     )

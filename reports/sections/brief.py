@@ -8,7 +8,6 @@ from reports.blocks import Block, Figure, Headlines, LedgerBars, Paragraph, line
 from reports.headline import coverage, rank_name, verdict, what_ran
 from reports.labels import Labels
 from reports.outline import Outline
-from reports.phases import phase_rows
 from reports.sections.first_page import headline
 from reports.sections.ledger import time_column
 
@@ -30,8 +29,8 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
         unit = time_column(outline, t)
         told = [f"{t.trail(path)} {unit(ns)} {unit.unit} ({100 * mean.share(ns):.1f} %)" for path, ns in leaves]
         yield Paragraph(line(f"{t('term.leaves')}{colon}{t.join(told)}"), "indented")
-    if not outline.has_roles and (rows := [row for row in phase_rows(outline.result, t) if row.name]):
-        told = [f"{row.name} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
+    if not outline.has_roles and (rows := [row for row in outline.result.phase_summaries if row.phase]):
+        told = [f"{row.phase} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
         yield Paragraph(line(f"{t('phases.title')}{colon}{t.join(told)}"), "indented")
     if outline.items:
         top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from advisor_core.result.run import PhaseSummary
 from advisor_core.result.view import StripView
 from reports.blocks import (
     Below,
@@ -32,7 +33,7 @@ from reports.blocks import (
 from reports.headline import coverage, rank_name, what_ran
 from reports.labels import Labels
 from reports.outline import Outline
-from reports.phases import PhaseRow, phase_ledgers, phase_rows
+from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
 from reports.sections.ledger import known, ledger_table
 from reports.sections.problem_words import brief_title, settings, stake
@@ -85,7 +86,7 @@ def _where(outline: Outline, t: Labels) -> Iterator[Block]:
 
 
 def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
-    rows = phase_rows(outline.result, t)
+    rows = outline.result.phase_summaries
     if not rows:
         return
     names = [t("phases.waiting") if key == "communication/wait" else t.path(key) for key in _PARTS]
@@ -104,12 +105,13 @@ def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
     yield Section("phases", t("phases.title"), tuple(blocks))
 
 
-def _phase(row: PhaseRow, t: Labels) -> tuple[Line, ...]:
-    name = line(Code(row.name)) if row.name else line(Words(row.label, "faint"))
-    if row.name and row.label and row.label != row.name:
-        name = (*name, Below(line(row.label)))
+def _phase(row: PhaseSummary, t: Labels) -> tuple[Line, ...]:
+    label = phase_label(row, t)
+    name = line(Code(row.phase)) if row.phase else line(Words(label, "faint"))
+    if row.phase and label and label != row.phase:
+        name = (*name, Below(line(label)))
     ends = [
-        line(t.time(end[1]), Below(line(t("word.rank", rank=end[0])))) if end else line("–")
+        line(t.time(end.ns), Below(line(t("word.rank", rank=end.rank)))) if end else line("–")
         for end in (row.longest, row.shortest)
     ]
     return (
