@@ -463,8 +463,8 @@ def kind_of(spec: Mapping[str, Any], page: str) -> str:
     """A JSON schema type in words, with links to other models."""
     if "$ref" in spec:
         return to(page, spec["$ref"].rsplit("/", 1)[-1], page)
-    if "anyOf" in spec:
-        return " or ".join(kind_of(option, page) for option in spec["anyOf"])
+    if options := spec.get("anyOf", spec.get("oneOf")):
+        return " or ".join(kind_of(option, page) for option in options)
     if "enum" in spec or "const" in spec:
         return ", ".join(code(value) for value in spec.get("enum", [spec.get("const")]))
     kind = spec.get("type")

@@ -15,9 +15,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from advisor_core.result.run import View
+from advisor_core.result.view import (
+    BarsView,
+    CurveView,
+    HeatmapView,
+    StackedBarsView,
+    StackRow,
+    StretchMark,
+    StripView,
+    View,
+)
 from reports.labels import Labels, one_line, prettify, shorten
-from reports.outline import CLASSES, Ledger, Node
+from reports.ledgers import CLASSES, Ledger, Node
 from reports.prose import trusted
 
 MAX_MARKS = 256
@@ -143,10 +152,10 @@ class LegendEntry:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with what belongs to it. ``svg`` is ``None`` if the data cannot be drawn."""
+    """A drawing with what belongs to it."""
 
     title: str
-    svg: Markup | None
+    svg: Markup
     legend: tuple[LegendEntry, ...] = ()
     note: str = ""
     rank: int | None = None
@@ -213,13 +222,19 @@ def _causes(root: Node, fill: str, x: float, y: float, scale: float, ledger: Led
 
 
 def draw(view: View, labels: Labels) -> Chart:
-    """Draw a view. Data that does not have the shape its kind demands is reported, never raised."""
-    painter = _PAINTERS[view.kind]
+    """Draw a view."""
     title = labels.of(view.title)
-    try:
-        chart = painter(view, labels)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        return Chart(title, None, note=labels("chart.broken"), rank=view.rank)
+    match view:
+        case BarsView():
+            chart = _bars(view, labels)
+        case StackedBarsView():
+            chart = _stacked(view, labels)
+        case StripView():
+            chart = _strip(view, labels)
+        case HeatmapView():
+            chart = _heatmap(view, labels)
+        case CurveView():
+            chart = _curve(view, labels)
     named = view.rank is not None and labels("word.rank", rank=view.rank) in title
     title = f"{view.role} · {title}" if view.role else title
     return replace(chart, title=title, rank=None if named else view.rank)
@@ -254,12 +269,12 @@ def _pick(rows: Sequence[Any], limit: int, size: Callable[[Any], float]) -> list
     return [rows[number] for number in sorted(chosen)]
 
 
-def _stacked(view: View, labels: Labels) -> Chart:
-    rows: Sequence[Mapping[str, Any]] = view.data["rows"]
-    most = max((len(row["parts"]) for row in rows), default=1) or 1
+def _stacked(view: StackedBarsView, labels: Labels) -> Chart:
+    rows = view.data.rows
+    most = max((len(row.parts) for row in rows), default=1) or 1
 
-    def total(row: Mapping[str, Any]) -> float:
-        return float(sum(part["value"] for part in row["parts"]))
+    def total(row: StackRow) -> float:
+        return float(sum(part.value for part in row.parts))
 
     shown = _pick(rows, max(3, min(32, MAX_MARKS // most)), total)
     top = max([total(row) for row in shown] + [1e-12])
@@ -271,30 +286,30 @@ def _stacked(view: View, labels: Labels) -> Chart:
     for number, row in enumerate(shown):
         y = number * pitch + 3.0
         x = float(GUTTER)
-        out.append(text(fit(one_line(str(row["label"])), GUTTER - 12), 0, y + bar - 4, "t-label"))
-        for part in row["parts"]:
-            key = str(part["key"])
-            width = (WIDTH - GUTTER) * part["value"] / top
-            value = labels.quantity(part["value"], view.unit)
-            out.append(_mark(f"{row['label']} · {keys.label(key)}: {value}", keys.fill(key), x, y, width, bar))
+        out.append(text(fit(one_line(row.label), GUTTER - 12), 0, y + bar - 4, "t-label"))
+        for part in row.parts:
+            key = part.key
+            width = (WIDTH - GUTTER) * part.value / top
+            value = labels.quantity(part.value, view.unit)
+            out.append(_mark(f"{row.label} · {keys.label(key)}: {value}", keys.fill(key), x, y, width, bar))
             seen.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
             x += width
     note = labels("chart.sampled", shown=len(shown), total=len(rows)) if len(shown) < len(rows) else ""
     return Chart("", _svg(bottom + 18, out, labels.of(view.title)), tuple(seen.values()), note)
 
 
-def _bars(view: View, labels: Labels) -> Chart:
-    rows: Sequence[Mapping[str, Any]] = view.data["rows"]
+def _bars(view: BarsView, labels: Labels) -> Chart:
+    rows = view.data.rows
     shown = rows[:32]
-    top = max([float(row["value"]) for row in shown] + [1e-12])
+    top = max([float(row.value) for row in shown] + [1e-12])
     gutter, reach = 250.0, WIDTH - 250 - 190.0
     out = []
     for number, row in enumerate(shown):
         y = number * 22 + 3.0
-        value = labels.quantity(row["value"], view.unit)
-        note = one_line(str(row.get("note") or ""))
-        width = reach * max(0.0, row["value"]) / top
-        name = labels.either(row["label"])
+        value = labels.quantity(row.value, view.unit)
+        note = one_line(row.note)
+        width = reach * max(0.0, row.value) / top
+        name = labels.either(row.label)
         out.append(text(fit(one_line(name), gutter - 12), 0, y + 12, "t-label"))
         out.append(_mark(f"{name}: {value} {note}", "f f-compute", gutter, y, width, 15))
         out.append(text(value, gutter + width + 6, y + 12, "t-value"))
@@ -303,23 +318,21 @@ def _bars(view: View, labels: Labels) -> Chart:
     return Chart("", _svg(len(shown) * 22 + 4, out, labels.of(view.title)), (), more)
 
 
-def _strip(view: View, labels: Labels) -> Chart:
+def _strip(view: StripView, labels: Labels) -> Chart:
     data = view.data
-    start, end = int(data["start"]), int(data["end"])
-    span = max(1, end - start)
-    lanes: Sequence[Mapping[str, Any]] = data["lanes"]
-    marks: Sequence[Mapping[str, Any]] = data.get("marks", [])[:24]
+    span = max(1, data.end - data.start)
+    lanes, marks = data.lanes, data.marks[:24]
     scale = (WIDTH - GUTTER) / span
     keys = Keys(labels)
-    total = sum(len(lane["intervals"]) for lane in lanes)
-    keyed = [[(int(a), int(b), str(key)) for a, b, key in lane["intervals"] if b > a] for lane in lanes]
+    total = sum(len(lane.intervals) for lane in lanes)
+    keyed = [[(a, b, key) for a, b, key in lane.intervals if b > a] for lane in lanes]
     most = max((len({key for *_, key in intervals}) for intervals in keyed), default=1)
     bins = max(24, MAX_MARKS // max(1, len(lanes) * most)) if total > MAX_MARKS else 0
     y = 3.0
     out: list[str] = []
     seen: dict[str, LegendEntry] = {}
     for lane, intervals in zip(lanes, keyed, strict=True):
-        out.append(text(fit(one_line(str(lane["label"])), GUTTER - 12), 0, y + 14, "t-label"))
+        out.append(text(fit(one_line(lane.label), GUTTER - 12), 0, y + 14, "t-label"))
         out.append(el("rect", class_="track", x=float(GUTTER), y=y, width=float(WIDTH - GUTTER), height=20.0))
         blocks = _shares(intervals, span, bins) if bins else [(a, b, key, 0.0, 1.0) for a, b, key in intervals]
         for a, b, key, low, high in blocks:
@@ -336,16 +349,14 @@ def _strip(view: View, labels: Labels) -> Chart:
     return Chart("", _svg(below + 18, [*axis, *out], labels.of(view.title)), tuple(seen.values()), note)
 
 
-def _place_marks(
-    marks: Sequence[Mapping[str, Any]], scale: float, labels: Labels
-) -> list[tuple[float, float, str, int]]:
+def _place_marks(marks: Sequence[StretchMark], scale: float, labels: Labels) -> list[tuple[float, float, str, int]]:
     """Each mark with its extent, its text and the line it is written on, so that texts do not run into each other."""
     ends: list[float] = []
     placed = []
-    for mark in sorted(marks, key=lambda mark: mark["start"]):
+    for mark in sorted(marks, key=lambda mark: mark.start):
         said = fit(_mark_text(mark, labels), 420)
-        x0 = GUTTER + mark["start"] * scale
-        x1 = GUTTER + mark["end"] * scale
+        x0 = GUTTER + mark.start * scale
+        x1 = GUTTER + mark.end * scale
         at = min(x0, WIDTH - width_of(said, 11.5))
         level = next((number for number, end in enumerate(ends) if end <= at), len(ends))
         ends[level : level + 1] = [at + width_of(said, 11.5) + 10]
@@ -353,19 +364,19 @@ def _place_marks(
     return placed
 
 
-def _mark_text(mark: Mapping[str, Any], labels: Labels) -> str:
+def _mark_text(mark: StretchMark, labels: Labels) -> str:
     """What is written at a mark: its label; where it names a ledger path, how long it is and why before that."""
-    label = one_line(str(mark["label"][labels.lang]))
-    if "path" not in mark:
+    label = one_line(labels.of(mark.label))
+    if mark.path is None:
         return label
-    return f"{labels.time(mark['end'] - mark['start'])} {labels.trail(str(mark['path']))}{labels('word.clause')}{label}"
+    return f"{labels.time(mark.end - mark.start)} {labels.trail(mark.path)}{labels('word.clause')}{label}"
 
 
-def _levels(marks: Sequence[Mapping[str, Any]], scale: float, labels: Labels) -> int:
+def _levels(marks: Sequence[StretchMark], scale: float, labels: Labels) -> int:
     return 1 + max((level for *_, level in _place_marks(marks, scale, labels)), default=-1)
 
 
-def _strip_marks(marks: Sequence[Mapping[str, Any]], y: float, scale: float, labels: Labels) -> Iterator[str]:
+def _strip_marks(marks: Sequence[StretchMark], y: float, scale: float, labels: Labels) -> Iterator[str]:
     for x0, x1, said, level in _place_marks(marks, scale, labels):
         middle = y + 4
         line = middle + 14 + 16 * level
@@ -398,12 +409,10 @@ def _shares(
     return blocks
 
 
-def _heatmap(view: View, labels: Labels) -> Chart:
-    rows = [one_line(str(row)) for row in view.data["rows"]]
-    columns = [one_line(str(column)) for column in view.data["columns"]]
-    values: list[list[float | None]] = view.data["values"]
-    if any(len(line) != len(columns) for line in values) or len(values) != len(rows):
-        raise ValueError("a heatmap needs a value for each row and column")
+def _heatmap(view: HeatmapView, labels: Labels) -> Chart:
+    rows = [one_line(row) for row in view.data.rows]
+    columns = [one_line(column) for column in view.data.columns]
+    values: Sequence[Sequence[float | None]] = view.data.values
     rows, columns, values, step = _shrink(rows, columns, values)
     known = [value for line in values for value in line if value is not None]
     low, high = min([0.0, *known]), max([0.0, *known])
@@ -446,8 +455,8 @@ def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str,
 
 
 def _shrink(
-    rows: list[str], columns: list[str], values: list[list[float | None]]
-) -> tuple[list[str], list[str], list[list[float | None]], tuple[int, int]]:
+    rows: list[str], columns: list[str], values: Sequence[Sequence[float | None]]
+) -> tuple[list[str], list[str], Sequence[Sequence[float | None]], tuple[int, int]]:
     """Join neighbouring rows and columns until at most `MAX_MARKS` cells are left; a cell keeps the maximum."""
     high, wide = 1, 1
     while -(-len(rows) // high) * -(-len(columns) // wide) > MAX_MARKS:
@@ -470,15 +479,12 @@ def _shrink(
     return joined(rows, high), joined(columns, wide), small, (high, wide)
 
 
-def _curve(view: View, labels: Labels) -> Chart:
+def _curve(view: CurveView, labels: Labels) -> Chart:
     """Areas that share their ground, one in front of the other; a value holds until the next."""
     data = view.data
-    start, end = int(data["start"]), int(data["end"])
-    span = max(1, end - start)
-    times = [int(time) - start for time in data["times"]]
-    series: Sequence[Mapping[str, Any]] = data["series"]
-    marks: Sequence[Mapping[str, Any]] = data.get("marks", [])
-    top = max([float(value) for one in series for value in one["values"]] + [1e-12])
+    span = max(1, data.end - data.start)
+    times = [time - data.start for time in data.times]
+    top = max([float(value) for one in data.series for value in one.values] + [1e-12])
     scale, ground, head = (WIDTH - GUTTER) / span, CURVE_HEIGHT + 6.0, 6.0
     keys = Keys(labels)
     out: list[str] = []
@@ -489,9 +495,9 @@ def _curve(view: View, labels: Labels) -> Chart:
         out.append(el("line", class_="grid", x1=float(GUTTER), x2=float(WIDTH), y1=y, y2=y))
         out.append(text(said, GUTTER - 8, y + 4, "t-small", text_anchor="end"))
     seen = []
-    for one in series:
-        values = [float(value) for value in one["values"]]
-        said = labels.either(one["label"])
+    for one in data.series:
+        values = [float(value) for value in one.values]
+        said = labels.of(one.label)
         points = [f"{GUTTER:.1f},{ground:.1f}"]
         for time, until, value in zip(times, [*times[1:], span], values, strict=True):
             y = ground - CURVE_HEIGHT * value / top
@@ -499,46 +505,18 @@ def _curve(view: View, labels: Labels) -> Chart:
         points.append(f"{WIDTH:.1f},{ground:.1f}")
         most = max(values)
         tip = f"{said}: {labels.quantity(most, view.unit)} @ {labels.time(times[values.index(most)])}"
-        fill = keys.fill(str(one["key"]))
+        fill = keys.fill(one.key)
         out.append(el("polygon", el("title", escape(one_line(tip))), class_=fill, points=" ".join(points)))
         seen.append(LegendEntry(fill, one_line(said)))
     free = 0.0
-    for mark in marks:
-        x = GUTTER + (int(mark["start"]) - start) * scale
+    for mark in data.marks:
+        x = GUTTER + (mark.start - data.start) * scale
         out.append(el("line", class_="tick", x1=x, x2=x, y1=head, y2=ground))
-        said = labels.either(mark["label"])
+        said = labels.of(mark.label)
         if x >= free:  # a label that would cover the one before is left out
             out.append(text(said, x + 3, ground + 29, "t-small"))
             free = x + width_of(said, 11.5) + 10
     return Chart("", _svg(ground + 34, [*_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(seen))
-
-
-_PAINTERS: Mapping[str, Callable[[View, Labels], Chart]] = {
-    "stacked_bar": _stacked,
-    "bars": _bars,
-    "strip": _strip,
-    "heatmap": _heatmap,
-    "curve": _curve,
-}
-
-
-def rank_heatmap(by_rank: Sequence[Ledger], order: Ledger, labels: Labels) -> Chart:
-    """Which share of the step each of many ranks spends where: ranks across, the largest ledger entries down."""
-    paths = sorted(order.entries, key=lambda path: (-order.entries[path], path))[:8]
-    view = View.model_validate(
-        {
-            "id": "ledger-by-rank",
-            "kind": "heatmap",
-            "title": {"en": "", "zh": ""},
-            "unit": "ratio",
-            "data": {
-                "rows": [labels.trail(path) for path in paths],
-                "columns": [str(ledger.rank) for ledger in by_rank],
-                "values": [[ledger.share(ledger.entries.get(path, 0)) for ledger in by_rank] for path in paths],
-            },
-        }
-    )
-    return replace(draw(view, labels), title=labels("ledger.by_rank"))
 
 
 _HATCH = el("path", class_="ink", d="M-1 1l2-2M0 6l6-6M5 7l2-2")

@@ -6,46 +6,31 @@ Templates escape everything; what they may put in unescaped comes from `reports.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from advisor_core.result.run import RunResult, View
-from reports import charts, prose, tables
-from reports.labels import Labels, shorten, visible
-from reports.outline import (
-    ALL_RANKS,
-    STATE_ORDER,
-    UNEXPLAINED_LIMIT,
-    Item,
-    Outline,
-    coverage,
-    rank_name,
-    verdict,
-    what_ran,
-)
-from reports.phases import phase_ledgers, phase_rows
+from advisor_core.result.run import RunResult
+from reports import charts, prose
+from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Words
+from reports.document import document
+from reports.labels import Labels, visible
+from reports.outline import Outline
+from reports.sections.limits import Limits
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
 DETAILED = 80
 """So many findings are written out; further ones are listed in a table, to keep the file within its budget."""
 
-TITLE = 140
-"""Longest title outside of its own finding."""
-
 LISTED_INPUTS = 16
-PHASES_VIEW = "phases-step"
-"""How the id of the view begins that shows the phases of all ranks over time."""
-
 LISTED_DIAGNOSTICS = 200
-UNEXPLAINED_ROWS = 24
-
-
-TREE_LIMIT = 0.01
-"""Share of the step from which an entry of the ledger stands on the first screen."""
+ROWS = 24
 
 
 class HtmlRenderer:
@@ -55,76 +40,86 @@ class HtmlRenderer:
     filename = "report.html"
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels = Labels(lang, result.labels)
-        outline = Outline(result)
-        detailed, further = _split(outline.items)
-        shown = outline.shown
-        strip = _first_strip(result, outline)
-        timeline = next((view for view in result.views if view.id.startswith(PHASES_VIEW)), None)
-        marked = {} if outline.has_roles else phase_ledgers(result)
+        labels, outline = Labels(lang, result.labels), Outline(result)
+        limits = Limits(
+            trees=_trees(outline),
+            further=len(result.findings),
+            rows=ROWS,
+            inputs=LISTED_INPUTS,
+            diagnostics=LISTED_DIAGNOSTICS,
+        )
+        return page(document(outline, labels, limits), labels)
+
+
+def page(found: Document, labels: Labels) -> str:
+    """A document as a page."""
+    return _Page(labels).render(found)
+
+
+def _trees(outline: Outline) -> int:
+    """How many problems are written out with their causes; the first always is."""
+    count = 0
+    for number, item in enumerate(outline.items):
+        count += sum(1 for _ in item.walk())
+        if count > DETAILED and number:
+            return number
+    return len(outline.items)
+
+
+class _Page:
+    """The renderings of blocks and pieces: a macro of the same name for each."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.shared = {
+            "t": labels,
+            "block": self.block,
+            "blocks": lambda found: prose.joined(self.block(one) for one in found),
+            "line": self.line,
+            "chart": self.chart,
+            "fills": charts.Keys(labels),
+            "md": prose,
+        }
+        template = _environment().get_template("blocks.html.j2")
+        self.macros: Any = template.make_module(self.shared)
+
+    def render(self, found: Document) -> str:
         return (
             _environment()
             .get_template("report.html.j2")
             .render(
-                t=labels,
-                lang="zh-CN" if labels.lang == "zh" else "en",
+                **self.shared,
+                page=found,
+                lang="zh-CN" if self.labels.lang == "zh" else "en",
                 css=prose.trusted(_style()),
                 patterns=charts.patterns(),
-                o=outline,
-                result=result,
-                ran=what_ran(outline, labels),
-                verdict=verdict(outline, labels),
-                bars=charts.ledger_bars(shown, labels, [rank_name(ledger, outline, labels) for ledger in shown]),
-                tree=[row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)],
-                tree_limit=TREE_LIMIT,
-                strip=charts.draw(strip, labels) if strip else None,
-                phases=phase_rows(result, labels),
-                phase_bars=charts.ledger_bars(list(marked.values()), labels, list(marked)) if marked else None,
-                column=labels.column(max((ledger.wall_ns for ledger in outline.columns), default=0)),
-                column_names=[rank_name(ledger, outline, labels) for ledger in outline.columns],
-                heatmap=charts.rank_heatmap(outline.by_rank, outline.mean, labels)
-                if len(outline.by_rank) > ALL_RANKS and not outline.has_roles
-                else None,
-                phase_strip=charts.draw(timeline, labels) if timeline else None,
-                charts=[
-                    charts.draw(view, labels) for view in result.views if view is not strip and view is not timeline
-                ],
-                fills=charts.Keys(labels),
-                coverage=coverage(outline, labels),
-                detailed=detailed,
-                further=further,
-                states=STATE_ORDER,
-                unexplained_limit=UNEXPLAINED_LIMIT,
-                unexplained_rows=UNEXPLAINED_ROWS,
-                listed_inputs=LISTED_INPUTS,
-                listed_diagnostics=LISTED_DIAGNOSTICS,
-                serious=sum(diagnostic.severity != "info" for diagnostic in result.diagnostics),
-                evidence=lambda finding: tables.evidence(finding.evidence, result, labels),
-                stretches=[tables.stretches(ledger, result, labels) for ledger in outline.told],
-                observation=lambda finding: tables.observation(finding, labels),
-                pairs=lambda values: tables.pairs(values, labels),
-                prose=prose,
-                short=lambda text: shorten(prose.plain(text), TITLE),
             )
         )
 
+    def block(self, block: Block | Entry) -> Markup:
+        return self._macro(block)
 
-def _first_strip(result: RunResult, outline: Outline) -> View | None:
-    """The slowest step of the slowest rank that is drawn."""
-    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
-    strips = [view for view in result.views if view.kind == "strip" and view.rank is not None]
-    known = [(walls[lane], view) for view in strips if (lane := (view.role, view.rank or 0)) in walls]
-    return max(known, key=lambda pair: pair[0], default=(0, None))[1]
+    def line(self, content: Line) -> Markup:
+        return prose.joined(self._piece(piece) for piece in content)
+
+    def _piece(self, piece: Piece) -> Markup:
+        if isinstance(piece, Words) and not piece.style:  # most of all: without the way through a template
+            return escape(_finalize(piece.text))
+        return self._macro(piece)
+
+    def _macro(self, what: Block | Entry | Piece) -> Markup:
+        macro = getattr(self.macros, _snake(type(what).__name__))
+        return prose.trusted(str(macro(what)).strip("\n"))
+
+    def chart(self, figure: Figure) -> charts.Chart:
+        if isinstance(figure.data, LedgerBars):
+            bars = charts.ledger_bars(figure.data.ledgers, self.labels, figure.data.names)
+            return charts.Chart("", bars)
+        return charts.draw(figure.data, self.labels)
 
 
-def _split(items: list[Item]) -> tuple[list[Item], list[Item]]:
-    """The trees that are written out, and the findings that are only listed."""
-    count = 0
-    for number, item in enumerate(items):
-        count += sum(1 for _ in item.walk())
-        if count > DETAILED and number:
-            return items[:number], [member for rest in items[number:] for member in rest.walk()]
-    return items, []
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 @cache
@@ -134,7 +129,7 @@ def _style() -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -142,6 +137,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.filters["groupby_run"] = _runs
+    return environment
+
+
+def _runs(columns: Sequence[Column], attribute: str) -> list[tuple[str, int]]:
+    """Neighbouring columns that share a value of an attribute: the value and how many they are."""
+    return [(value, len(list(run))) for value, run in groupby(columns, key=lambda column: getattr(column, attribute))]
 
 
 def _finalize(value: Any) -> Any:

@@ -101,9 +101,9 @@ class Labels:
         """The text of the result in this language."""
         return text.of(self.lang)
 
-    def either(self, text: object) -> str:
+    def either(self, text: str | Text) -> str:
         """What a view calls something: a name, or what it is in both languages."""
-        return str(text[self.lang]) if isinstance(text, Mapping) else str(text)
+        return self.of(text) if isinstance(text, Text) else text
 
     def join(self, items: list[str]) -> str:
         return self("word.comma").join(items)

@@ -1,36 +1,65 @@
-"""``report.md``: the same content for a ticket on GitHub or GitLab. Tables, no HTML, every name inert."""
+"""``report.md``: the same document for a ticket on GitHub or GitLab. Tables, no HTML, every name inert."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from advisor_core.result.finding import Advice
-from advisor_core.result.run import RuleOutcome, RunResult, State, View
-from advisor_core.text.base import Scalar
-from reports import tables
-from reports.charts import Keys
-from reports.labels import Labels, one_line, shorten
-from reports.outline import (
-    STATE_ORDER,
-    UNEXPLAINED_LIMIT,
-    Item,
-    LedgerRow,
-    Outline,
-    coverage,
-    rank_name,
-    verdict,
-    what_ran,
+from advisor_core.result.run import RunResult
+from reports.blocks import (
+    Below,
+    Block,
+    Callout,
+    Card,
+    Code,
+    CodeLines,
+    Column,
+    Columns,
+    Definitions,
+    Details,
+    Document,
+    Exhibit,
+    Figure,
+    Headline,
+    Headlines,
+    Items,
+    LedgerBars,
+    Level,
+    Line,
+    Link,
+    Pairs,
+    Paragraph,
+    Piece,
+    Prose,
+    Row,
+    RuleText,
+    Section,
+    Stake,
+    Steps,
+    Swatch,
+    Table,
+    Web,
+    Words,
+    cards,
 )
-from reports.phases import phase_rows
-from reports.prose import code_span, escape_markdown, first_sentence, is_https, markdown, markdown_inline, plain
-from reports.terminal import summary, text_bars
+from reports.document import document
+from reports.labels import Labels, one_line
+from reports.outline import Outline
+from reports.prose import code_span, escape_markdown, first_sentence, markdown, markdown_inline
+from reports.sections.findings import card
+from reports.sections.limits import Limits
+from reports.terminal import summary
+from reports.text_bars import text_bars
+from reports.view_tables import view_tables
 
 ROWS = 24
 BUDGET = 36_000
-"""Characters spent on findings that are written out: GitHub takes 65,536 in all. Further ones are listed."""
+"""Characters spent on findings that are written out; further ones are listed."""
 
-TITLE = 140
+WHOLE = 65_400
+"""Characters of a report: GitHub takes 65,536."""
+
 INDENT = "\u2003"
 
 
@@ -41,636 +70,274 @@ class MarkdownRenderer:
     filename = "report.md"
 
     def render(self, result: RunResult, lang: str) -> str:
-        writer = _Writer(result, Labels(lang, result.labels))
-        return "\n".join(writer.lines()).rstrip("\n") + "\n"
+        labels, outline = Labels(lang, result.labels), Outline(result)
+        trees = self._trees(outline, labels)
+        while len(found := text(document(outline, labels, _limits(trees)), labels)) > WHOLE and trees:
+            trees -= 1
+        return found
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""
         return summary(result, lang, map(str, written))
 
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> list[str]:
-    """A table of cells that are Markdown already; an empty line follows."""
-    rules = ["--:" if number < len(numeric) and numeric[number] else "---" for number in range(len(columns))]
-    lines = [_row(columns), _row(rules), *(_row(row) for row in rows)]
-    return [*lines, ""]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell or " " for cell in cells) + " |"
+    def _trees(self, outline: Outline, labels: Labels) -> int:
+        """How many problems with their causes fit into the budget; at least one."""
+        size, writer = 0, _Writer(labels)
+        for number, item in enumerate(outline.items):
+            size += len("\n".join(writer.block(card(item, outline, labels))))
+            if size > BUDGET and number:
+                return number
+        return len(outline.items)
 
 
-def _cell(value: str) -> str:
-    """A value from the profile in a table."""
-    return code_span(value, in_table=True)
+def text(found: Document, labels: Labels) -> str:
+    """A document as Markdown."""
+    return _Writer(labels).document(found)
+
+
+def _limits(trees: int) -> Limits:
+    return Limits(trees=trees, further=ROWS, rows=ROWS, inputs=0, diagnostics=ROWS)
 
 
 class _Writer:
-    """One result in one language."""
+    """Blocks as lines of Markdown; each block ends with an empty line."""
 
-    def __init__(self, result: RunResult, labels: Labels) -> None:
-        self.result = result
+    def __init__(self, labels: Labels) -> None:
         self.t = labels
-        self.outline = Outline(result)
-        self._linked: set[str] = set()
-        self._detailed = self._measure()
-        self._linked = {item.number for root in self.outline.items[: self._detailed] for item in root.walk()}
+        self._anchors: Mapping[str, str] = {}
 
-    def lines(self) -> Iterator[str]:
-        yield from self._summary()
-        yield from self._findings()
-        if self.outline.by_rank:
-            yield from self._ledger()
-            yield from self._unexplained()
-        yield from self._views()
-        yield from self._rules()
-        yield from self._environment()
-        yield from self._inputs()
-        yield from self._diagnostics()
-        yield from self._tool()
+    def document(self, page: Document) -> str:
+        written = {found.id: found.number.lower() for found in cards(page.sections)}
+        sections = (block for block in (*page.first, *page.sections) if isinstance(block, Section))
+        self._anchors = written | {section.id: _slug(section.title) for section in sections}
+        lines = [f"# {page.kind}", "", f"**{escape_markdown(page.verdict)}**", "", *self._pairs(page.ran)]
+        for block in (*page.first, *page.sections):
+            lines += self.block(block)
+        return "\n".join(lines).rstrip("\n") + "\n"
 
-    def _text(self, text: str) -> str:
-        """A label or a short value in running text."""
-        return escape_markdown(text)
+    # --- pieces
 
-    # --- the first screen
+    def line(self, content: Line, in_table: bool = False) -> str:
+        return self._pieces(content, in_table).strip()
 
-    def _summary(self) -> Iterator[str]:
-        t, outline = self.t, self.outline
-        yield f"# {t('doc.kind')}"
-        yield ""
-        yield f"**{self._text(verdict(outline, t))}**"
-        yield ""
-        facts = what_ran(outline, t)
-        yield from table([t(fact.key) for fact in facts], [[self._text(fact.value) for fact in facts]])
-        serious = sum(diagnostic.severity != "info" for diagnostic in self.result.diagnostics)
-        if serious:
-            yield f"> [{t('diag.first', count=serious)}](#{_slug(t('diag.title'))})"
-            yield ""
-        if outline.by_rank:
-            yield f"## {t('first.where')}"
-            yield ""
-            yield "```text"
-            yield from (line.replace("`", "'") for line in text_bars(outline, t))  # none may end the block
-            yield "```"
-            yield ""
-        yield from self._phases()
-        if outline.top:
-            yield f"## {t('first.top')}"
-            yield ""
-            yield from table(
-                [
-                    "",
-                    t("finding.title"),
-                    t("rules.severity"),
-                    t("first.at_stake"),
-                    t("unexplained.share"),
-                    t("first.do"),
-                ],
-                [self._top(item, more) for item, more in outline.top],
-                (False, False, False, True, True, False),
-            )
+    def _pieces(self, content: Line, in_table: bool = False) -> str:
+        return "".join(self._piece(piece, in_table) for piece in content)
+
+    def _piece(self, piece: Piece, in_table: bool) -> str:
+        match piece:
+            case Words(text=text, style=style):
+                return self._words(text, style)
+            case Code(text=text):
+                return code_span(text, in_table)
+            case Prose(text=text):
+                return markdown_inline(text, in_table)
+            case Link(target=target, content=content):
+                inner = self.line(content, in_table)
+                return f"[{inner}](#{self._anchors[target]})" if target in self._anchors else inner
+            case Web(title=title, url=url):
+                return f"[{escape_markdown(title)}](<{one_line(url).replace('<', '%3C').replace('>', '%3E')}>)"
+            case Level(severity=severity):
+                return self.t(f"severity.{severity}")
+            case Below(content=content):
+                inner = self.line(content, in_table)
+                return f" ({inner})" if inner else ""
+            case Swatch():
+                return ""
+
+    def _words(self, text: str, style: str) -> str:
+        if style == "extra":
+            return ""
+        if style == "value":
+            return code_span(text, in_table=True)
+        escaped = escape_markdown(text)
+        if style == "count":
+            escaped = f"({escaped})"
+        if style == "strong" and escaped:
+            escaped = f"**{_unbold(escaped)}**"
+        lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if text.strip() else ""
+        return f"{' ' if lead else ''}{escaped}{' ' if tail else ''}"
+
+    # --- blocks
+
+    def block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Section():
+                yield from self._section(block)
+            case Card():
+                yield from self._card(block, is_root=True)
+            case Paragraph(content=content):
+                yield from (self.line(content), "")
+            case Callout(blocks=blocks):
+                quoted = "\n".join(self._blocks(blocks)).rstrip("\n")
+                yield from (*(f"> {text}".rstrip() for text in quoted.split("\n")), "")
+            case RuleText(text=text):
+                yield from (markdown(text), "")
+            case Items():
+                yield from self._items(block)
+            case Pairs():
+                yield from self._pairs(block)
+            case Table():
+                yield from self._table(block)
+            case CodeLines(lines=lines):
+                yield from (f"{number}. {code_span(text)}" for number, text in enumerate(lines, 1))
+                yield ""
+            case Exhibit(title=title, about=about, block=shown):
+                yield from (f"{escape_markdown(title)} ({escape_markdown(about)})", "")
+                yield from self.block(shown) if shown is not None else ()
+            case Figure():
+                yield from self._figure(block)
+            case Definitions(entries=entries):
+                for term, blocks in entries:
+                    yield from self._definition(term, blocks)
+            case Details(summary=heading, blocks=blocks, extra=extra):
+                if not extra:
+                    yield from (f"### {self.line(heading)}", "")
+                    yield from self._blocks(blocks)
+            case Columns(blocks=blocks):
+                yield from self._blocks(blocks)
+            case Headlines(items=items):
+                yield from self._headlines(items)
+            case Steps():
+                yield from self._steps(block)
+
+    def _blocks(self, blocks: Iterable[Block]) -> Iterator[str]:
+        for block in blocks:
+            yield from self.block(block)
+
+    def _section(self, section: Section) -> Iterator[str]:
+        if section.title:
+            yield from (f"{'#' * section.level} {section.title}", "")
+        yield from self._blocks(section.blocks)
+
+    def _items(self, items: Items) -> Iterator[str]:
+        if items.style == "legend":
+            yield " · ".join(self.line(item) for item in items.items)
         else:
-            yield from self._nothing()
-        if self.result.rules:
-            note = "first.coverage_roles" if outline.has_roles else "first.coverage_note"
-            yield f"{t(note, total=outline.outcomes)} {t.join(coverage(outline, t))}."
-            yield ""
+            yield from (f"- {self.line(item)}" for item in items.items)
+        yield ""
 
-    def _phases(self) -> Iterator[str]:
-        t, rows = self.t, phase_rows(self.result, self.t)
-        if not rows:
+    def _pairs(self, found: Pairs) -> Iterator[str]:
+        names, values = ([pair[part] for pair in found.pairs] for part in (0, 1))
+        if found.style == "ran":
+            yield from self._rows([self.line(name, True) for name in names], [[self.line(v, True) for v in values]])
+        else:
+            rows = [[self.line(name, True), self.line(value, True)] for name, value in found.pairs]
+            yield from self._rows([escape_markdown(found.title), ""], rows)
+
+    def _table(self, table: Table) -> Iterator[str]:
+        heads = [escape_markdown(_head(column)) for column in table.columns]
+        rows = [[self._first(row), *(self.line(cell, True) for cell in row.cells[1:])] for row in table.rows]
+        yield from self._rows(heads, rows, [column.numeric for column in table.columns])
+
+    def _first(self, row: Row) -> str:
+        label = self.line(row.cells[0], True)
+        if row.total or row.depth == 0:
+            return f"**{label}**"
+        return INDENT * (row.depth or 0) + label
+
+    def _rows(self, heads: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> Iterator[str]:
+        """A table of cells that are Markdown already."""
+        rules = ["--:" if place < len(numeric) and numeric[place] else "---" for place in range(len(heads))]
+        for cells in (heads, rules, *rows):
+            yield "| " + " | ".join(cell or " " for cell in cells) + " |"
+        yield ""
+
+    def _figure(self, figure: Figure) -> Iterator[str]:
+        if isinstance(figure.data, LedgerBars):
+            bars = (bar.replace("`", "'") for bar in text_bars(figure.data, self.t))  # none may end the block
+            yield from ("```text", *bars, "```", "")
             return
-        yield f"## {t('phases.title')}"
-        yield ""
-        keys = ("compute", "communication", "communication/wait", "idle")
-        names = [t("phases.waiting") if key == "communication/wait" else t.path(key) for key in keys]
-        ends = [t(f"phases.{name}") for name in ("longest", "shortest", "spread")]
-        body = [
-            [
-                _cell(row.name) if row.name else self._text(row.label),
-                t.time(row.ns),
-                t.share(row.share),
-                *(t.share(row.parts[key]) if row.parts[key] else "–" for key in keys),
-                *(t("phases.at_rank", rank=e[0], time=t.time(e[1])) if e else "–" for e in (row.longest, row.shortest)),
-                t.share(row.spread) if row.longest else "–",
-            ]
-            for row in rows
-        ]
-        header = [t("phases.phase"), t("phases.time"), t("phases.share"), *names, *ends]
-        yield from table(header, body, (False, *(True for _ in header[1:])))
-        yield t("phases.note")
-        yield ""
+        view = figure.data
+        rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""
+        role = f" {code_span(view.role)}" if view.role else ""
+        yield from (f"**{_unbold(escape_markdown(figure.title))}**{rank}{role}", "")
+        yield from self._blocks(view_tables(view, self.t))
 
-    def _top(self, item: Item, more: int) -> list[str]:
-        t, stake = self.t, item.stake
-        title = markdown_inline(t.of(item.finding.title), in_table=True)
-        if item.finding.role:
-            title = f"{_cell(item.finding.role)} {title}"
-        if item.actor is not item:
-            cause = markdown_inline(t.of(item.actor.finding.title), in_table=True)
-            title += f" — {t('first.because')}{t('word.colon')}{self._link(item.actor.number)} {cause}"
-        if more:
-            title += f" ({t('first.same', count=more)})"
-        text = markdown_inline(first_sentence(t.of(item.advice.text)), in_table=True)
-        if item.advice.only_if or item.advice.unless:
-            text = f"{t('first.conditions', number=item.actor.number)} {text}"
-        return [
-            self._link(item.number),
-            title,
-            t(f"severity.{item.severity}"),
-            t(item.no_time) if item.no_time else f"{t.time(stake.ns)} ({t(f'basis.{stake.basis}')})",
-            "" if item.no_time else t.share(stake.share),
-            " ".join([*self._chips(item.advice), text]),
-        ]
+    def _definition(self, term: str, blocks: Sequence[Block]) -> Iterator[str]:
+        if len(blocks) == 1 and isinstance(one := blocks[0], Items | Paragraph):
+            lines = one.items if isinstance(one, Items) else (one.content,)
+            yield from (f"**{term}**{self.t('word.colon')}{self.t.join([self.line(found) for found in lines])}", "")
+        else:
+            yield from (f"**{term}**", "")
+            yield from self._blocks(blocks)
 
-    def _chips(self, advice: Advice) -> list[str]:
-        return [_cell(f"{name}={value}") for name, value in advice.set.items()]
+    # --- problems
 
-    def _nothing(self) -> Iterator[str]:
-        t, rules = self.t, self.outline.rules
-        if not self.result.rules:
-            yield f"## {t('first.no_rules')}"
-            yield ""
-            return
-        yield f"## {t('first.nothing')}"
-        yield ""
-        yield t(
-            "first.nothing_note",
-            passed=len(rules["pass"]),
-            total=self.outline.outcomes,
-            cannot=len(rules["cannot_answer"]),
-            error=len(rules["error"]),
-            na=len(rules["not_applicable"]),
-        )
-        yield ""
-        if self.outline.unanswered:
-            yield f"**{t('first.not_health', open=self.outline.unanswered)}**"
-            yield ""
-            for rule in (rules["error"] + rules["cannot_answer"])[:6]:
-                hint = rule.collect or rule.reason
-                yield f"- {code_span(rule.rule)} {markdown_inline(t.of(rule.title))}" + (
-                    f" — {markdown_inline(t.of(hint))}" if hint else ""
-                )
-            yield ""
-
-    # --- findings
-
-    def _findings(self) -> Iterator[str]:
-        if not self.outline.items:
-            return
-        yield f"## {self.t('finding.title')}"
-        yield ""
-        yield self.t("finding.note")
-        yield ""
-        for root in self.outline.items[: self._detailed]:
-            yield from self._tree(root)
-        further = [item for root in self.outline.items[self._detailed :] for item in root.walk()]
-        if further:
-            t = self.t
-            yield f"### {t('finding.further')}"
-            yield ""
-            yield t("finding.further_note", count=len(further))
-            yield ""
-            rows = [
-                [
-                    item.number,
-                    escape_markdown(shorten(plain(t.of(item.finding.title)), TITLE)),
-                    t(f"severity.{item.finding.severity}"),
-                    t.time(item.finding.impact.ns_per_step),
-                    _cell(item.finding.fingerprint),
-                ]
-                for item in further[:ROWS]
-            ]
-            keys = ("finding.title", "rules.severity", "first.at_stake", "finding.fingerprint")
-            yield from table(["", *(t(key) for key in keys)], rows, (False, False, False, True, False))
-            yield from self._cut(len(further))
-
-    def _tree(self, root: Item) -> Iterator[str]:
-        for item in root.walk():
-            yield from self._finding(item, root is item)
-
-    def _measure(self) -> int:
-        """How many trees are written out within `BUDGET`; the first always is."""
-        size = 0
-        for number, root in enumerate(self.outline.items):
-            size += sum(len(line) + 1 for line in self._tree(root))
-            if size > BUDGET and number:
-                return number
-        return len(self.outline.items)
-
-    def _link(self, number: str) -> str:
-        """A link to a finding that is written out. Its heading is its number alone: no name decides the anchor."""
-        return f"[{number}](#{number.lower()})" if number in self._linked else number
-
-    def _finding(self, item: Item, is_root: bool) -> Iterator[str]:
-        t, f, stake = self.t, item.finding, item.stake
-        yield f"{'###' if is_root else '####'} {item.number}"
-        yield ""
-        yield f"**{_unbold(markdown_inline(t.of(f.title)))}**"
-        yield ""
-        where = t("word.ranks", list=", ".join(str(rank) for rank in f.ranks[:12])) if len(f.ranks) > 1 else ""
-        if not where and (rank := f.rank if f.rank is not None else next(iter(f.ranks), None)) is not None:
-            where = t("word.rank", rank=rank)
-        own = (
-            t("finding.own", time=t.time(f.impact.ns_per_step))
-            if item.causes and f.impact.ns_per_step != stake.ns
-            else ""
-        )
-        facts = [
-            t(f"severity.{item.severity}"),
-            *(
-                [t(item.no_time)]
-                if item.no_time
-                else [
-                    f"**{t.time(stake.ns)}** {t('finding.per_step')}",
-                    t(item.of_step, share=t.share(stake.share)),
-                    t(f"basis.{stake.basis}"),
-                ]
-            ),
-            own,
-            t("word.role", role=code_span(f.role)) if f.role else "",
-            where,
-            t("word.step", step=f.step) if f.step is not None else t("word.mean_steps"),
-            t(f"confidence.{f.confidence}"),
-            f"{code_span(f.rule)} {self._text(f.name)}",
-        ]
-        yield " · ".join(fact for fact in facts if fact)
-        yield ""
-        for caveat in f.caveats:
-            yield f"> **{t('finding.caveats')}**{t('word.colon')}{markdown_inline(t.of(caveat))}"
-            yield ""
-        causes = [self._link(cause.number) for cause in item.causes] + [
-            self._link(number) for _, number in item.also_causes
-        ]
-        if causes:
-            yield f"**{t('finding.causes')}**{t('word.colon')}{t.join(causes)}"
-            yield ""
-        if item.symptoms:
-            symptoms = [self._link(number) for _, number in item.symptoms]
-            yield f"**{t('finding.symptoms')}**{t('word.colon')}{t.join(symptoms)}"
-            yield ""
-        yield from self._section("finding.why", markdown(t.of(f.why)))
-        yield f"**{t('finding.do')}**"
-        yield ""
-        for number, advice in enumerate(f.advice, 1):
-            yield from self._advice(number, advice)
-        if f.withheld:
-            yield f"**{t('finding.withheld')}**"
-            yield ""
-            yield from (f"- {markdown_inline(t.of(text))}" for text in f.withheld)
-            yield ""
-        yield from self._section("finding.verify", markdown(t.of(f.verify)))
-        if f.not_a_problem_if:
-            yield from self._section("finding.not_a_problem", markdown(t.of(f.not_a_problem_if)))
-        yield f"**{t('finding.evidence')}**"
-        yield ""
-        for found in tables.evidence(f.evidence, self.result, t):
-            about = " · ".join(
-                self._text(part) for part in (t(f"evidence.{found.kind}"), found.place, found.note) if part
-            )
-            yield f"{self._text(found.title)} ({about})"
-            yield ""
-            if found.kind == "stack":
-                yield from (f"{number}. {code_span('  '.join(row))}" for number, row in enumerate(found.rows, 1))
-                yield ""
-            elif found.columns:
-                cells = [
-                    [value if right else _cell(value) for value, right in zip(row, found.numeric, strict=True)]
-                    for row in found.rows
-                ]
-                yield from table([self._text(name) for name in found.columns], cells, found.numeric)
-        yield from self._judged(item)
-
-    def _section(self, key: str, body: str) -> Iterator[str]:
-        yield f"**{self.t(key)}**"
-        yield ""
-        yield body
-        yield ""
-
-    def _advice(self, number: int, advice: Advice) -> Iterator[str]:
+    def _headlines(self, items: Sequence[Headline]) -> Iterator[str]:
         t = self.t
-        chips = " ".join(code_span(f"{name}={value}") for name, value in advice.set.items())
-        head = f"{number}. **{t(f'advice.{advice.kind}')}**"
-        yield f"{head} {chips}".rstrip() if chips else head
-        indent = " " * (len(str(number)) + 2)
-        yield ""
-        yield from (f"{indent}{line}".rstrip() for line in markdown(t.of(advice.text)).split("\n"))
-        notes = {"finding.unless": t("finding.unless_text"), "finding.risk": t.hazards(advice)}
-        for key, text in (
-            ("finding.only_if", advice.only_if),
-            ("finding.unless", advice.unless),
-            ("finding.risk", advice.risk),
-        ):
-            if text:
-                note = f" ({notes[key]})" if notes.get(key) else ""
-                yield ""
-                yield f"{indent}*{t(key)}*{note}{t('word.colon')}{markdown_inline(t.of(text))}"
-        yield ""
-
-    def _judged(self, item: Item) -> Iterator[str]:
-        t, f = self.t, item.finding
-        rows = [[t("finding.condition"), _cell(f.condition)]]
-        rows += [
-            [f"{t('finding.subject')}{t('word.colon')}{self._text(name)}", _cell(value)]
-            for name, value in tables.pairs(f.subject, t)
-        ]
-        rows += [[self._text(name), _cell(value)] for name, value in tables.observation(f, t)]
-        rows.append([t("finding.gross"), t.time(f.impact.gross_ns_per_step)])
-        rows += [
-            [f"{t('finding.claims')}{t('word.colon')}{_cell(claim.path)}", t.time(claim.ns)]
-            for claim in f.impact.claims
-            if claim.rank == f.rank
-        ]
-        rows.append([t("finding.fingerprint"), _cell(f.fingerprint)])
-        yield from table([t("finding.judged"), ""], rows)
-        if f.references:
-            links = [
-                f"[{self._text(r.title)}](<{one_line(r.url).replace('<', '%3C').replace('>', '%3E')}>)"
-                if r.url and is_https(r.url)
-                else self._text(r.title)
-                for r in f.references
-            ]
-            yield f"{t('finding.references')}{t('word.colon')}{t.join(links)}"
-            yield ""
-
-    # --- the ledger
-
-    def _ledger(self) -> Iterator[str]:
-        t, outline = self.t, self.outline
-        yield f"## {t('ledger.title')}"
-        yield ""
-        known, claimed = t.share(outline.known_share), t.share(outline.claimed_share)
-        yield f"{t('ledger.note')} {t('ledger.known', known=known, claimed=claimed)}"
-        yield ""
-        names = [self._text(rank_name(ledger, outline, t)) for ledger in outline.columns]
-        notes = any(row.detail or row.reasons for row in outline.rows)
+        keys = ("finding.title", "rules.severity", "first.at_stake", "unexplained.share", "first.do")
         rows = []
-        for row in outline.rows:
-            label = t("word.others", count=row.others) if row.others else t.path(row.path)
-            label = f"**{self._text(label)}**" if row.depth == 0 else INDENT * row.depth + self._text(label)
-            cells = [f"{t.time(ns)} ({t.share(share)})" if ns else "–" for ns, share in row.cells]
-            rows.append([label, *cells, *([self._note(row)] if notes else [])])
-        rows.append(
-            [
-                f"**{t('ledger.total')}**",
-                *(t.wall(ledger.wall_ns) for ledger in outline.columns),
-                *([""] if notes else []),
-            ]
-        )
-        header = [t("ledger.entry"), *names, *([t("ledger.detail")] if notes else [])]
-        yield from table(header, rows, (False, *(True for _ in names)))
+        for item in items:
+            number = self.line((Link(item.target, (Words(item.number),)),))
+            title = escape_markdown(item.title)
+            if item.role:
+                title = f"{code_span(item.role, True)} {title}"
+            if item.cause is not None:
+                because = self.line((Link(item.cause.target, (Words(item.cause_number),)),))
+                title += f" — {t('first.because')}{t('word.colon')}{because} {self.line(item.cause.content, True)}"
+            title += "".join(f" ({note})" for note in item.notes)
+            change = [self.line((setting,), True) for setting in item.settings]
+            change += [self.line(item.conditions.content, True)] if item.conditions is not None else []
+            change.append(markdown_inline(first_sentence(item.change), in_table=True))
+            stake = item.stake
+            cost = stake.why_none or f"{stake.time} ({stake.basis})"
+            rows.append([number, title, t(f"severity.{item.severity}"), cost, stake.share, " ".join(change)])
+        yield from self._rows(["", *(t(key) for key in keys)], rows, (False, False, False, True, True, False))
 
-    def _note(self, row: LedgerRow) -> str:
-        t = self.t
-        parts = [self._details(row.detail.items()), *(self._text(t.of(text)) for text in row.reasons)]
-        return t("word.semicolon").join(part for part in parts if part)
+    def _card(self, found: Card, is_root: bool) -> Iterator[str]:
+        yield from (f"{'###' if is_root else '####'} {found.number}", "")
+        yield from (f"**{_unbold(markdown_inline(found.title))}**", "")
+        facts = [self.t(f"severity.{found.severity}"), *self._stake(found.stake), found.own]
+        facts += [self.line(fact) for fact in found.facts]
+        yield from (" · ".join(fact for fact in facts if fact), "")
+        yield from self.block(found.body)
+        yield from self._judged(found.judged)
+        for cause in found.causes:
+            yield from self._card(cause, is_root=False)
 
-    def _details(self, details: Iterable[tuple[str, Scalar]]) -> str:
-        t = self.t
-        found = tables.pairs(dict(details), t)
-        return t("word.clause").join(f"{self._text(name)}{t('word.colon')}{self._text(value)}" for name, value in found)
+    def _stake(self, stake: Stake) -> Sequence[str]:
+        return [stake.why_none] if stake.why_none else [f"**{stake.time}**", stake.share, stake.basis]
 
-    def _unexplained(self) -> Iterator[str]:
-        t, entries = self.t, self.outline.unexplained
-        yield f"## {t('unexplained.title')}"
-        yield ""
-        limit = t.share(UNEXPLAINED_LIMIT)
-        yield t("unexplained.note" if entries else "unexplained.none", limit=limit)
-        yield ""
-        if entries:
-            yield from table(
-                [
-                    *([t("phases.phase")] if self.outline.has_roles else []),
-                    t("inputs.rank"),
-                    t("ledger.entry"),
-                    t("unexplained.unclaimed"),
-                    t("unexplained.share"),
-                ],
-                [
-                    [
-                        *([_cell(e.role or "")] if self.outline.has_roles else []),
-                        t("unexplained.worst", rank=e.rank, count=e.ranks) if e.ranks > 1 else str(e.rank),
-                        f"{self._text(t.trail(e.path))} {_cell(e.path)}",
-                        t.time(e.ns),
-                        t.share(e.share),
-                    ]
-                    for e in entries[:ROWS]
-                ],
-                (*([False] if self.outline.has_roles else []), True, False, True, True),
-            )
-            if len(entries) > ROWS:
-                yield t("chart.largest", shown=ROWS, total=len(entries))
-                yield ""
-
-    # --- views, as tables
-
-    def _views(self) -> Iterator[str]:
-        if not self.result.views:
-            return
-        yield f"## {self.t('views.title')}"
-        yield ""
-        for view in self.result.views:
-            rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""
-            rank += f" {code_span(view.role)}" if view.role else ""
-            yield f"**{_unbold(self._text(self.t.of(view.title)))}**{rank}"
+    def _steps(self, found: Steps) -> Iterator[str]:
+        for number, step in enumerate(found.steps, 1):
+            chips = " ".join(self.line((setting,)) for setting in step.settings)
+            yield from (f"{number}. **{step.kind}** {chips}".rstrip(), "")
+            indent = " " * (len(str(number)) + 2)
+            yield from (f"{indent}{text}".rstrip() for text in markdown(step.text).split("\n"))
+            for name, note in step.notes:
+                yield from ("", f"{indent}*{name}*{self._pieces(note)}")
             yield ""
-            try:
-                yield from list(self._view(view))
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-                yield self.t("chart.broken")
-                yield ""
+        if found.withheld:
+            yield from (f"**{found.withheld_title}**", "")
+            yield from self._items(Items(found.withheld))
 
-    def _view(self, view: View) -> Iterator[str]:
-        t, data = self.t, view.data
+    def _judged(self, details: Details) -> Iterator[str]:
+        """How a finding was judged, as one table."""
+        rows: list[list[str]] = []
+        for definitions in details.blocks:
+            if isinstance(definitions, Definitions):
+                rows += [row for term, blocks in definitions.entries for row in self._facts(term, blocks)]
+        yield from self._rows([self.line(details.summary, True), ""], rows)
 
-        def value(amount: Scalar) -> str:
-            return self._text(t.quantity(amount, view.unit))
+    def _facts(self, term: str, blocks: Sequence[Block]) -> Iterator[list[str]]:
+        for block in blocks:
+            match block:
+                case Pairs(pairs=pairs, style=style):
+                    before = f"{term}{self.t('word.colon')}" if style else ""
+                    yield from ([before + self.line(name, True), self.line(value, True)] for name, value in pairs)
+                case Paragraph(content=content):
+                    yield [term, self.line(content, True)]
+                case Items(items=items):
+                    yield [term, self.t.join([self.line(item, True) for item in items])]
 
-        match view.kind:
-            case "bars":
-                rows = data["rows"]
-                yield from table(
-                    [t("chart.label"), t("chart.value"), t("chart.note")],
-                    [
-                        [_cell(t.either(r["label"])), value(r["value"]), self._text(str(r.get("note") or ""))]
-                        for r in rows[:ROWS]
-                    ],
-                    (False, True, False),
-                )
-                yield from self._cut(len(rows))
-            case "stacked_bar":
-                rows, labels = data["rows"], Keys(t)
-                keys = list(dict.fromkeys(str(part["key"]) for row in rows for part in row["parts"]))[:12]
-                body = []
-                for row in rows[:ROWS]:
-                    parts = {str(part["key"]): part["value"] for part in row["parts"]}
-                    body.append([_cell(str(row["label"])), *(value(parts[k]) if k in parts else "–" for k in keys)])
-                header = [t("chart.label"), *(self._text(labels.label(key)) for key in keys)]
-                yield from table(header, body, (False, *(True for _ in keys)))
-                yield from self._cut(len(rows))
-            case "strip":
-                labels = Keys(t)
-                body = []
-                for lane in data["lanes"]:
-                    sums: dict[str, int] = {}
-                    for start, end, key in lane["intervals"]:
-                        sums[str(key)] = sums.get(str(key), 0) + int(end) - int(start)
-                    largest = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))[:6]
-                    said = [f"{labels.label(key)} {t.time(ns)}" for key, ns in largest]
-                    body.append([_cell(str(lane["label"])), self._text(t.join(said))])
-                yield from table([t("evidence.lane"), t("chart.lane_total")], body)
-                if marks := data.get("marks", []):
-                    body = [
-                        [t.time(m["start"]), t.time(m["end"] - m["start"]), self._text(str(m["label"][t.lang]))]
-                        for m in marks[:ROWS]
-                    ]
-                    yield from table(
-                        [t("evidence.start"), t("evidence.duration"), t("chart.mark")], body, (True, True, False)
-                    )
-            case "curve":
-                body = []
-                for one in data["series"]:
-                    most = max(one["values"])
-                    when = t.time(data["times"][one["values"].index(most)])
-                    ends = (value(one["values"][0]), value(one["values"][-1]))
-                    body.append([_cell(t.either(one["label"])), ends[0], value(most), when, ends[1]])
-                heads = [t(f"chart.{name}") for name in ("label", "first", "most", "when", "last")]
-                yield from table(heads, body, (False, True, True, True, True))
-            case "heatmap":
-                if any(len(line) != len(data["columns"]) for line in data["values"]):
-                    raise ValueError("a heatmap needs a value for each row and column")
-                columns = data["columns"][:12]
-                body = [
-                    [_cell(str(row)), *(value(cell) for cell in line[:12])]
-                    for row, line in list(zip(data["rows"], data["values"], strict=True))[:ROWS]
-                ]
-                header = [t("chart.label"), *(self._text(str(column)) for column in columns)]
-                yield from table(header, body, (False, *(True for _ in columns)))
-                yield from self._cut(len(data["rows"]))
 
-    def _cut(self, total: int) -> Iterator[str]:
-        if total > ROWS:
-            yield self.t("chart.largest", shown=ROWS, total=total)
-            yield ""
-
-    # --- rules and the rest
-
-    def _rules(self) -> Iterator[str]:
-        t = self.t
-        yield f"## {t('rules.title')}"
-        yield ""
-        yield t("rules.note" if self.result.rules else "rules.empty")
-        yield ""
-        for state in STATE_ORDER:
-            if outcomes := self.outline.rules[state]:
-                yield f"### {t(f'state.{state}')} ({len(outcomes)})"
-                yield ""
-                if state == "cannot_answer":
-                    yield t("rules.collect_command")
-                    yield ""
-                yield from self._outcomes(state, outcomes)
-
-    def _outcomes(self, state: State, outcomes: Sequence[RuleOutcome]) -> Iterator[str]:
-        t = self.t
-        optional = [name for name in ("reason", "collect") if any(getattr(rule, name) for rule in outcomes)]
-        header = [t("rules.rule"), t("rules.about"), *(t(f"rules.{name}") for name in optional)]
-        if state == "fail":
-            header += [t("rules.severity"), t("rules.findings")]
-        rows = []
-        for rule in outcomes:
-            about = markdown_inline(t.of(rule.title), in_table=True)
-            row = [_cell(rule.rule), f"{about} ({self._text(rule.role)})" if rule.role else about]
-            for name in optional:
-                text = getattr(rule, name)
-                row.append(markdown_inline(t.of(text), in_table=True) if text else "")
-            if state == "fail":
-                row += [t(f"severity.{rule.severity}") if rule.severity else "", str(rule.findings)]
-            rows.append(row)
-        yield from table(header, rows)
-
-    def _environment(self) -> Iterator[str]:
-        t, environment = self.t, self.result.environment
-        yield f"## {t('env.title')}"
-        yield ""
-        yield t("env.note")
-        yield ""
-        for key, found in (("env.chip", environment.chip), ("env.profiler", environment.profiler)):
-            if found:
-                rows = [[self._text(name), _cell(value)] for name, value in tables.pairs(found, t)]
-                yield from table([t(key), t("env.value")], rows)
-        rows = [
-            [_cell(name), _cell(value) if value else t("env.unset")]
-            for name, value in sorted(environment.variables.items())
-        ]
-        rows += [[_cell(name), t("env.not_recorded")] for name in self.outline.unrecorded]
-        if rows:
-            yield from table([t("env.variables"), t("env.value")], rows)
-
-    def _inputs(self) -> Iterator[str]:
-        t = self.t
-        yield f"## {t('inputs.title')}"
-        yield ""
-        inputs = sorted(self.result.inputs, key=lambda entry: entry.rank)
-        yield from table(
-            [
-                t("inputs.rank"),
-                t("inputs.path"),
-                t("inputs.kind"),
-                t("inputs.level"),
-                t("inputs.framework"),
-                t("inputs.versions"),
-                "sha256",
-            ],
-            [
-                [
-                    str(entry.rank),
-                    _cell(entry.path),
-                    self._text(entry.kind),
-                    self._text(entry.level or "–"),
-                    self._text(entry.framework or "–"),
-                    self._text(t.join([f"{name} {version}" for name, version in entry.versions.items()])),
-                    _cell(entry.sha256),
-                ]
-                for entry in inputs[:ROWS]
-            ],
-            (True,),
-        )
-        yield from self._cut(len(inputs))
-
-    def _diagnostics(self) -> Iterator[str]:
-        t = self.t
-        yield f"## {t('diag.title')}"
-        yield ""
-        if not self.result.diagnostics:
-            yield t("diag.none")
-            yield ""
-            return
-        yield from table(
-            [t("diag.severity"), t("diag.source"), t("diag.message")],
-            [
-                [
-                    t(f"diag.{d.severity}"),
-                    _cell(f"{d.role} › {d.source}" if d.role else d.source),
-                    self._text(shorten(one_line(t.of(d.message)), 400)),
-                ]
-                for d in self.result.diagnostics[:ROWS]
-            ],
-        )
-        yield from self._cut(len(self.result.diagnostics))
-
-    def _tool(self) -> Iterator[str]:
-        t, tool = self.t, self.result.tool
-        yield f"## {t('tool.title')}"
-        yield ""
-        rows = [[self._text(tool.name), _cell(tool.version)], [t("tool.schema"), _cell(self.result.schema_version)]]
-        rows += [[self._text(name), _cell(version)] for name, version in tool.plugins.items()]
-        yield from table(["", t("tool.version")], rows)
+def _head(column: Column) -> str:
+    return f"{column.group} ({column.title})" if column.group else column.title
 
 
 def _slug(heading: str) -> str:
-    """The anchor that GitHub and GitLab give to a heading of ours: words of letters, no punctuation."""
-    return heading.lower().replace(" ", "-")
+    """The anchor that GitHub and GitLab give to a heading of ours."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _unbold(text: str) -> str:

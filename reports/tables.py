@@ -13,7 +13,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.text.base import Scalar
 from reports.labels import Labels, is_number, one_line, shorten
-from reports.outline import Ledger
+from reports.ledgers import Ledger
 
 SHOWN_ROWS = 10
 CELL = 160

@@ -5,7 +5,8 @@ from __future__ import annotations
 from advisor_core.contracts.registry import Renderer
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
-from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, PhaseTime, RuleOutcome, RunResult, State, View
+from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, PhaseTime, RuleOutcome, RunResult, State
+from advisor_core.result.view import View
 from advisor_core.text.units import format_quantity
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""``advisor explain``: how a finding, a rule's state or a ledger entry came about."""
+"""``advisor explain``: how a problem, a rule's state, a rank or a ledger entry came about."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from advisor_core.cli.result_file import read_result
 
 @click.command()
 @click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="RESULT.json")
-@click.argument("what", metavar="FINDING_OR_RULE")
+@click.argument("what", nargs=-1, required=True, metavar="WHAT")
 @language_option("the answer")
-def explain(result: Path, what: str, lang: str) -> None:
-    """Show how a finding, a rule's state or a ledger entry came about.
+def explain(result: Path, what: tuple[str, ...], lang: str) -> None:
+    """Show how a problem, a rule's state, a rank or a ledger entry came about.
 
-    RESULT.json is the report.json of a run. FINDING_OR_RULE is a fingerprint, a rule id or name, or a ledger path such
-    as idle/host/compile.
+    RESULT.json is the report.json of a run. WHAT is the number of a problem (F2, F2a), a fingerprint, a rule id or
+    name, a rank (rank 3), or a ledger path such as idle/host/compile.
     """
     from advisor_core.run.explain import explain as explain_result
 
     loaded = read_result(result)
     try:
-        click.echo(printable(explain_result(loaded, what, lang)))
+        click.echo(printable(explain_result(loaded, " ".join(what), lang)))
     except LookupError as error:
         stop(EXIT_USAGE, str(error.args[0]))

@@ -33,7 +33,7 @@ _ADDRESS: Final = re.compile(
 
 _FIXED: Final = frozenset(
     ("condition", "fingerprint", "explained_by", "explains", "id", "kind", "references", "rule", "severity", "sha256")
-) | {"schema_version", "state", "tool", "unit", "units"}
+) | {"problems", "purpose", "schema_version", "state", "tool", "unit", "units"}
 """Fields that hold no text of the input, or link parts of the result."""
 
 _LEDGER: Final = ("compute/", "communication/", "idle/")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.view import View
 from advisor_core.text.base import Model, Scalar, Text
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "2.0"
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
@@ -95,6 +97,18 @@ class LedgerStep(Model):
     role: str | None = None
 
 
+class MeanStep(Model):
+    """The mean over the steps of a rank. The entries (ledger path to ns) sum to ``wall_ns`` exactly. ``rank`` ``None``:
+    the mean of all ranks; of several roles, with a ``role`` the mean of its ranks, without one the iteration that the
+    roles make up one after the other. ``steps``: how many were recorded."""
+
+    role: str | None
+    rank: int | None
+    steps: int
+    wall_ns: int
+    entries: dict[str, int]
+
+
 class PhaseTime(Model):
     """One phase of an iteration of reinforcement learning, in one step of one rank.
 
@@ -111,6 +125,30 @@ class PhaseTime(Model):
     wall_ns: int
     spans: int
     entries: dict[str, int]
+
+
+class RankTime(Model):
+    rank: int
+    ns: int
+
+
+class PhaseSummary(Model):
+    """One phase over all steps and ranks. ``ns``: per step, mean over its ranks, and ``share`` of all phases together;
+    ``entries``: ledger path to ns of that mean. ``parts``: trunk of the ledger and ``communication/wait``, as shares of
+    the phase. ``longest``, ``shortest``: the ranks with most and least time apart from waiting for others, ``None``
+    where one rank only was profiled; ``spread``: how much less the median of that is than the longest, of the
+    longest."""
+
+    phase: str
+    kind: str
+    ranks: int
+    ns: int
+    share: float
+    parts: dict[str, float]
+    entries: dict[str, int]
+    longest: RankTime | None
+    shortest: RankTime | None
+    spread: float
 
 
 class RuleOutcome(Model):
@@ -138,28 +176,6 @@ class RuleOutcome(Model):
     role: str | None = None
 
 
-class View(Model):
-    """Something a report draws: data, not a picture.
-
-    kind ``stacked_bar``: ``{"rows": [{"label", "parts": [{"key", "value"}]}]}``
-    kind ``bars``: ``{"rows": [{"label", "value", "note"?}]}``
-    kind ``strip``: ``{"start", "end", "lanes": [{"label", "intervals": [[start, end, key], ...]}],
-    "marks": [{"start", "end", "label": {"en", "zh"}}]}`` (ns, relative to ``start``)
-    kind ``heatmap``: ``{"rows": [...], "columns": [...], "values": [[...]]}``
-    kind ``curve``: ``{"start", "end", "times": [...], "series": [{"key", "label": {"en", "zh"}, "values": [...]}],
-    "marks": [{"start", "label": {"en", "zh"}}]}`` (ns, relative to ``start``; a value holds until the next time; series
-    from the back to the front)
-    """
-
-    id: str
-    kind: Literal["stacked_bar", "bars", "strip", "heatmap", "curve"]
-    title: Text
-    unit: str
-    rank: int | None = None
-    data: dict[str, Any]
-    role: str | None = None
-
-
 class Diagnostic(Model):
     """Something about the input or the tool that the reader must know. ``about``: whether it is the input that is
     wrong, or a rule or plugin, which then said nothing of the profile."""
@@ -182,11 +198,16 @@ class RunResult(Model):
     environment: Environment
     profile: Profile
     ledger: list[LedgerStep]
+    mean_steps: list[MeanStep] = Field(default_factory=list, description="of the whole first, then of its parts")
+    problems: list[Problem] = Field(default_factory=list, description="the findings as reports number and order them")
+    unexplained: list[Unexplained] = Field(default_factory=list, description="largest first")
+    coverage: Coverage = Field(default_factory=Coverage)
     findings: list[Finding]
     rules: list[RuleOutcome]
     views: list[View]
     diagnostics: list[Diagnostic]
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
     phases: list[PhaseTime] = Field(default_factory=list)
+    phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)

@@ -11,21 +11,10 @@ from collections.abc import Mapping, Sequence
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.result.finding import SEVERITIES, Claim, Finding
 from advisor_core.result.run import LedgerStep
+from advisor_core.run.compose_mean_steps import rank_means
 
 Balance = dict[str, int]
 """Ledger path to ns per step that is not yet claimed."""
-
-
-def mean_ledger(steps: Sequence[LedgerStep]) -> dict[int, Balance]:
-    """Rank to path to ns, mean over the steps of the rank (rounded down)."""
-    totals: dict[int, Balance] = {}
-    counts: dict[int, int] = {}
-    for step in steps:
-        counts[step.rank] = counts.get(step.rank, 0) + 1
-        balance = totals.setdefault(step.rank, {})
-        for entry in step.entries:
-            balance[entry.path] = balance.get(entry.path, 0) + entry.ns
-    return {rank: {path: ns // counts[rank] for path, ns in balance.items()} for rank, balance in totals.items()}
 
 
 Want = tuple[int, Sequence[str]]
@@ -41,7 +30,7 @@ def claim_all(
     """The findings with their impact set to what they could claim; ``wants``: rank to what each wants of it, in parts.
     ``explains``: rule id to the ids of its symptoms. A symptom wants what it measured less what its causes took of the
     same rank's entries under its paths."""
-    balances = mean_ledger(ledger)
+    balances: dict[int, Balance] = {rank: dict(mean.entries) for (_, rank), mean in rank_means(ledger).items()}
     walls = {rank: sum(balance.values()) for rank, balance in balances.items()}
     found = {finding.rule for finding in findings}
     links = {rule: symptoms for rule, symptoms in explains.items() if rule in found}

@@ -1,34 +1,95 @@
-"""Explain a finding, a rule's state or a ledger entry, from the report alone."""
+"""Explain a problem, a finding, a rule's state, a rank or a ledger entry, from the report alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.result.finding import Finding
+from advisor_core.result.problem import Problem
 from advisor_core.result.run import RuleOutcome, RunResult
+from advisor_core.run.explain_rank import explain_rank
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import format_quantity
 
+_RANK = re.compile(r"rank[ _]?(?P<rank>\d+)")
+
 
 def explain(result: RunResult, what: str, lang: str) -> str:
-    """Text about ``what``: a fingerprint, a rule id or name, or a ledger path. Raises LookupError."""
-    findings = [f for f in result.findings if what in (f.fingerprint, f.rule, f.name)]
-    outcomes = [o for o in result.rules if what in (o.rule, o.name)]
-    if findings:
-        by_rule = {(outcome.rule, outcome.role): outcome for outcome in result.rules}
-        return "\n\n".join("\n".join(_finding(result, f, by_rule[f.rule, f.role], lang)) for f in findings)
-    if outcomes:
+    """Text about ``what``: the number of a problem, a fingerprint, a rule id or name, a rank (``rank 3``), or a ledger
+    path. Raises LookupError."""
+    numbered = {problem.number.lower(): problem for problem in result.problems}
+    if problem := numbered.get(what.lower()):
+        return "\n".join(_problem(result, problem, lang))
+    if problems := [p for p in result.problems if what in _names(_finding_of(result, p))]:
+        return "\n\n".join("\n".join(_problem(result, problem, lang)) for problem in problems)
+    if outcomes := [outcome for outcome in result.rules if what in (outcome.rule, outcome.name)]:
         return "\n\n".join("\n".join(_outcome(outcome, lang)) for outcome in outcomes)
-    entries = list(_ledger(result, what, lang))
-    if entries:
-        return "\n".join(entries)
-    raise LookupError(f"{what!r} is not a fingerprint, rule or ledger path of this report")
+    if match := _RANK.fullmatch(what):
+        lines = list(explain_rank(result, int(match["rank"]), lang))
+    else:
+        lines = list(_ledger(result, what, lang))
+    if lines:
+        return "\n".join(lines)
+    raise LookupError(f"{what!r} is not a problem, fingerprint, rule, rank or ledger path of this report")
+
+
+def _names(finding: Finding) -> tuple[str, ...]:
+    return (finding.fingerprint, finding.rule, finding.name)
+
+
+def _finding_of(result: RunResult, problem: Problem) -> Finding:
+    return next(finding for finding in result.findings if finding.fingerprint == problem.findings[0])
+
+
+def _problem(result: RunResult, problem: Problem, lang: str) -> Iterator[str]:
+    """The place of a problem among the others and its numbers, then its finding."""
+    finding = _finding_of(result, problem)
+    numbered = {other.number: other for other in result.problems}
+    roots = [other.number for other in result.problems if other.parent is None]
+    root = problem
+    while root.parent is not None:
+        root = numbered[root.parent]
+    yield f"{problem.number}: {finding.title.of(lang)}"
+    place = f"  problem {roots.index(root.number) + 1} of {len(roots)}"
+    yield f"{place}, a cause of {problem.parent}" if problem.parent else place
+    yield (
+        f"  severity {problem.severity}, the highest of it and its causes"
+        if problem.causes
+        else (f"  severity {problem.severity}")
+    )
+    yield f"  at stake: {_stake(problem, lang)}"
+    if problem.causes:
+        yield f"  of which its own finding: {format_quantity(problem.own_ns, 'ns', lang)}"
+    for word, numbers in (
+        ("cause", problem.causes),
+        ("cause that stands elsewhere", problem.also_causes),
+        ("a cause of", problem.symptoms),
+    ):
+        for number in numbers:
+            title = _finding_of(result, numbered[number]).title.of(lang)
+            yield f"  {word} {number}: {_stake(numbered[number], lang)}: {title}"
+    actor = numbered[problem.actor]
+    yield f"  first thing to do ({actor.number}): {_finding_of(result, actor).advice[0].text.of(lang)}"
+    outcome = next(o for o in result.rules if (o.rule, o.role) == (finding.rule, finding.role))
+    yield from _finding(result, finding, outcome, lang)
+
+
+def _stake(problem: Problem, lang: str) -> str:
+    if problem.time == "counted_elsewhere":
+        return "no time, as all of it is counted under other findings"
+    if problem.time == "none":
+        return "no time"
+    ns, share = format_quantity(problem.stake_ns, "ns", lang), format_quantity(problem.share_of_step, "ratio", lang)
+    return f"{ns}, {share} of the step of rank {problem.rank} ({problem.basis})"
 
 
 def _outcome(outcome: RuleOutcome, lang: str) -> Iterator[str]:
     role = f" (role {outcome.role})" if outcome.role else ""
     yield f"{outcome.rule} {outcome.name}{role}: {outcome.state}"
+    if len(outcome.ranks) > 1:
+        yield from (f"  {state} on ranks {', '.join(map(str, ranks))}" for state, ranks in outcome.ranks.items())
     if outcome.reason:
         yield f"  {outcome.reason.of(lang)}"
     if outcome.collect:

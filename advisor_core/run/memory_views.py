@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.memory import GIB, PeakMemory
-from advisor_core.result.run import View
+from advisor_core.result.view import BarRow, Bars, BarsView, Curve, CurveView, MomentMark, Series
 from advisor_core.text.messages import message
 
 CURVE_COLUMNS = 240
@@ -18,7 +18,7 @@ SHOWN_STEPS = 40
 MIB = 1024 * 1024
 
 
-def memory_curve_view(rank: int, curve: pd.DataFrame, steps: pd.DataFrame | None) -> View | None:
+def memory_curve_view(rank: int, curve: pd.DataFrame, steps: pd.DataFrame | None) -> CurveView | None:
     """Allocated and reserved over the profile, GiB, with the steps of the host marked; ``None`` for a single moment."""
     times = curve["time_ns"].to_numpy()
     start, end = int(times[0]), int(times[-1])
@@ -30,34 +30,34 @@ def memory_curve_view(rank: int, curve: pd.DataFrame, steps: pd.DataFrame | None
     behind = np.maximum(np.searchsorted(times, edges[1:], side="left"), first + 1)
     behind[-1] = len(times)
     series = [
-        {
-            "key": name,
-            "label": message(f"view.memory_{name}").model_dump(),
-            "values": np.round(_highest(curve[f"{name}_bytes"].to_numpy(), first, behind) / GIB, 3).tolist(),
-        }
+        Series(
+            key=name,
+            label=message(f"view.memory_{name}"),
+            values=np.round(_highest(curve[f"{name}_bytes"].to_numpy(), first, behind) / GIB, 3).tolist(),
+        )
         for name in ("reserved", "allocated")
     ]
     marks = []
     if steps is not None and len(steps) <= SHOWN_STEPS:
         inside = steps[(steps["end_ns"] > start) & (steps["start_ns"] < end)]
         marks = [
-            {"start": max(0, int(begin) - start), "label": message("view.memory_step", step=int(step)).model_dump()}
+            MomentMark(start=max(0, int(begin) - start), label=message("view.memory_step", step=int(step)))
             for step, begin in zip(inside["step"], inside["start_ns"], strict=True)
         ]
-    return View(
+    return CurveView(
         id=f"memory-rank{rank}",
-        kind="curve",
+        purpose="memory",
         title=message("view.memory", rank=rank),
         unit="GiB",
         rank=rank,
-        data={
-            "start": 0,
-            "end": end - start,
-            "origin_ns": start,
-            "times": (edges[:-1] - start).tolist(),
-            "series": series,
-            "marks": marks,
-        },
+        data=Curve(
+            start=0,
+            end=end - start,
+            origin_ns=start,
+            times=(edges[:-1] - start).tolist(),
+            series=series,
+            marks=marks,
+        ),
     )
 
 
@@ -68,22 +68,21 @@ def _highest(values: np.ndarray, first: np.ndarray, behind: np.ndarray) -> np.nd
     return highest
 
 
-def memory_peak_view(rank: int, peak: PeakMemory) -> View:
+def memory_peak_view(rank: int, peak: PeakMemory) -> BarsView:
     """What was alive when most was allocated, MiB: by operator, and what the profile does not tell."""
     largest = peak.by_operator.head(SHOWN_HOLDERS)
     shown = largest[largest["bytes"] >= LEAST_SHARE * peak.allocated_bytes]
-    rows: list[dict[str, object]] = [
-        {"label": str(name), "value": round(nbytes / MIB, 1), "note": f"{count} x"}
+    rows = [
+        BarRow(label=str(name), value=round(nbytes / MIB, 1), note=f"{count} x")
         for name, nbytes, count in zip(shown["name"], shown["bytes"], shown["tensors"], strict=True)
     ]
     if peak.earlier_bytes:
-        earlier = message("view.memory_earlier").model_dump()
-        rows.append({"label": earlier, "value": round(peak.earlier_bytes / MIB, 1)})
-    return View(
+        rows.append(BarRow(label=message("view.memory_earlier"), value=round(peak.earlier_bytes / MIB, 1)))
+    return BarsView(
         id=f"memory-peak-rank{rank}",
-        kind="bars",
+        purpose="memory_peak",
         title=message("view.memory_peak", rank=rank),
         unit="MiB",
         rank=rank,
-        data={"rows": rows},
+        data=Bars(rows=rows),
     )

@@ -16,13 +16,11 @@ _SEVERITIES = ("error", "warning", "info")
 
 def of_role(result: RunResult, role: str) -> RunResult:
     """The result of one role, with its name on all that it holds. Fingerprints of findings become those of the role:
-    the same problem in two roles is two findings. Of the ranks that the role draws only its slowest is left, so that
-    a report of many roles stays readable."""
+    the same problem in two roles is two findings."""
     profile = result.profile.model_copy(
         update={"steps": _named(result.profile.steps, role), "roles": {role: result.profile.kind}}
     )
-    drawn = _slowest({view.rank for view in result.views}, result)
-    views = [view.model_copy(update={"id": f"{role}-{view.id}"}) for view in result.views if view.rank in (None, drawn)]
+    views = [view.model_copy(update={"id": f"{role}-{view.id}"}) for view in result.views]
     return result.model_copy(
         update={
             "profile": profile,
@@ -77,14 +75,6 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "role_environments": environments,
         }
     )
-
-
-def _slowest(ranks: set[int | None], result: RunResult) -> int | None:
-    """The one of ``ranks`` whose steps take longest together, the lowest of several."""
-    walls: dict[int, int] = {}
-    for step in result.ledger:
-        walls[step.rank] = walls.get(step.rank, 0) + step.wall_ns
-    return max((rank for rank in walls if rank in ranks), key=lambda rank: (walls[rank], -rank), default=None)
 
 
 def _named(things: Sequence[Any], role: str) -> list[Any]:

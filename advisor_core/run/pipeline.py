@@ -25,10 +25,12 @@ from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, said
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
-from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool, View
+from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
+from advisor_core.result.view import View
 from advisor_core.rules.files.ruleset import RuleBook
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
+from advisor_core.run.compose import compose
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared
@@ -76,7 +78,7 @@ def run(
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
     result = _of_roles(host, book, outcomes, failures, role)
-    result = result.model_copy(update={"findings": combinable(result.findings)})
+    result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
@@ -218,7 +220,7 @@ def combine(
         ledger=ledger,
         findings=findings,
         rules=_rule_outcomes(book, by_rank, job, findings, context),
-        views=[*_phase_views(outcomes), *(view for outcome in _drawn(outcomes, findings) for view in outcome.views)],
+        views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
@@ -329,17 +331,6 @@ def _rule_outcomes(
         for compiled in book.disabled
     ]
     return sorted(outcomes, key=lambda outcome: outcome.rule)
-
-
-DRAWN_RANKS = 4
-"""A report draws at most this many ranks; the ledger lists all."""
-
-
-def _drawn(outcomes: Sequence[RankOutcome], findings: Sequence[Finding]) -> list[RankOutcome]:
-    """The ranks that findings are shown for, in order of time at stake, then the first ones; in rank order."""
-    wanted = [finding.rank for finding in findings if finding.rank is not None]
-    order = list(dict.fromkeys([*wanted, *(outcome.rank for outcome in outcomes)]))[:DRAWN_RANKS]
-    return [outcome for outcome in outcomes if outcome.rank in order]
 
 
 def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:

@@ -39,7 +39,8 @@ from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.plugins.isolation import quiet
-from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo, View
+from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
+from advisor_core.result.view import View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_pieces import Derivations

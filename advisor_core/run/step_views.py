@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.ledger.bookings import Bookings
-from advisor_core.result.run import View
+from advisor_core.result.view import BarRow, Bars, BarsView, Lane, StretchMark, Strip, StripView
 from advisor_core.text.messages import message
 
 STRIP_COLUMNS = 400
@@ -20,7 +20,7 @@ SHOWN_LANES = 16
 SHOWN_OPERATORS = 12
 
 
-def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, device: pd.DataFrame) -> View:
+def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, device: pd.DataFrame) -> StripView:
     """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named."""
     start, end = int(steps["start_ns"][number]), int(steps["end_ns"][number])
     pieces = booked.pieces[booked.pieces["step"] == number]
@@ -33,7 +33,7 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
     change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
     stops = np.append(change[1:], STRIP_COLUMNS)
     intervals = [
-        [int(edges[a] - start), int(edges[b] - start), str(winner[a])] for a, b in zip(change, stops, strict=True)
+        (int(edges[a] - start), int(edges[b] - start), str(winner[a])) for a, b in zip(change, stops, strict=True)
     ]
     gaps = booked.gaps[booked.gaps["step"] == number]
     largest = gaps.assign(ns=gaps["end_ns"] - gaps["start_ns"]).nlargest(MARKED_GAPS, "ns").sort_values("start_ns")
@@ -42,26 +42,26 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
         largest["start_ns"].tolist(), largest["end_ns"].tolist(), largest["path"], largest["next"].tolist(), strict=True
     ):
         if following >= 0:
-            label = message("view.gap", kernel=device["name"].iloc[following]).model_dump()
-            marks.append({"start": begin - start, "end": finish - start, "path": str(path), "label": label})
+            label = message("view.gap", kernel=device["name"].iloc[following])
+            marks.append(StretchMark(start=begin - start, end=finish - start, label=label, path=str(path)))
     step = int(steps["step"][number])
-    return View(
+    return StripView(
         id=f"strip-rank{rank}-step{step}",
-        kind="strip",
+        purpose="step",
         title=message("view.strip", rank=rank, step=step if step >= 0 else "-"),
         unit="ns",
         rank=rank,
-        data={
-            "start": 0,
-            "end": end - start,
-            "origin_ns": start,
-            "lanes": [{"label": "device", "intervals": intervals}],
-            "marks": marks,
-        },
+        data=Strip(
+            start=0,
+            end=end - start,
+            origin_ns=start,
+            lanes=[Lane(label="device", intervals=intervals)],
+            marks=marks,
+        ),
     )
 
 
-def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> View | None:
+def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> StripView | None:
     """The phases of the slowest step over time, a lane for each rank (facts ``phases`` and ``steps``), each from the
     start of its own step, as clocks of hosts need not agree. ``None`` where there are fewer than two phases."""
     if not steps or len({name for found in phases.values() for name in found["phase"].unique().tolist()}) < 2:
@@ -79,14 +79,14 @@ def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataF
         begins = own["start_ns"] - (int(steps[rank]["start_ns"].iloc[number]) if len(own) else 0)
         lasts = own["end_ns"] - own["start_ns"]
         intervals = zip(begins.tolist(), (begins + lasts).tolist(), own["phase"].tolist(), strict=True)
-        lanes.append({"label": f"rank {rank}", "intervals": [[int(a), int(b), str(name)] for a, b, name in intervals]})
+        lanes.append(Lane(label=f"rank {rank}", intervals=[(int(a), int(b), str(name)) for a, b, name in intervals]))
     step = int(steps[slowest]["step"].iloc[number])
-    return View(
+    return StripView(
         id=f"phases-step{step}",
-        kind="strip",
+        purpose="phases",
         title=message("view.phases", step=step if step >= 0 else "-"),
         unit="ns",
-        data={"start": 0, "end": walls[slowest, number], "lanes": lanes, "marks": []},
+        data=Strip(start=0, end=walls[slowest, number], lanes=lanes),
     )
 
 
@@ -106,7 +106,7 @@ def _strip_key(path: str) -> str:
     return "compute" if parts[0] == "compute" else "/".join(parts[:2])
 
 
-def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> View:
+def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> BarsView:
     """Device time per step by operator type, the largest first; overlapping kernels count in full."""
     inside = device[
         (device["start_ns"] >= steps["start_ns"].min())
@@ -118,14 +118,14 @@ def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> View:
     totals = (inside["end_ns"] - inside["start_ns"]).groupby(names).agg(["sum", "size"])
     totals = totals.sort_values(["sum"], ascending=False, kind="stable").head(SHOWN_OPERATORS)
     rows = [
-        {"label": str(name), "value": int(total) // len(steps), "note": f"{count / len(steps):.0f} x"}
+        BarRow(label=str(name), value=int(total) // len(steps), note=f"{count / len(steps):.0f} x")
         for name, total, count in zip(totals.index, totals["sum"], totals["size"], strict=True)
     ]
-    return View(
+    return BarsView(
         id=f"operators-rank{rank}",
-        kind="bars",
+        purpose="operators",
         title=message("view.operators", rank=rank),
         unit="ns",
         rank=rank,
-        data={"rows": rows},
+        data=Bars(rows=rows),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.result.view import Lane
 from advisor_core.run.step_views import SHOWN_LANES, phase_strip
 
 
@@ -25,10 +26,10 @@ def test_the_slowest_step_is_shown_from_the_start_of_each_rank_s_own() -> None:
     }
     view = phase_strip(found, windows)
     assert view is not None and view.id == "phases-step8" and view.rank is None
-    assert view.data["end"] == 300
-    assert view.data["lanes"] == [
-        {"label": "rank 0", "intervals": [[0, 100, "rollout"], [110, 300, "update_actor"]]},
-        {"label": "rank 1", "intervals": [[10, 50, "rollout"], [100, 280, "update_actor"]]},
+    assert view.data.end == 300
+    assert view.data.lanes == [
+        Lane(label="rank 0", intervals=[(0, 100, "rollout"), (110, 300, "update_actor")]),
+        Lane(label="rank 1", intervals=[(10, 50, "rollout"), (100, 280, "update_actor")]),
     ]
 
 
@@ -40,10 +41,10 @@ def test_of_many_ranks_the_first_are_drawn() -> None:
     both = spans((0, "rollout", 0, 5), (0, "reward", 5, 10))
     ranks = range(2 * SHOWN_LANES)
     view = phase_strip(dict.fromkeys(ranks, both), dict.fromkeys(ranks, steps((0, 10))))
-    assert view is not None and len(view.data["lanes"]) == SHOWN_LANES
+    assert view is not None and len(view.data.lanes) == SHOWN_LANES
 
 
 def test_a_rank_that_lacks_the_step_has_an_empty_lane() -> None:
     two = spans((0, "rollout", 0, 5), (1, "reward", 10, 40))
     view = phase_strip({0: two, 1: spans((0, "rollout", 0, 5))}, {0: steps((0, 10), (10, 40)), 1: steps((0, 10))})
-    assert view is not None and view.data["lanes"][1]["intervals"] == []
+    assert view is not None and view.data.lanes[1].intervals == []

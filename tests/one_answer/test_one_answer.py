@@ -184,4 +184,4 @@ def test_memory_is_the_same_in_every_export(answers: Answers, scenario: str) -> 
     assert states(result) == states(expected)
     drawn = [{view.id: view for view in answer.views if "memory" in view.id} for answer in (result, expected)]
     assert drawn[0]["memory-peak-rank0"] == drawn[1]["memory-peak-rank0"]
-    assert drawn[0]["memory-rank0"].data["series"] == drawn[1]["memory-rank0"].data["series"]
+    assert drawn[0]["memory-rank0"].data.series == drawn[1]["memory-rank0"].data.series

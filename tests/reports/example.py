@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import Advice, Claim, Finding, Impact, Reference
 from advisor_core.result.run import (
@@ -24,10 +26,19 @@ from advisor_core.result.run import (
     RunResult,
     StepInfo,
     Tool,
-    View,
 )
+from advisor_core.result.view import View
+from advisor_core.run.compose import compose
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.text.base import Text
+
+_VIEW = TypeAdapter(View)
+
+
+def view(**fields: Any) -> View:
+    found: View = _VIEW.validate_python(fields)
+    return found
+
 
 T0 = 1_736_408_883_687_000_000
 WALL = 136_581_009
@@ -105,7 +116,13 @@ def _impact(
             "gross_ns_per_step": gross if gross is not None else ns,
             "share_of_step": ns / WALL,
             "basis": basis,
-            "claims": [Claim(rank=rank, path=path, ns=amount) for rank in ranks for path, amount in claims.items()],
+            "claims": [
+                Claim(rank=rank, path=leaf, ns=round(amount * booked / sum(leaves.values())))
+                for rank in ranks
+                for path, amount in claims.items()
+                for leaves in [{p: n for p, n in RANK0.items() if p == path or p.startswith(f"{path}/")}]
+                for leaf, booked in leaves.items()
+            ],
         }
     )
 
@@ -647,15 +664,16 @@ def views() -> list[View]:
         ("MaxPoolWithArgmaxV1", 409_728, "3 calls"),
     ]
     return [
-        View(
+        view(
             id="strip",
+            purpose="step",
             kind="strip",
             title=text("The step of rank 0", "rank 0 的单步"),
             unit="ns",
             rank=0,
             data={"start": 0, "end": WALL, "lanes": lanes, "marks": marks},
         ),
-        View(
+        view(
             id="kernels",
             kind="bars",
             title=text("Operator types by time", "各算子类型耗时"),
@@ -663,7 +681,7 @@ def views() -> list[View]:
             rank=0,
             data={"rows": [{"label": n, "value": v, "note": note} for n, v, note in kernels]},
         ),
-        View(
+        view(
             id="collectives",
             kind="stacked_bar",
             title=text("Collectives: transmitting and waiting", "集合通信：传输与等待"),
@@ -682,7 +700,7 @@ def views() -> list[View]:
                 ]
             },
         ),
-        View(
+        view(
             id="links",
             kind="heatmap",
             title=text("Bandwidth between ranks", "rank 间带宽"),
@@ -719,11 +737,27 @@ def inputs(ranks: list[int]) -> list[Input]:
     ]
 
 
+def _composed(**fields: Any) -> RunResult:
+    return recomposed(RunResult(**fields), {})
+
+
+def recomposed(base: RunResult, changes: dict[str, Any]) -> RunResult:
+    """The result with other fields, and with what follows from them."""
+    result = base.model_copy(update=changes)
+    booked = {(step.role, step.rank, entry.path) for step in result.ledger for entry in step.entries}
+
+    def possible(finding: Finding) -> Finding:
+        claims = [claim for claim in finding.impact.claims if (finding.role, claim.rank, claim.path) in booked]
+        return finding.model_copy(update={"impact": finding.impact.model_copy(update={"claims": claims})})
+
+    return compose(result.model_copy(update={"findings": [possible(finding) for finding in result.findings]}))
+
+
 def alexnet() -> RunResult:
     """Two of eight ranks, everything in it."""
     rank1 = {path: round(ns * (0.93 if "wait" in path else 1.04)) for path, ns in RANK0.items()}
     rank1["communication/wait/rank 5"] += WALL - 412_007 - sum(rank1.values())
-    return RunResult(
+    return _composed(
         tool=Tool(
             name="npu-advisor",
             version="0.1.0",
@@ -830,14 +864,14 @@ def hostile() -> RunResult:
     )
     hurt = [RuleOutcome(rule="XX001", name=names[0], title=bad, state="error", reason=bad, collect=bad)]
     views = [
-        View(
+        view(
             id="v",
             kind="bars",
             title=bad,
             unit="ns",
             data={"rows": [{"label": name, "value": 5 + i, "note": name} for i, name in enumerate(names)]},
         ),
-        View(
+        view(
             id="s",
             kind="strip",
             title=bad,
@@ -849,21 +883,21 @@ def hostile() -> RunResult:
                 "marks": [{"start": 0, "end": 5, "label": {"en": names[0], "zh": names[0]}}],
             },
         ),
-        View(
+        view(
             id="h",
             kind="heatmap",
             title=bad,
             unit="",
             data={"rows": [names[0]], "columns": [names[3]], "values": [[1.0]]},
         ),
-        View(
+        view(
             id="b",
             kind="stacked_bar",
             title=bad,
             unit="ns",
             data={"rows": [{"label": names[0], "parts": [{"key": names[7], "value": 3}]}]},
         ),
-        View(
+        view(
             id="c",
             kind="curve",
             title=bad,
@@ -876,14 +910,14 @@ def hostile() -> RunResult:
                 "marks": [{"start": 0, "label": {"en": names[3], "zh": names[3]}}],
             },
         ),
-        View(id="broken", kind="heatmap", title=bad, unit="ns", data={"rows": [1], "columns": [], "values": [[1, 2]]}),
     ]
     ledger = [
         *base.ledger[:1],
         ledger_step(1, {f"compute/{names[0]}": 5_000_000, "communication/wait/rank 5": 7, names[7]: 4_000_000}),
     ]
-    return base.model_copy(
-        update={
+    return recomposed(
+        base,
+        {
             "tool": base.tool.model_copy(update={"plugins": {names[0]: names[3]}}),
             "findings": [worst, *base.findings],
             "rules": [*base.rules, *hurt],
@@ -902,20 +936,21 @@ def hostile() -> RunResult:
                 }
             ),
             "diagnostics": [Diagnostic(severity="error", source=names[0], message=bad)],
-        }
+        },
     )
 
 
 def nothing_found() -> RunResult:
     """No finding, and rules that could not answer."""
     base = alexnet()
-    return base.model_copy(
-        update={
+    return recomposed(
+        base,
+        {
             "findings": [],
             "rules": [rule for rule in base.rules if rule.state != "fail"],
             "diagnostics": [],
             "views": [],
-        }
+        },
     )
 
 
@@ -958,7 +993,7 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
     ]
     intervals = [[i * 40_000, i * 40_000 + 25_000, "computing" if i % 3 else "communication"] for i in range(3_000)]
     views = [
-        View(
+        view(
             id="stack",
             kind="stacked_bar",
             title=text("Ranks", "各 rank"),
@@ -976,14 +1011,14 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
                 ]
             },
         ),
-        View(
+        view(
             id="strip",
             kind="strip",
             title=text("A long step", "长步"),
             unit="ns",
             data={"start": 0, "end": 120_000_000, "lanes": [{"label": "device", "intervals": intervals}]},
         ),
-        View(
+        view(
             id="heat",
             kind="heatmap",
             title=text("All links", "全部链路"),
@@ -994,7 +1029,7 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
                 "values": [[float((r * c) % 29) for c in range(count)] for r in range(count)],
             },
         ),
-        View(
+        view(
             id="bars",
             kind="bars",
             title=text("Many operators", "大量算子"),
@@ -1002,8 +1037,9 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
             data={"rows": [{"label": f"op{i}", "value": 1_000_000 // (i + 1)} for i in range(400)]},
         ),
     ]
-    return base.model_copy(
-        update={
+    return recomposed(
+        base,
+        {
             "inputs": inputs(list(range(count))),
             "ledger": steps,
             "findings": found,
@@ -1019,7 +1055,7 @@ def many_ranks(count: int = 64, per_rank: int = 3) -> RunResult:
                     ],
                 }
             ),
-        }
+        },
     )
 
 
@@ -1046,7 +1082,7 @@ def of_roles() -> RunResult:
         result = alexnet()
         result = result.model_copy(update={"phases": phase_times(result, role, kind)})
         parts.append((role, of_role(result, role)))
-    return joined(parts)
+    return recomposed(joined(parts), {})
 
 
 def marked() -> RunResult:
@@ -1062,4 +1098,4 @@ def marked() -> RunResult:
             phases.append(
                 PhaseTime(rank=step.rank, step=step.step, phase=name, kind=kind, wall_ns=wall, spans=1, entries=found)
             )
-    return result.model_copy(update={"phases": phases})
+    return recomposed(result, {"phases": phases})

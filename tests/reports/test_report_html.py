@@ -186,7 +186,7 @@ def test_the_same_result_gives_the_same_bytes(example: ModuleType) -> None:
 def test_markup_is_declared_safe_in_one_place_only() -> None:
     templates = "".join(path.read_text("utf-8") for path in (ROOT / "templates").glob("*.j2"))
     assert "|safe" not in templates.replace(" ", "") and "autoescape" not in templates
-    sources = {path.name: path.read_text("utf-8") for path in ROOT.glob("*.py")}
+    sources = {path.name: path.read_text("utf-8") for path in ROOT.rglob("*.py")}
     places = [name for name, source in sources.items() for _ in re.findall(r"\bMarkup\(", source)]
     assert places == ["prose.py"]
     users = {name for name, source in sources.items() if re.search(r"\btrusted\(", source)}
@@ -195,7 +195,7 @@ def test_markup_is_declared_safe_in_one_place_only() -> None:
 
 def test_no_label_is_unused_and_none_is_missing() -> None:
     """Keys are written out in the sources, or built from a prefix that is."""
-    text = "".join(path.read_text("utf-8") for path in [*ROOT.glob("*.py"), *(ROOT / "templates").glob("*.j2")])
+    text = "".join(path.read_text("utf-8") for path in [*ROOT.rglob("*.py"), *(ROOT / "templates").glob("*.j2")])
     built = {match.group(1) for match in re.finditer(r"f?[\"']([a-z_]+\.)(?:[\"'] ?~|\{|at_\{|into_)", text)}
     unused = [key for key in catalogue() if key not in text and not any(key.startswith(prefix) for prefix in built)]
     assert unused == []
@@ -207,7 +207,7 @@ ALLOWED = ("advisor_core.result", "advisor_core.text", "advisor_core.api")
 
 
 def test_reports_do_not_import_what_they_must_not() -> None:
-    for path in ROOT.glob("*.py"):
+    for path in ROOT.rglob("*.py"):
         source = path.read_text("utf-8")
         assert not re.search(r"^\s*(?:import|from) (?:pandas|numpy|advisors|rulesets)\b", source, re.MULTILINE), path
         for module in re.findall(r"^\s*from (advisor_core[\w.]*)", source, re.MULTILINE):

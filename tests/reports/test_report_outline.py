@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import re
 from types import ModuleType
-from typing import Any
 
 import pytest
 
-from advisor_core.result.finding import Claim, Finding, Impact
 from advisor_core.text.base import Text
+from reports.headline import percents, verdict, what_ran
 from reports.html import HtmlRenderer
 from reports.labels import Labels, catalogue, shorten, visible
 from reports.markdown import MarkdownRenderer
-from reports.outline import Outline, arrange, percents, unclaimed, verdict, what_ran
-
-WALLS = {(None, 0): 1000, (None, 1): 1000}
-
-
-def finding(example: ModuleType, fingerprint: str, ns: int = 1, **changes: Any) -> Finding:
-    base = example.findings()[0]
-    impact = base.impact.model_copy(update={"ns_per_step": ns, "share_of_step": ns / 1000, "claims": []})
-    defaults = {"fingerprint": fingerprint, "explains": [], "explained_by": [], "impact": impact}
-    return base.model_copy(update=defaults | changes)
+from reports.outline import Outline
 
 
 def test_verdict_says_the_largest_part_first_and_adds_up(example: ModuleType) -> None:
     result = example.alexnet()
-    one = result.model_copy(update={"ledger": result.ledger[:1]})
+    one = example.recomposed(result, {"ledger": result.ledger[:1], "findings": []})
     assert verdict(Outline(one), Labels("en")) == (
         "Of 136.6 ms, 75 % is communication not covered by computing (72 % waiting for rank 5), "
         "19 % idle, 6 % computing."
@@ -65,7 +55,7 @@ def test_the_tree_keeps_every_nanosecond(example: ModuleType) -> None:
 
 def test_many_siblings_share_a_line_and_lose_nothing(example: ModuleType) -> None:
     entries = {f"communication/wait/rank {rank}": 1_000 + rank for rank in range(40)}
-    result = example.alexnet().model_copy(update={"ledger": [example.ledger_step(0, entries)]})
+    result = example.recomposed(example.alexnet(), {"ledger": [example.ledger_step(0, entries)], "findings": []})
     rows = Outline(result).rows
     waits = [row for row in rows if row.depth == 2]
     assert len(waits) == 12
@@ -73,91 +63,23 @@ def test_many_siblings_share_a_line_and_lose_nothing(example: ModuleType) -> Non
     assert sum(row.cells[0][0] for row in waits) == sum(entries.values())
 
 
-def test_causes_stand_under_their_symptom(example: ModuleType) -> None:
-    items = Outline(example.alexnet()).items
-    assert [(item.number, item.finding.rule) for root in items for item in root.walk()] == [
+def test_the_tree_is_that_of_the_problems(example: ModuleType) -> None:
+    outline = Outline(example.alexnet())
+    written = [(item.number, item.finding.rule) for root in outline.items for item in root.walk()]
+    assert written == [
         ("F1", "COM001"), ("F1a", "COM004"), ("F2", "HD001"), ("F2a", "HD002"), ("F2b", "HD004"), ("F3", "NS005"),
     ]  # fmt: skip
-    assert items[0].actor.finding.rule == "COM004"
-    assert items[0].stake.ns == 98_912_350 + 2_813_720
-    assert items[1].stake.basis == "upper_bound"
-    assert items[1].severity == "high"
-
-
-def test_a_link_from_either_side_is_enough_and_unknown_links_are_left_out(example: ModuleType) -> None:
-    found = [
-        finding(example, "s", explained_by=["c1", "gone"]),
-        finding(example, "c1"),
-        finding(example, "c2", explains=["s", "gone"]),
-    ]
-    (root,) = arrange(found, WALLS)
-    assert [item.finding.fingerprint for item in root.walk()] == ["s", "c1", "c2"]
-
-
-def test_a_circle_of_explanations_is_cut(example: ModuleType) -> None:
-    found = [
-        finding(example, "a", explained_by=["b"]),
-        finding(example, "b", explained_by=["a"]),
-        finding(example, "c", explained_by=["c"]),
-    ]
-    roots = arrange(found, WALLS)
-    assert [item.finding.fingerprint for root in roots for item in root.walk()] == ["a", "b", "c"]
-
-
-def test_a_cause_of_two_symptoms_stands_once_and_is_linked(example: ModuleType) -> None:
-    found = [
-        finding(example, "s1", explained_by=["c"]),
-        finding(example, "s2", explained_by=["c"]),
-        finding(example, "c"),
-    ]
-    first, second = arrange(found, WALLS)
-    (cause,) = first.causes
-    assert second.causes == ()
-    assert second.also_causes == ((cause.anchor, "F1a"),)
-    assert [number for _, number in cause.symptoms] == ["F1", "F2"]
+    assert [number for number, _ in written] == [problem.number for problem in outline.result.problems]
+    assert outline.actor(outline.items[0]).finding.rule == "COM004"
 
 
 def test_anchors_are_safe_and_unique(example: ModuleType) -> None:
-    found = [finding(example, name) for name in ("a", "a", '"><script>', "", "a b", "a-b")]
-    anchors = [item.anchor for item in arrange(found, WALLS)]
-    assert len(set(anchors)) == len(anchors)
+    base = example.alexnet()
+    names = ("a", '"><script>', "", "a b", "a-b")
+    found = [base.findings[-1].model_copy(update={"fingerprint": name, "explains": []}) for name in names]
+    anchors = [item.anchor for item in Outline(example.recomposed(base, {"findings": found})).items]
+    assert len(set(anchors)) == len(anchors) == len(names)
     assert all(anchor.replace("-", "").isalnum() for anchor in anchors)
-
-
-def test_time_at_stake_is_of_one_rank(example: ModuleType) -> None:
-    def claimed(name: str, rank: int | None, by_rank: dict[int, int], causes: tuple[str, ...] = ()) -> Finding:
-        claims = [Claim(rank=on, path="idle/sync", ns=ns) for on, ns in by_rank.items()]
-        own = by_rank.get(rank, 0) if rank is not None else 0
-        impact = Impact(ns_per_step=own, gross_ns_per_step=own, share_of_step=0, basis="exact", claims=claims)
-        return finding(example, name, impact=impact, rank=rank, explained_by=list(causes))
-
-    causes = [claimed("r0", 0, {0: 100}), claimed("r1", 1, {1: 300})]
-    (root,) = arrange([claimed("s", 0, {0: 10, 1: 20}, ("r0", "r1")), *causes], WALLS)
-    assert (root.stake.ns, root.stake.share) == (110, 0.11)
-    (root,) = arrange([claimed("s", None, {}, ("r0", "r1")), *causes], WALLS)
-    assert root.stake.ns == 300
-
-
-def test_what_no_finding_claims_is_listed_above_the_limit(example: ModuleType) -> None:
-    outline = Outline(example.alexnet())
-    left = unclaimed(outline.by_rank, outline.result.findings)
-    assert left[None, 0]["communication/wait/rank 5"] == 0
-    assert all(ns >= 0 for entries in left.values() for ns in entries.values())
-    assert [(entry.rank, entry.path) for entry in outline.unexplained] == [(1, "idle/sync")]
-    nothing = Outline(example.nothing_found())
-    assert nothing.unexplained[0].path == "communication/wait/rank 5"
-    assert nothing.claimed_share == 0
-
-
-def test_a_claim_of_an_inner_node_takes_from_all_below(example: ModuleType) -> None:
-    outline = Outline(example.alexnet())
-    claims = [{"rank": 0, "path": "idle/host", "ns": 10**12}, {"rank": 0, "path": "no/such", "ns": 5}]
-    impact = outline.result.findings[0].impact.model_validate(
-        {"ns_per_step": 1, "gross_ns_per_step": 1, "share_of_step": 0, "basis": "exact", "claims": claims}
-    )
-    left = unclaimed(outline.by_rank, [finding(example, "x", impact=impact, rank=0, ranks=[0])])
-    assert not any(ns for path, ns in left[None, 0].items() if path.startswith("idle/host"))
-    assert left[None, 0]["idle/sync"] == example.RANK0["idle/sync"]
 
 
 def test_top_shows_different_problems(example: ModuleType) -> None:

@@ -6,9 +6,10 @@ import re
 from types import ModuleType
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from advisor_core.result.evidence import Evidence, Source
-from advisor_core.result.run import View
+from advisor_core.result.view import CurveView, HeatmapView, View
 from advisor_core.text.base import Text
 from reports import charts, tables
 from reports.labels import Labels
@@ -99,9 +100,8 @@ def _areas(svg: str) -> list[tuple[str, list[list[float]]]]:
 
 
 def test_a_curve_holds_each_value_until_the_next() -> None:
-    view = View.model_validate({"id": "x", "kind": "curve", "title": TITLE, "unit": "GiB", "data": CURVE})
+    view = CurveView.model_validate({"id": "x", "title": TITLE, "unit": "GiB", "data": CURVE})
     chart = charts.draw(view, EN)
-    assert chart.svg is not None
     assert [entry.label for entry in chart.legend] == ["reserved", "allocated"]
     (behind, reserved), (front, allocated) = _areas(chart.svg)
     assert [behind, front] == [entry.fill for entry in chart.legend] and behind != front
@@ -118,10 +118,17 @@ def test_a_curve_holds_each_value_until_the_next() -> None:
 
 @pytest.mark.parametrize("data", [{}, {"rows": 3}, {"rows": [{}]}, {"lanes": [{"label": 1}], "start": 0, "end": "x"}])
 @pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap", "curve"])
-def test_data_that_cannot_be_drawn_is_said_and_not_raised(kind: str, data: dict[str, object]) -> None:
-    view = View.model_validate({"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": data})
-    chart = charts.draw(view, EN)
-    assert chart.svg is None and chart.note
+def test_data_that_cannot_be_drawn_is_no_view(kind: str, data: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(View).validate_python({"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": data})
+
+
+def test_a_heatmap_and_a_curve_are_whole() -> None:
+    heat = {"rows": ["a"], "columns": ["b", "c"], "values": [[1]]}
+    with pytest.raises(ValidationError, match="each row and column"):
+        HeatmapView.model_validate({"id": "x", "title": TITLE, "unit": "ns", "data": heat})
+    with pytest.raises(ValidationError, match="each time"):
+        CurveView.model_validate({"id": "x", "title": TITLE, "unit": "GiB", "data": {**CURVE, "times": [0]}})
 
 
 def test_causes_of_one_family_have_fills_of_their_own() -> None:

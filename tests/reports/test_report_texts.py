@@ -127,11 +127,12 @@ def test_json_is_the_whole_result(example: ModuleType, name: str) -> None:
 
 def test_json_leaves_out_timings_and_what_json_cannot_say(example: ModuleType) -> None:
     base = example.alexnet()
-    view = base.views[1].model_copy(update={"data": {"rows": [float("nan"), float("inf"), "half \ud800"]}})
-    text = JsonRenderer(timings=False).render(base.model_copy(update={"views": [view]}), "en")
+    observed = {"nan": float("nan"), "infinite": float("inf"), "half": "half \ud800"}
+    finding = base.findings[0].model_copy(update={"observation": observed})
+    text = JsonRenderer(timings=False).render(base.model_copy(update={"findings": [finding]}), "en")
     data = json.loads(text, parse_constant=pytest.fail)
     assert "timings" not in data
-    assert data["views"][0]["data"]["rows"] == [None, None, "half ?"]
+    assert list(data["findings"][0]["observation"].values()) == [None, None, "half ?"]
     text.encode("utf-8")
 
 

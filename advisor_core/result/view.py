@@ -1,0 +1,160 @@
+"""Views: the data that a report draws, typed by the kind of drawing. Renderers choose which of them they show."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, FiniteFloat, model_validator
+
+from advisor_core.text.base import Model, Text
+
+Number = int | FiniteFloat
+Purpose = Literal["step", "phases", "operators", "memory", "memory_peak", "ledger", "other"]
+
+
+class _View(Model):
+    id: str
+    purpose: Purpose = Field(
+        "other",
+        description="what it is for: a step of a rank over time, the phases of all ranks over time, operator types by "
+        "time, memory over time, what was alive at its peak, or the ledgers of many ranks",
+    )
+    title: Text
+    unit: str
+    rank: int | None = None
+    role: str | None = None
+
+
+class BarRow(Model):
+    """One bar. ``label``: a name from the profile, or a text of the report."""
+
+    label: str | Text
+    value: Number
+    note: str = ""
+
+
+class Bars(Model):
+    rows: list[BarRow]
+
+
+class BarsView(_View):
+    """Values side by side."""
+
+    kind: Literal["bars"] = "bars"
+    data: Bars
+
+
+class StackPart(Model):
+    key: str
+    value: Number
+
+
+class StackRow(Model):
+    label: str
+    parts: list[StackPart]
+
+
+class StackedBars(Model):
+    rows: list[StackRow]
+
+
+class StackedBarsView(_View):
+    """Values side by side, each divided into parts."""
+
+    kind: Literal["stacked_bar"] = "stacked_bar"
+    data: StackedBars
+
+
+class Lane(Model):
+    """``intervals``: start, end and key of each."""
+
+    label: str
+    intervals: list[tuple[int, int, str]]
+
+
+class StretchMark(Model):
+    """A stretch of a strip that is pointed out; ``path``: the ledger entry that it is booked under."""
+
+    start: int
+    end: int
+    label: Text
+    path: str | None = None
+
+
+class Strip(Model):
+    """Times are ns from ``start``, which is ``origin_ns`` in the profile."""
+
+    start: int
+    end: int
+    origin_ns: int | None = None
+    lanes: list[Lane]
+    marks: list[StretchMark] = Field(default_factory=list)
+
+
+class StripView(_View):
+    """Lanes over time."""
+
+    kind: Literal["strip"] = "strip"
+    data: Strip
+
+
+class Heatmap(Model):
+    """``values``: a line for each row, with a value for each column; ``None``: not measured."""
+
+    rows: list[str]
+    columns: list[str]
+    values: list[list[Number | None]]
+
+    @model_validator(mode="after")
+    def _is_a_rectangle(self) -> Self:
+        if len(self.values) != len(self.rows) or any(len(line) != len(self.columns) for line in self.values):
+            raise ValueError("a heatmap needs a value for each row and column")
+        return self
+
+
+class HeatmapView(_View):
+    """A value for each pair of a row and a column."""
+
+    kind: Literal["heatmap"] = "heatmap"
+    data: Heatmap
+
+
+class Series(Model):
+    key: str
+    label: Text
+    values: list[Number] = Field(min_length=1)
+
+
+class MomentMark(Model):
+    """A moment of a curve that is pointed out."""
+
+    start: int
+    label: Text
+
+
+class Curve(Model):
+    """Times are ns from ``start``, which is ``origin_ns`` in the profile. A value holds until the next time; series
+    from the back to the front, each with a value for each time."""
+
+    start: int
+    end: int
+    origin_ns: int | None = None
+    times: list[int]
+    series: list[Series]
+    marks: list[MomentMark] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_all_values(self) -> Self:
+        if any(len(series.values) != len(self.times) for series in self.series):
+            raise ValueError("a curve needs a value of each series for each time")
+        return self
+
+
+class CurveView(_View):
+    """Values over time."""
+
+    kind: Literal["curve"] = "curve"
+    data: Curve
+
+
+View = Annotated[BarsView | StackedBarsView | StripView | HeatmapView | CurveView, Field(discriminator="kind")]

@@ -1,0 +1,88 @@
+"""Compose: all that a report says of the findings and the ledger of a result as a whole, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from advisor_core.result.problem import Coverage, Unexplained
+from advisor_core.result.run import MeanStep, RunResult
+from advisor_core.result.view import View
+from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
+from advisor_core.run.compose_phases import compose_phases
+from advisor_core.run.compose_problems import compose_problems
+
+UNEXPLAINED_FROM = 0.02
+"""Share of the step above which time that no finding claims is listed. A convention: what is smaller is too much to
+read, and together it shows in the claimed share."""
+
+VIEWED_RANKS = 4
+"""A result holds the views of at most so many ranks of a role, to stay small; its ledger has all ranks."""
+
+
+def compose(result: RunResult) -> RunResult:
+    """The result with its mean steps, problems, unexplained time and phases, and with the views of few ranks."""
+    ranks = rank_means(result.ledger)
+    means = all_means(ranks)
+    left = _left(ranks, result)
+    return result.model_copy(
+        update={
+            "mean_steps": means,
+            "problems": compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()}),
+            "unexplained": _unexplained(ranks, left),
+            "coverage": _coverage(means, ranks, left),
+            "phase_summaries": compose_phases(result),
+            "views": _few_ranks(result),
+        }
+    )
+
+
+def _left(ranks: Mapping[Lane, MeanStep], result: RunResult) -> dict[Lane, dict[str, int]]:
+    """What is left of each entry of each rank after every finding took its claims, which are of leaves."""
+    left = {lane: dict(mean.entries) for lane, mean in ranks.items()}
+    for finding in result.findings:
+        for claim in finding.impact.claims:
+            left[finding.role, claim.rank][claim.path] -= claim.ns
+    return left
+
+
+def _unexplained(ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str, int]]) -> list[Unexplained]:
+    """Entries above the limit that no finding claims, largest first: by their share of the step, of roles, whose steps
+    differ, by their time."""
+    entries = [
+        Unexplained(rank=rank, role=role, path=path, ns=ns, share_of_step=round(ns / ranks[role, rank].wall_ns, 6))
+        for (role, rank), paths in left.items()
+        for path, ns in paths.items()
+        if ns > UNEXPLAINED_FROM * ranks[role, rank].wall_ns
+    ]
+    return sorted(
+        entries,
+        key=lambda entry: (-(entry.share_of_step if entry.role is None else entry.ns), entry.rank, entry.path),
+    )
+
+
+def _coverage(
+    means: Sequence[MeanStep], ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str, int]]
+) -> Coverage:
+    wall = sum(mean.wall_ns for mean in ranks.values())
+    if not wall:
+        return Coverage(unexplained_from=UNEXPLAINED_FROM)
+    whole = means[0]
+    vague = sum(ns for path, ns in whole.entries.items() if path.rpartition("/")[2] == "unknown")
+    open_ns = sum(sum(entries.values()) for entries in left.values())
+    return Coverage(
+        known_share=round(1 - vague / whole.wall_ns, 6),
+        claimed_share=round(1 - open_ns / wall, 6),
+        unexplained_from=UNEXPLAINED_FROM,
+    )
+
+
+def _few_ranks(result: RunResult) -> list[View]:
+    """The views of all ranks together, and those of the ranks of each role that findings are shown for, in order of
+    time at stake, then of the first ones."""
+    chosen: set[tuple[str | None, int | None]] = set()
+    for role in dict.fromkeys(view.role for view in result.views):
+        viewed = dict.fromkeys(view.rank for view in result.views if view.role == role and view.rank is not None)
+        wanted = dict.fromkeys(finding.rank for finding in result.findings if finding.role == role)
+        ranks = [*(rank for rank in wanted if rank in viewed), *(rank for rank in viewed if rank not in wanted)]
+        chosen |= {(role, rank) for rank in ranks[:VIEWED_RANKS]}
+    return [view for view in result.views if view.rank is None or (view.role, view.rank) in chosen]

@@ -1,0 +1,68 @@
+"""A result as a document: which sections a report has, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.blocks import Document, Entry, Figure, Section, Words, line
+from reports.headline import verdict
+from reports.labels import Labels
+from reports.outline import Outline
+from reports.problems import Item
+from reports.sections.appendix import diagnostics, environment, inputs, tool
+from reports.sections.findings import findings
+from reports.sections.first_page import first_page, first_strip, ran
+from reports.sections.ledger import ledger, unexplained
+from reports.sections.limits import Limits
+from reports.sections.problem_words import brief_title
+from reports.sections.rules import rules
+
+
+def document(outline: Outline, t: Labels, limits: Limits) -> Document:
+    """The report on a result, with as much of it as ``limits`` allows."""
+    result = outline.result
+    sections = tuple(_sections(outline, t, limits))
+    return Document(
+        kind=t("doc.kind"),
+        tool=f"{result.tool.name} {result.tool.version}",
+        verdict=verdict(outline, t),
+        ran=ran(outline, t),
+        first=first_page(outline, t),
+        contents=tuple(_contents(outline, t, limits, sections)),
+        sections=sections,
+        footer=t("doc.footer", tool=result.tool.name, version=result.tool.version),
+    )
+
+
+def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
+    if outline.items:
+        yield findings(outline, t, limits)
+    if outline.by_rank:
+        yield ledger(outline, t)
+        yield unexplained(outline, t, limits.rows)
+    shown = first_strip(outline)
+    views = [view for view in outline.views if view is not shown and view.purpose != "phases"]
+    if views:
+        yield Section("charts", t("views.title"), tuple(Figure(view, t.of(view.title)) for view in views))
+    yield rules(outline, t)
+    yield environment(outline, t)
+    yield inputs(outline, t, limits)
+    yield diagnostics(outline, t, limits.diagnostics)
+    yield tool(outline, t)
+
+
+def _contents(outline: Outline, t: Labels, limits: Limits, sections: tuple[Section, ...]) -> Iterator[Entry]:
+    yield Entry("top", line(t("doc.title")))
+    for section in sections:
+        below: list[Entry] = []
+        if section.id == "findings":
+            below = [_entry(item, more, t) for item, more in outline.kinds]
+            if len(outline.items) > limits.trees:
+                below.append(Entry("further", line(t("finding.further"))))
+        yield Entry(section.id, line(section.title), tuple(below))
+
+
+def _entry(item: Item, more: int, t: Labels) -> Entry:
+    title = brief_title(t.of(item.finding.title)) + (f" (+{more})" if more else "")
+    below = tuple(_entry(cause, 0, t) for cause in item.causes)
+    return Entry(item.anchor, line(Words(item.number, "number"), f" {title}"), below)

@@ -1,0 +1,114 @@
+"""What was recorded of the job, what was read, what was odd about it, and which tool read it."""
+
+from __future__ import annotations
+
+from reports import tables
+from reports.blocks import (
+    Block,
+    Code,
+    Column,
+    Columns,
+    Details,
+    Line,
+    Pairs,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    Words,
+    line,
+)
+from reports.labels import Labels, one_line, shorten
+from reports.outline import Outline
+from reports.sections.grid import cut
+from reports.sections.limits import Limits
+
+MESSAGE = 400
+"""Longest message of a diagnostic."""
+
+
+def environment(outline: Outline, t: Labels) -> Section:
+    """Settings of the chip, of the profiler and of the job."""
+    found = outline.result.environment
+    columns: list[Block] = []
+    for key, values in (("env.chip", found.chip), ("env.profiler", found.profiler)):
+        if values:
+            pairs = tuple((line(name), line(Words(value, "value"))) for name, value in tables.pairs(values, t))
+            columns.append(Pairs(pairs, t(key)))
+    variables: list[tuple[Line, Line]] = [
+        (line(Code(name)), line(Code(value) if value else Words(t("env.unset"), "faint")))
+        for name, value in sorted(found.variables.items())
+    ]
+    variables += [(line(Code(name)), line(Words(t("env.not_recorded"), "faint"))) for name in outline.unrecorded]
+    if variables:
+        columns.append(Pairs(tuple(variables), t("env.variables"), style="variables"))
+    return Section("environment", t("env.title"), (Paragraph(line(t("env.note")), "lead"), Columns(tuple(columns))))
+
+
+def inputs(outline: Outline, t: Labels, limits: Limits) -> Section:
+    """The profiles, with checksums of what was read."""
+    entries = sorted(outline.result.inputs, key=lambda entry: entry.rank)
+    names = ("path", "kind", "level", "framework", "versions")
+    columns = (
+        Column(t("inputs.rank"), numeric=True),
+        *(Column(t(f"inputs.{name}")) for name in names),
+        Column("sha256"),
+    )
+    rows = [
+        Row(
+            (
+                line(str(entry.rank)),
+                line(Code(entry.path, "cell")),
+                line(entry.kind),
+                line(entry.level or "–"),
+                line(entry.framework or "–"),
+                line(t.join([f"{name} {version}" for name, version in entry.versions.items()])),
+                line(Code(entry.sha256, "hash")),
+            )
+        )
+        for entry in entries[: limits.rows]
+    ]
+    blocks: list[Block] = [Table(columns, tuple(rows)), *cut(len(entries), limits.rows, t)]
+    for entry in entries[: limits.inputs]:
+        if entry.files:
+            heads = (Column(t("inputs.file")), Column(t("word.bytes"), numeric=True), Column("sha256"))
+            files = tuple(
+                Row((line(file.name), line(t.quantity(file.bytes, "bytes")), line(Code(file.sha256, "hash"))))
+                for file in entry.files
+            )
+            summary = line(t("inputs.files", rank=entry.rank, count=len(entry.files)))
+            blocks.append(Details(summary, (Table(heads, files),), extra=True))
+    left = len(entries) - limits.inputs
+    if limits.inputs and left > 0:
+        blocks.append(Paragraph(line(t("inputs.files_left", count=left)), "small"))
+    return Section("inputs", t("inputs.title"), tuple(blocks))
+
+
+def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
+    """What was odd about the input, or about a rule or plugin."""
+    found = outline.result.diagnostics
+    if not found:
+        return Section("diagnostics", t("diag.title"), (Paragraph(line(t("diag.none"))),))
+    columns = (Column(t("diag.severity")), Column(t("diag.source")), Column(t("diag.message")))
+    body = tuple(
+        Row(
+            (
+                line(Words(t(f"diag.{entry.severity}"), f"diag-{entry.severity}")),
+                line(Code(entry.source)),
+                line(
+                    t("word.role", role=entry.role) + t("word.colon") if entry.role else None,
+                    shorten(one_line(t.of(entry.message)), MESSAGE),
+                ),
+            )
+        )
+        for entry in found[:rows]
+    )
+    return Section("diagnostics", t("diag.title"), (Table(columns, body), *cut(len(found), rows, t)))
+
+
+def tool(outline: Outline, t: Labels) -> Section:
+    """Which versions wrote the report."""
+    result = outline.result
+    versions = {result.tool.name: result.tool.version, t("tool.schema"): result.schema_version, **result.tool.plugins}
+    pairs = tuple((line(name), line(Words(version, "value"))) for name, version in versions.items())
+    return Section("tool", t("tool.title"), (Pairs(pairs),))

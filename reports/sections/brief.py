@@ -1,0 +1,41 @@
+"""A result in twenty lines: the verdict, where the step went, and what matters most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.blocks import Block, Figure, Headlines, LedgerBars, Paragraph, line
+from reports.headline import coverage, rank_name, verdict, what_ran
+from reports.labels import Labels
+from reports.outline import Outline
+from reports.sections.first_page import headline
+from reports.sections.ledger import time_column
+
+LEAVES = 3
+PHASES = 8
+
+
+def brief(outline: Outline, t: Labels) -> Iterator[Block]:
+    """What a terminal shows at the end of a run."""
+    colon = t("word.colon")
+    facts = " · ".join(f"{t(fact.key)}{colon}{fact.value}" for fact in what_ran(outline, t)[1:])
+    yield Paragraph(line(facts), "ran")
+    yield Paragraph(line(verdict(outline, t)))
+    names = tuple(rank_name(ledger, outline, t) for ledger in outline.shown)
+    yield Figure(LedgerBars(outline.shown, names))
+    if outline.by_rank:
+        mean = outline.mean
+        leaves = sorted(mean.entries.items(), key=lambda entry: (-entry[1], entry[0]))[:LEAVES]
+        unit = time_column(outline, t)
+        told = [f"{t.trail(path)} {unit(ns)} {unit.unit} ({100 * mean.share(ns):.1f} %)" for path, ns in leaves]
+        yield Paragraph(line(f"{t('term.leaves')}{colon}{t.join(told)}"), "indented")
+    if not outline.has_roles and (rows := [row for row in outline.result.phase_summaries if row.phase]):
+        told = [f"{row.phase} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
+        yield Paragraph(line(f"{t('phases.title')}{colon}{t.join(told)}"), "indented")
+    if outline.items:
+        top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
+        yield Paragraph(line(t("term.top", count=len(outline.result.findings))), "heading")
+        yield top
+    else:
+        yield Paragraph(line(t("first.nothing" if outline.result.rules else "first.no_rules")), "heading")
+    yield Paragraph(line(f"{t('term.rules')}{colon}{t.join(coverage(outline, t)) or t('word.none')}"))

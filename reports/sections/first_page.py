@@ -1,0 +1,216 @@
+"""The first page: the answer, where the step went, the phases, and what matters most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from advisor_core.result.run import PhaseSummary
+from advisor_core.result.view import StripView
+from reports.blocks import (
+    Below,
+    Block,
+    Callout,
+    Code,
+    Column,
+    Details,
+    Figure,
+    Headline,
+    Headlines,
+    Items,
+    LedgerBars,
+    Line,
+    Link,
+    Pairs,
+    Paragraph,
+    Prose,
+    Row,
+    Section,
+    Swatch,
+    Table,
+    Words,
+    line,
+)
+from reports.headline import coverage, rank_name, what_ran
+from reports.labels import Labels
+from reports.outline import Outline
+from reports.phases import phase_label, phase_ledgers
+from reports.problems import Item
+from reports.sections.ledger import known, ledger_table
+from reports.sections.problem_words import brief_title, settings, stake
+
+TREE_LIMIT = 0.01
+"""Share of the step from which an entry of the ledger stands on the first page."""
+
+CHECKED = 12
+ASKED = 6
+"""Rules in order, and rules without an answer, that the first page names where nothing was found."""
+
+_PARTS = ("compute", "communication", "communication/wait", "idle")
+
+
+def ran(outline: Outline, t: Labels) -> Pairs:
+    """What ran: enough to know whether this is the profile one thinks it is."""
+    return Pairs(tuple((line(t(fact.key)), line(fact.value)) for fact in what_ran(outline, t)), style="ran")
+
+
+def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
+    """All blocks below the verdict and what ran."""
+    return (*_caution(outline, t), *_where(outline, t), *_phases(outline, t), _matters(outline, t), *_step(outline, t))
+
+
+def _caution(outline: Outline, t: Labels) -> Iterator[Block]:
+    serious = sum(diagnostic.severity != "info" for diagnostic in outline.result.diagnostics)
+    if serious:
+        yield Callout((Paragraph(line(Link("diagnostics", line(t("diag.first", count=serious)))), "bare"),))
+
+
+def _where(outline: Outline, t: Labels) -> Iterator[Block]:
+    if not outline.by_rank:
+        return
+    legend = tuple(
+        line(
+            Swatch(node.path),
+            f"{t.path(node.path)} ",
+            Words(t.time(node.ns), "strong"),
+            f" {t.share(node.share)}",
+        )
+        for node in outline.mean.roots
+    )
+    names = tuple(rank_name(ledger, outline, t) for ledger in outline.shown)
+    blocks: list[Block] = [Items(legend, "legend"), Figure(LedgerBars(outline.shown, names), t("first.where"))]
+    if not outline.has_roles:
+        count = len(outline.by_rank)
+        note = t("first.where_note") if len(outline.shown) == count else t("first.where_sample", count=count)
+        blocks.append(Paragraph(line(note), "small"))
+    yield Section("where", t("first.where"), tuple(blocks))
+
+
+def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
+    rows = outline.result.phase_summaries
+    if not rows:
+        return
+    names = [t("phases.waiting") if key == "communication/wait" else t.path(key) for key in _PARTS]
+    ends = [t(f"phases.{name}") for name in ("longest", "shortest", "spread")]
+    heads = [t("phases.time"), t("phases.share"), *names, *ends]
+    columns = (Column(t("phases.phase")), *(Column(head, numeric=True) for head in heads))
+    blocks: list[Block] = [
+        Table(columns, tuple(Row(_phase(row, t)) for row in rows), "phases"),
+        Paragraph(line(t("phases.note")), "small"),
+    ]
+    blocks += [Figure(view, t.of(view.title)) for view in outline.views if view.purpose == "phases"]
+    marked = {} if outline.has_roles else phase_ledgers(outline.result)
+    if marked:
+        bars = Figure(LedgerBars(tuple(marked.values()), tuple(marked)), t("phases.bars"))
+        blocks.append(Details(line(t("phases.bars")), (bars,), extra=True))
+    yield Section("phases", t("phases.title"), tuple(blocks))
+
+
+def _phase(row: PhaseSummary, t: Labels) -> tuple[Line, ...]:
+    label = phase_label(row, t)
+    name = line(Code(row.phase)) if row.phase else line(Words(label, "faint"))
+    if row.phase and label and label != row.phase:
+        name = (*name, Below(line(label)))
+    ends = [
+        line(t.time(end.ns), Below(line(t("word.rank", rank=end.rank)))) if end else line("–")
+        for end in (row.longest, row.shortest)
+    ]
+    return (
+        name,
+        line(t.time(row.ns)),
+        line(t.share(row.share)),
+        *(line(t.share(row.parts[key]) if row.parts[key] else "–") for key in _PARTS),
+        *ends,
+        line(t.share(row.spread) if row.longest else "–"),
+    )
+
+
+def _matters(outline: Outline, t: Labels) -> Section:
+    states = Link("rules", line(t.join(coverage(outline, t))))
+    note = t("first.coverage_roles" if outline.has_roles else "first.coverage_note", total=outline.outcomes)
+    if outline.top:
+        top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
+        findings = Link("findings", line(t("first.more", count=len(outline.result.findings))))
+        return Section(
+            "matters", t("first.top"), (top, Paragraph(line(findings, " · ", f"{note} ", states), "small coverage"))
+        )
+    if not outline.result.rules:
+        return Section("matters", t("first.no_rules"), ())
+    return Section("matters", t("first.nothing"), tuple(_nothing(outline, t)))
+
+
+def headline(item: Item, more: int, outline: Outline, t: Labels) -> Headline:
+    """A problem in brief; ``more``: how many further ones there are of its kind."""
+    finding, actor = item.finding, outline.actor(item)
+    advice = outline.advice(item)
+    conditions = bool(advice.only_if or advice.unless)
+    because = Link(actor.anchor, line(brief_title(t.of(actor.finding.title))))
+    return Headline(
+        number=item.number,
+        target=item.anchor,
+        title=brief_title(t.of(finding.title)),
+        severity=item.problem.severity,
+        stake=stake(item, t),
+        notes=(t("first.same", count=more),) if more else (),
+        role=finding.role or "",
+        cause=because if actor is not item else None,
+        cause_number=actor.number,
+        kind=t(f"advice.{advice.kind}"),
+        settings=settings(advice),
+        conditions=Link(actor.anchor, line(t("first.conditions", number=actor.number)), "small")
+        if conditions
+        else None,
+        change=t.of(advice.text),
+    )
+
+
+def _nothing(outline: Outline, t: Labels) -> Iterator[Block]:
+    rules = outline.rules
+    passed = rules["pass"]
+    yield Paragraph(
+        line(
+            t(
+                "first.nothing_note",
+                passed=len(passed),
+                total=outline.outcomes,
+                cannot=len(rules["cannot_answer"]),
+                error=len(rules["error"]),
+                na=len(rules["not_applicable"]),
+            )
+        )
+    )
+    if outline.unanswered:
+        yield Callout((Paragraph(line(t("first.not_health", open=outline.unanswered)), "bare"),))
+        asked = []
+        for rule in (rules["error"] + rules["cannot_answer"])[:ASKED]:
+            hint = rule.collect or rule.reason
+            more = (" — ", Prose(t.of(hint))) if hint else ()
+            asked.append(line(Code(rule.rule), " ", Prose(t.of(rule.title)), *more))
+        yield Items(tuple(asked), "plain")
+    if passed:
+        said = [part for rule in passed[:CHECKED] for part in (t("word.semicolon"), Prose(t.of(rule.title)))][1:]
+        end = "…" if len(passed) > CHECKED else None
+        yield Paragraph(line(Words(t("first.checked"), "strong"), t("word.colon"), *said, end))
+    yield Paragraph(line(Link("rules", line(t("rules.title")))), "small")
+
+
+def _step(outline: Outline, t: Labels) -> Iterator[Block]:
+    """The slowest step over time, and the largest entries of the ledger."""
+    if not outline.by_rank:
+        return
+    blocks: list[Block] = []
+    if (strip := first_strip(outline)) is not None:
+        blocks.append(Figure(strip, t.of(strip.title)))
+    tree = [row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)]
+    summary = line(t("first.tree", limit=t.share(TREE_LIMIT)))
+    further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")
+    blocks.append(Details(summary, (ledger_table(tree, outline, t), further), extra=True))
+    blocks.append(Paragraph(line(known(outline, t)), "small"))
+    yield Section("", "", tuple(blocks), label=t("ledger.title"))
+
+
+def first_strip(outline: Outline) -> StripView | None:
+    """The slowest step of the slowest rank that is drawn."""
+    walls = {ledger.lane: ledger.wall_ns for ledger in outline.by_rank}
+    strips = [view for view in outline.views if isinstance(view, StripView) and view.purpose == "step"]
+    drawn = [(walls[lane], view) for view in strips if (lane := (view.role, view.rank or 0)) in walls]
+    return max(drawn, key=lambda pair: pair[0], default=(0, None))[1]

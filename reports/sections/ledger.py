@@ -1,0 +1,139 @@
+"""The ledger as a table, its largest stretches, the ranks side by side, and what no rule explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor_core.result.view import Heatmap, HeatmapView
+from advisor_core.text.base import Text
+from reports import tables
+from reports.blocks import (
+    Block,
+    Code,
+    Column,
+    Details,
+    Figure,
+    Line,
+    Paragraph,
+    Row,
+    Section,
+    Swatch,
+    Table,
+    line,
+)
+from reports.headline import rank_name
+from reports.labels import Labels, TimeColumn
+from reports.ledgers import LedgerRow
+from reports.outline import ALL_RANKS, Outline
+from reports.sections.grid import cut, grid
+
+HEAT_ENTRIES = 8
+"""Entries of the ledger that are compared between many ranks."""
+
+
+def time_column(outline: Outline, t: Labels) -> TimeColumn:
+    """How the times of the ledger are written, wherever one is named: in one unit, with one precision."""
+    return t.column(max((ledger.wall_ns for ledger in outline.columns), default=0))
+
+
+def ledger_table(rows: Sequence[LedgerRow], outline: Outline, t: Labels) -> Table:
+    """Entries as a tree, and for each rank or role shown its time, in one unit, and its share of the step."""
+    unit = time_column(outline, t)
+    notes = any(row.detail or row.reasons for row in rows)
+    columns = [Column(t("ledger.entry"), style="label-cell")]
+    for ledger in outline.columns:
+        name = rank_name(ledger, outline, t)
+        columns += [Column(unit.unit, numeric=True, group=name), Column("%", numeric=True, group=name, style="share")]
+    if notes:
+        columns.append(Column(t("ledger.detail"), style="note"))
+
+    def amounts(cells: Sequence[tuple[int, float]]) -> list[Line]:
+        return [
+            cell
+            for ns, share in cells
+            for cell in (line(unit(ns) if ns else "–"), line(f"{100 * share:.1f}" if ns else ""))
+        ]
+
+    body = []
+    for row in rows:
+        name = t("word.others", count=row.others) if row.others else t.path(row.path)
+        label = line(Swatch(row.path) if row.depth == 0 else None, name)
+        body.append(Row((label, *amounts(row.cells), *([_note(row, t)] if notes else [])), depth=row.depth))
+    totals = amounts([(ledger.wall_ns, 1.0) for ledger in outline.columns])
+    body.append(Row((line(t("ledger.total")), *totals, *([()] if notes else [])), total=True))
+    return Table(tuple(columns), tuple(body), "ledger")
+
+
+def _note(row: LedgerRow, t: Labels) -> Line:
+    details = t("word.clause").join(f"{name}{t('word.colon')}{value}" for name, value in tables.pairs(row.detail, t))
+    return line(t("word.semicolon").join(part for part in (details, *(t.of(text) for text in row.reasons)) if part))
+
+
+def known(outline: Outline, t: Labels) -> str:
+    """How much of the step is accounted for."""
+    found = outline.result.coverage
+    return t("ledger.known", known=t.share(found.known_share), claimed=t.share(found.claimed_share))
+
+
+def ledger(outline: Outline, t: Labels) -> Section:
+    """The whole ledger."""
+    blocks: list[Block] = [
+        Paragraph(line(f"{t('ledger.note')} {known(outline, t)}"), "lead"),
+        ledger_table(outline.rows, outline, t),
+    ]
+    for found in (tables.stretches(led, outline.result, t) for led in outline.told):
+        if found.rows:
+            blocks.append(Details(line(found.title), (grid(found),), extra=True))
+    if len(outline.by_rank) > ALL_RANKS and not outline.has_roles:
+        blocks.append(Figure(_side_by_side(outline, t), t("ledger.by_rank")))
+    return Section("ledger", t("ledger.title"), tuple(blocks))
+
+
+def _side_by_side(outline: Outline, t: Labels) -> HeatmapView:
+    """Which share of the step each of many ranks spends where: ranks across, the largest ledger entries down."""
+    entries = outline.mean.entries
+    paths = sorted(entries, key=lambda path: (-entries[path], path))[:HEAT_ENTRIES]
+    title = t("ledger.by_rank")
+    return HeatmapView(
+        id="ledger-by-rank",
+        purpose="ledger",
+        title=Text(en=title, zh=title),
+        unit="ratio",
+        data=Heatmap(
+            rows=[t.trail(path) for path in paths],
+            columns=[str(ledger.rank) for ledger in outline.by_rank],
+            values=[[led.share(led.entries.get(path, 0)) for led in outline.by_rank] for path in paths],
+        ),
+    )
+
+
+def unexplained(outline: Outline, t: Labels, rows: int) -> Section:
+    """The entries that no finding claims."""
+    limit = t.share(outline.result.coverage.unexplained_from)
+    entries = outline.unexplained
+    if not entries:
+        none = Paragraph(line(t("unexplained.none", limit=limit)))
+        return Section("unexplained", t("unexplained.title"), (none,))
+    roles = [Column(t("phases.phase"))] if outline.has_roles else []
+    columns = (
+        *roles,
+        Column(t("inputs.rank")),
+        Column(t("ledger.entry")),
+        Column(t("unexplained.unclaimed"), numeric=True),
+        Column(t("unexplained.share"), numeric=True),
+    )
+    body = [
+        Row(
+            (
+                *([line(Code(entry.role or ""))] if roles else []),
+                line(t("unexplained.worst", rank=entry.rank, count=ranks) if ranks > 1 else str(entry.rank)),
+                line(f"{t.trail(entry.path)} ", Code(entry.path, "faint")),
+                line(t.time(entry.ns)),
+                line(t.share(entry.share_of_step)),
+            )
+        )
+        for entry, ranks in entries[:rows]
+    ]
+    note = Paragraph(line(t("unexplained.note", limit=limit)), "lead")
+    table = Table(columns, tuple(body), "narrow")
+    return Section("unexplained", t("unexplained.title"), (note, table, *cut(len(entries), rows, t)))

@@ -1,0 +1,34 @@
+"""What several sections say of a problem: its title in short, its time at stake, and what an advice sets."""
+
+from __future__ import annotations
+
+from advisor_core.result.finding import Advice
+from reports.blocks import Code, Stake
+from reports.labels import Labels, shorten
+from reports.problems import Item
+from reports.prose import plain
+
+TITLE = 140
+"""Longest title outside of its own finding."""
+
+
+def brief_title(text: str) -> str:
+    """A title outside of its own finding: without markup, and not too long."""
+    return shorten(plain(text), TITLE)
+
+
+def stake(item: Item, t: Labels) -> Stake:
+    """The time that a problem and its causes hold together."""
+    problem = item.problem
+    if item.no_time:
+        return Stake(why_none=t(item.no_time))
+    return Stake(
+        time=t.time(problem.stake_ns),
+        share=t(item.of_step, share=t.share(problem.share_of_step)),
+        basis=t(f"basis.{problem.basis}"),
+    )
+
+
+def settings(advice: Advice) -> tuple[Code, ...]:
+    """What an advice sets, as it is written into a launch script."""
+    return tuple(Code(f"{name}={value}", "chip") for name, value in advice.set.items())

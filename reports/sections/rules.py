@@ -1,0 +1,72 @@
+"""Every rule and its state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor_core.result.run import RuleOutcome, State
+from reports.blocks import (
+    Below,
+    Block,
+    Code,
+    Column,
+    Details,
+    Level,
+    Line,
+    Link,
+    Paragraph,
+    Prose,
+    Row,
+    Section,
+    Table,
+    Words,
+    line,
+)
+from reports.labels import Labels
+from reports.outline import STATE_ORDER, Outline
+from reports.rank_states import rank_states
+
+_FOLDED: tuple[State, ...] = ("pass", "not_applicable", "left_out")
+
+
+def rules(outline: Outline, t: Labels) -> Section:
+    """The rules by their state; the states that want attention first."""
+    if not outline.result.rules:
+        return Section("rules", t("rules.title"), (Paragraph(line(t("rules.empty"))),))
+    blocks: list[Block] = [Paragraph(line(t("rules.note")), "lead")]
+    for state in STATE_ORDER:
+        outcomes = outline.rules[state]
+        if not outcomes:
+            continue
+        how = (Paragraph(line(Prose(t("rules.collect_command"))), "small"),) if state == "cannot_answer" else ()
+        summary = line(t(f"state.{state}"), Words(f" {len(outcomes)}", "count"))
+        table = _table(state, outcomes, outline, t)
+        blocks.append(Details(summary, (*how, table), open=state not in _FOLDED, mark=state))
+    return Section("rules", t("rules.title"), tuple(blocks))
+
+
+def _table(state: State, outcomes: Sequence[RuleOutcome], outline: Outline, t: Labels) -> Table:
+    optional = [name for name in ("reason", "collect") if any(getattr(rule, name) for rule in outcomes)]
+    columns = [Column(t("rules.rule")), Column(t("rules.about")), *(Column(t(f"rules.{name}")) for name in optional)]
+    if state == "fail":
+        columns += [Column(t("rules.severity")), Column(t("rules.findings"), numeric=True)]
+    rows = []
+    for rule in outcomes:
+        cells = [_name(rule, outline), _about(rule, t)]
+        for text in (getattr(rule, name) for name in optional):
+            cells.append(line(Prose(t.of(text))) if text else ())
+        if state == "fail":
+            cells += [line(Level(rule.severity)) if rule.severity else (), line(str(rule.findings))]
+        rows.append(Row(tuple(cells)))
+    return Table(tuple(columns), tuple(rows), "rules")
+
+
+def _name(rule: RuleOutcome, outline: Outline) -> Line:
+    code = line(Code(rule.rule))
+    return line(Link(outline.anchors[rule.rule], code)) if rule.findings and rule.rule in outline.anchors else code
+
+
+def _about(rule: RuleOutcome, t: Labels) -> Line:
+    notes = " · ".join(note for note in (rule.role or "", rank_states(rule, t)) if note)
+    name = Words(rule.name + (" · " if notes else ""), "extra")
+    return line(Prose(t.of(rule.title)), Below(line(name, notes)))

@@ -1,0 +1,85 @@
+"""Views as tables, for what cannot draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from advisor_core.result.view import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
+from reports.blocks import Block, Code, Column, Line, Row, Table, line
+from reports.charts import Keys
+from reports.labels import Labels
+from reports.sections.grid import cut
+
+ROWS = 24
+KEYS = 12
+LARGEST = 6
+"""Parts of a lane that are named."""
+
+
+def view_tables(view: View, t: Labels) -> Iterator[Block]:
+    """The numbers that a drawing of the view shows."""
+    match view:
+        case BarsView(data=bars):
+            rows = [_row(t.either(row.label), t.quantity(row.value, view.unit), row.note) for row in bars.rows]
+            yield from _table(["chart.label", "chart.value", "chart.note"], rows, t, (1,))
+        case StackedBarsView(data=stacked):
+            keys = list(dict.fromkeys(part.key for row in stacked.rows for part in row.parts))[:KEYS]
+            rows = []
+            for stack in stacked.rows:
+                parts = {part.key: t.quantity(part.value, view.unit) for part in stack.parts}
+                rows.append(_row(stack.label, *(parts.get(key, "–") for key in keys)))
+            yield from _named([Keys(t).label(key) for key in keys], rows, t)
+        case StripView(data=strip):
+            rows = [_row(lane.label, t.join(_largest(lane.intervals, t))) for lane in strip.lanes]
+            yield from _table(["evidence.lane", "chart.lane_total"], rows, t)
+            if strip.marks:
+                marks = [
+                    (line(t.time(mark.start)), line(t.time(mark.end - mark.start)), line(t.of(mark.label)))
+                    for mark in strip.marks
+                ]
+                yield from _table(["evidence.start", "evidence.duration", "chart.mark"], marks, t, (0, 1))
+        case CurveView(data=curve):
+            rows = []
+            for series in curve.series:
+                values = series.values
+                most = max(values)
+                first, highest, last = (t.quantity(value, view.unit) for value in (values[0], most, values[-1]))
+                when = t.time(curve.times[values.index(most)])
+                rows.append(_row(t.of(series.label), first, highest, when, last))
+            heads = [f"chart.{name}" for name in ("label", "first", "most", "when", "last")]
+            yield from _table(heads, rows, t, (1, 2, 3, 4))
+        case HeatmapView(data=heat):
+            rows = [
+                _row(name, *(t.quantity(value, view.unit) for value in values[:KEYS]))
+                for name, values in zip(heat.rows, heat.values, strict=True)
+            ]
+            yield from _named(heat.columns[:KEYS], rows, t)
+
+
+def _largest(intervals: Sequence[tuple[int, int, str]], t: Labels) -> list[str]:
+    """What takes most of a lane, with its time."""
+    sums: dict[str, int] = {}
+    for start, end, key in intervals:
+        sums[key] = sums.get(key, 0) + end - start
+    keys = Keys(t)
+    return [
+        f"{keys.label(key)} {t.time(ns)}" for key, ns in sorted(sums.items(), key=lambda p: (-p[1], p[0]))[:LARGEST]
+    ]
+
+
+def _row(label: str, *cells: str) -> tuple[Line, ...]:
+    return (line(Code(label)), *(line(cell) for cell in cells))
+
+
+def _table(
+    heads: Sequence[str], rows: Sequence[tuple[Line, ...]], t: Labels, numeric: Sequence[int] = ()
+) -> Iterator[Block]:
+    columns = tuple(Column(t(head), numeric=place in numeric) for place, head in enumerate(heads))
+    yield Table(columns, tuple(Row(row) for row in rows[:ROWS]))
+    yield from cut(len(rows), ROWS, t)
+
+
+def _named(heads: Sequence[str], rows: Sequence[tuple[Line, ...]], t: Labels) -> Iterator[Block]:
+    columns = (Column(t("chart.label")), *(Column(head, numeric=True) for head in heads))
+    yield Table(columns, tuple(Row(row) for row in rows[:ROWS]))
+    yield from cut(len(rows), ROWS, t)
