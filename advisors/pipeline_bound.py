@@ -23,6 +23,7 @@ from advisor_core.api.facts import (
     shapes_of,
 )
 from advisors.fusion import fusion_chains, matches, patterns
+from advisors.half_precision import reads_fp32
 from advisors.messages import message
 from advisors.products import matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, records, step_kernels
@@ -66,6 +67,7 @@ CUBE_CORES = ("AI_CORE", "MIX_AIC")
         Column("operator_class", "text", "", "its class in the ledger"),
         Column("core", "text", "", "the kind of core that it runs on"),
         Column("shape", "text", "", "shape of the largest input"),
+        Column("reads_fp32", "bool", "", "it reads FP32 and no floating-point type of 16 bits"),
         Column("kernels", "float", "count", "kernels per step"),
         Column("mean_ns", "float", "ns", "mean duration"),
         Column("total_ns", "float", "ns", "time per step"),
@@ -120,6 +122,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=names)
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest)
+    table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["streaming"] = _streaming(table)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
     table = table.assign(**own.shares(table["total_ns"]))
