@@ -44,7 +44,7 @@ from advisor_core.facts.device.shapes import (
     tensor_bytes,
 )
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import HostActivity, host_activity, matching
+from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.calls import late_gaps, sync_calls
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
@@ -52,6 +52,7 @@ from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.ledger.bookings import Bookings
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.matching import matching
 from advisor_core.facts.memory import (
     Capacity,
     PeakMemory,

@@ -12,8 +12,8 @@ from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.shapes import per_text, shapes_of
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import matching
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.vocabulary import Vocabulary

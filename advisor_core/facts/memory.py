@@ -12,7 +12,7 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, MEMORY_RECORD, OPERATOR_MEMORY
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.host.activity import matching
+from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 
 GIB = 1024**3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -11,8 +9,10 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, TableSchema
+from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.operator_class import AI_CPU, OTHER, OperatorClasses, kernel_type
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
 @fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS))
@@ -28,7 +28,7 @@ def work(facts: Facts) -> pd.DataFrame:
     if kernels is not None:
         frame = _from_kernels(kernels)
     else:
-        frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS), words.compute_tasks)
+        frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS), words)
     frame["operator_class"] = classify(words.operator_classes, frame["type"], frame["name"], frame["core"])
     frame.loc[frame["communication"], "operator_class"] = OTHER
     return frame.sort_values(["start_ns", "end_ns", "row"], kind="stable", ignore_index=True)
@@ -45,10 +45,20 @@ def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None, computing: Sequence[str]) -> pd.DataFrame:
+def computing_tasks(tasks: pd.DataFrame, words: Vocabulary) -> pd.Series:
+    """Which rows of ``device_tasks`` compute: by their type, and where that tells no kind unless the name is that of a
+    copy, a wait or a mark."""
+    other = (words.copy_tasks, words.wait_tasks, words.plane_marks)
+    named = np.logical_or.reduce([matching(tasks["name"], pattern) for pattern in other])
+    known, untold = (tasks["task_type"].isin(types) for types in (words.compute_tasks, words.untold_tasks))
+    computing: pd.Series = known | (untold & ~named)
+    return computing
+
+
+def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None, words: Vocabulary) -> pd.DataFrame:
     parts = []
     if tasks is not None:
-        compute = tasks[tasks["task_type"].isin(computing)]
+        compute = tasks[computing_tasks(tasks, words)]
         parts.append(_lane(compute, DEVICE_TASKS).assign(core=compute["task_type"], stream=compute["stream"]))
     if collectives is not None:
         whole = collectives[collectives["plane"] < 0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.launches import Launches, launches
 from advisor_core.facts.intervals import Layer, earliest_start_wins, empty, first_of, union
+from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -39,12 +39,6 @@ class HostActivity:
     launchers: frozenset[int]
     launching: Layer
     framework: bool = True
-
-
-def matching(names: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
-    """Which rows of a categorical have a name in which the pattern occurs; each distinct name is tried once."""
-    hits = np.array([bool(pattern.search(str(name))) for name in names.cat.categories.tolist()], dtype=bool)
-    return hits[names.cat.codes.to_numpy()] if len(hits) else np.zeros(len(names), dtype=bool)
 
 
 @fact("host_activity", needs=(HOST_EVENTS, launches, PROFILE))

@@ -15,9 +15,10 @@ import pandas as pd
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
-from advisor_core.facts.host.activity import host_activity, matching
+from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import Layer, union
+from advisor_core.facts.matching import matching
 from advisor_core.vocabulary.host_labels import UNNAMED
 from advisor_core.vocabulary.vocabulary import Vocabulary
 

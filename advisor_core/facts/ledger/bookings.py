@@ -46,9 +46,10 @@ from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import HostActivity, host_activity, matching
+from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, cut, empty, union
+from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.vocabulary.host_labels import ACTIVITIES
 from advisor_core.vocabulary.vocabulary import Vocabulary

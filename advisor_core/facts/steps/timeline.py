@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.tables import STEP_TRACE
+from advisor_core.contracts.tables import OVERLAP, STEP_TRACE
 from advisor_core.facts.device.work import work
 from advisor_core.facts.intervals import Layer, complement, cut, earliest_start_wins, union
 from advisor_core.facts.steps.steps import steps
@@ -58,7 +58,7 @@ class Timeline:
         )
 
 
-@fact("timeline", needs=(work, steps), wants=(STEP_TRACE,))
+@fact("timeline", needs=(work, steps), wants=(STEP_TRACE, OVERLAP))
 def timeline(facts: Facts) -> Timeline:
     """Disjoint intervals of the device: computing, communication, idle; checked against the exporter's totals."""
     device, windows = facts[work], facts[steps]
@@ -80,7 +80,27 @@ def timeline(facts: Facts) -> Timeline:
     )
     if STEP_TRACE in facts:
         _compare(facts, result, windows, facts[STEP_TRACE])
+    elif OVERLAP in facts:
+        _compare_lanes(facts, result, facts[OVERLAP])
     return result
+
+
+def _compare_lanes(facts: Facts, ours: Timeline, lanes: pd.DataFrame) -> None:
+    """Where the exporter gives no totals: what its lanes of the overlap analysis cover of the same time."""
+    totals = {
+        "Computing": ours.computing.total(),
+        "Communication": ours.communication.total(),
+        "Free": ours.gaps.total(),
+    }
+    ends = lanes["start_ns"] + lanes["duration_ns"]
+    for lane, total in totals.items():
+        rows = (lanes["kind"] == lane).to_numpy()
+        theirs = (
+            union(lanes["start_ns"].to_numpy()[rows], ends.to_numpy()[rows]).clip(ours.start_ns, ours.end_ns).total()
+        )
+        if rows.any() and abs(total - theirs) > TOLERANCE * (ours.end_ns - ours.start_ns):
+            text = message("timeline.lane", lane=lane, ours=f"{total / 1e6:.3f}", theirs=f"{theirs / 1e6:.3f}")
+            facts.note("warning", "trace_view.json", text)
 
 
 def _compare(facts: Facts, ours: Timeline, windows: pd.DataFrame, reported: pd.DataFrame) -> None:
