@@ -146,7 +146,7 @@ def test_kernels_of_one_signature_are_one_row_weighted_by_time() -> None:
 
 def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
     cube = judged("PB001", one("MatMulV3", "AI_CORE", 2000, aic_mac=1000))
-    vector = judged("PB001", one("SwiGluGrad", VECTOR, 2000, aiv_vec=1000))
+    vector = judged("PB001", one("FlashAttentionScoreGrad", VECTOR, 2000, aiv_vec=1000))
     assert [("Cube:" in a.text.en, "Vector:" in a.text.en) for a in cube.first.advice] == [
         (True, False),
         (False, False),
@@ -155,8 +155,10 @@ def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
     assert [("Cube:" in a.text.en, "Vector:" in a.text.en) for a in vector.first.advice] == [
         (False, True),
         (False, False),
-        (False, True),
     ]
+    wide = Scene().tensors(0, 2000, "SwiGlu", ["4096,1024 FLOAT"], ["4096,512 FLOAT"], core=VECTOR)
+    in_fp32 = judged("PB001", until_the_end(wide.busy(aiv_vec=1000))).first.advice
+    assert [("Vector:" in a.text.en, "FP16" in a.text.en) for a in in_fp32] == [(False, False), (True, True)]
     loading = one("MatMulV3", "AI_CORE", 2000, aic_mte2=1000)
     assert kinds(judged("PB002", loading)) == ["code", "code", "investigate", "code"]
     assert "npu_format_cast" in judged("PB002", loading).first.advice[3].text.en

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
@@ -71,6 +72,6 @@ def test_states_are_told_with_their_ranks(advisor_sample: Path, tmp_path: Path) 
 def test_what_was_read_is_not_settled_again() -> None:
     store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
     store.settle(NO_WAITS)
-    store.get("ledger")
+    store[ledger]
     with pytest.raises(RuntimeError, match="before the ranks were compared"):
         store.settle(NO_WAITS)

@@ -14,7 +14,7 @@ import pytest
 from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.steps.timeline import timeline
 from advisor_core.facts.store import FactStore

@@ -10,22 +10,19 @@ from typing import Any
 import pytest
 
 from advisor_core import testing
-from advisor_core.api import (
+from advisor_core.api import Text
+from advisor_core.api.advisors import Column, Observations, advisor, job_advisor
+from advisor_core.api.facts import (
     COMMUNICATION_TASKS,
     DEVICE_TASKS,
     KERNELS,
     PROFILE,
-    Column,
     Facts,
     JobFacts,
     Missing,
     NotApplicable,
-    Observations,
-    Text,
     Unavailable,
-    advisor,
     fact,
-    job_advisor,
     launches,
     ledger,
     row_refs,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from advisor_core import testing
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from advisor_core.api import collective_calls, launches, ledger, steps, work
+from advisor_core.api.facts import collective_calls, launches, ledger, steps, work
 from advisor_core.cli.main import cli
 from advisor_core.contracts.profile import InputError, Profile
 from advisor_core.contracts.tables import SCHEMAS

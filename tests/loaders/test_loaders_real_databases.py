@@ -15,7 +15,7 @@ import pytest
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
-from advisor_core.facts.ledger.bookings import bookings
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.timeline import timeline
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover

@@ -11,10 +11,11 @@ import pytest
 from advisor_core.collecting.plan import plan
 from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.contracts.labels import Label
+from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.hookspecs import hookimpl
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.testing import profile, table
+from advisor_core.testing import fact_store, profile, table
 from advisor_core.text.base import Text
 from advisor_core.vocabulary.host_labels import LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorWords
@@ -43,7 +44,7 @@ def loaded(hook: str, *things: Any) -> Host:
 
 def store(host: Host, **tables: Any) -> FactStore:
     words = host.vocabulary("ascend")
-    return FactStore(host.facts, {**tables, "profile": profile(vocabulary=words)}, {})
+    return fact_store(host, profile(vocabulary=words), **tables)
 
 
 def kernels(*types: str) -> Any:
@@ -53,15 +54,15 @@ def kernels(*types: str) -> Any:
 def test_own_kernels_get_a_class_of_the_ledger() -> None:
     words = OperatorWords("other.kernels", "elementwise", ("my activation",))
     host = loaded("operator_words", words)
-    ledger = store(host, kernels=kernels("MyActivationSoftmax", "SoftmaxV2")).get("ledger")
-    assert ledger.set_index("path")["ns"].to_dict().items() >= {"compute/elementwise": 5_000}.items()
+    booked = store(host, kernels=kernels("MyActivationSoftmax", "SoftmaxV2"))[ledger]
+    assert booked.set_index("path")["ns"].to_dict().items() >= {"compute/elementwise": 5_000}.items()
     assert host.vocabulary("ascend").operator_classes.class_of("SoftmaxV2") == "normalisation"
 
 
 def test_a_new_class_has_a_leaf_and_a_label() -> None:
     host = loaded("operator_words", OperatorWords("other.kernels", "physics", ("^lattice",), LABEL))
-    ledger = store(host, kernels=kernels("LatticeStep")).get("ledger")
-    assert "compute/physics" in ledger["path"].tolist()
+    booked = store(host, kernels=kernels("LatticeStep"))[ledger]
+    assert "compute/physics" in booked["path"].tolist()
     assert "compute/physics" in host.ledger_paths
     assert Labels("zh", host.texts()).path("compute/physics") == "自定义"
 
@@ -88,8 +89,8 @@ def test_a_leaf_takes_the_idle_time_of_its_calls() -> None:
     facts = store(
         host, kernels=table("kernels", rows), host_events=table("host_events", events), flows=table("flows", flows)
     )
-    ledger = facts.get("ledger").groupby("path")["ns"].sum()
-    assert ledger["idle/host/checkpoint"] == 600_000
+    booked = facts[ledger].groupby("path")["ns"].sum()
+    assert booked["idle/host/checkpoint"] == 600_000
     assert "idle/host/checkpoint" in host.ledger_paths
 
 
