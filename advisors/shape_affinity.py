@@ -631,6 +631,16 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
     return pd.Series(result, index=mine.index)
 
 
+def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) -> pd.Series:
+    """As many sequences as fit into the rounds of cores that one sequence more would need; NaN for unknown heads.
+
+    Two sequences of 4 heads on 24 cores: a third needs one round of 24, which 6 fill. Thirty of 1 head: a 31st needs
+    two rounds, which 48 fill."""
+    rounds = np.ceil((sequences + 1) * heads / cores)
+    better: pd.Series = np.floor(rounds * cores / heads)
+    return better
+
+
 @advisor(
     "shape_affinity.attention",
     needs=(step_kernels, chip),
@@ -646,7 +656,13 @@ def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, r
         Column("parallel", "float", "count", "sequences x heads of key and value: what can run at once"),
         Column("cores", "int", "count", "cores of the kind that it runs on"),
         Column("efficiency", "float", "ratio", "part of the cores' time that is used"),
-        Column("good_sequences", "float", "count", "sequences with which all cores have work"),
+        Column(
+            "good_sequences",
+            "float",
+            "count",
+            "the next larger number that fills its rounds of cores",
+        ),
+        Column("good_efficiency", "float", "ratio", "part of the cores' time that is used with so many sequences"),
         Column("blocks", "float", "count", "logical blocks that the kernel used"),
         Column("kernels", "float", "count", "kernels per step"),
         Column("mean_ns", "float", "ns", "mean duration"),
@@ -682,7 +698,8 @@ def attention(facts: Facts, params: Params) -> Observations:
     table["parallel"] = table["sequences"] * heads
     used = balance(table["parallel"].fillna(1), table["cores"])
     table["efficiency"] = np.where(table["parallel"].notna(), used, np.nan)
-    table["good_sequences"] = np.ceil(table["cores"] / heads)
+    table["good_sequences"] = more_sequences(table["sequences"], heads, table["cores"])
+    table["good_efficiency"] = balance(table["good_sequences"] * heads, table["cores"])
     for name in ("kernels", "total_ns"):
         table[name] = table[name] / own.steps
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisors.products import balance, best_balance, matrix_products, product_of, tiles
-from advisors.shape_affinity import GROWTH, _cost, _decode_shape, _grown, good_tail
+from advisors.shape_affinity import GROWTH, _cost, _decode_shape, _grown, good_tail, more_sequences
 from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
 
@@ -545,11 +545,20 @@ def test_attention_with_few_heads_fires() -> None:
     found = judged("SA006", decode("2,32,1,128", "2,4,4096,128"))
     seen = found.first.observation
     assert (seen["sequences"], seen["kv_heads"], seen["parallel"], seen["cores"]) == (2, 4, 8, 24)
-    assert seen["query_shape"] == "2,32,1,128" and seen["good_sequences"] == 6
+    assert seen["query_shape"] == "2,32,1,128" and (seen["good_sequences"], seen["good_efficiency"]) == (6, 1)
     assert seen["efficiency"] == pytest.approx(1 / 3) and seen["blocks"] == 8
     assert found.first.impact_ns == 666_667 and found.first.severity == "high"
     assert kinds(found) == ["config", "investigate", "config", "config"]
     assert "pa_shape_list" in found.first.advice[3].text.en
+
+
+@pytest.mark.parametrize(
+    ("cores", "heads", "sequences", "better"),
+    [(24, 4, 2, 6), (24, 1, 30, 48), (24, 8, 4, 6), (20, 8, 3, 5), (20, 8, 1, 2)],
+)
+def test_more_sequences_never_advises_fewer(cores: int, heads: int, sequences: int, better: int) -> None:
+    found = more_sequences(pd.Series([sequences]), np.array([float(heads)]), pd.Series([cores]))
+    assert found.tolist() == [better]
 
 
 def test_attention_on_vector_cores_counts_those() -> None:
