@@ -1,4 +1,4 @@
-"""What a report says first: the verdict in one sentence, what ran, and how many rules could be answered."""
+"""The head of a report: the verdict in one sentence, what ran, and how many rules could be answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows at the end of a run: at most twenty lines of plain text."""
+"""The summary on a terminal at the end of a run: at most twenty lines of plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What advisors are made of: declaring one, its observations and their evidence."""
+"""The parts of an advisor: its declaration, its observations and their evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What facts are made of: declaring one, the tables and facts of ours, intervals, shapes, words."""
+"""The parts of a fact: its declaration, the tables and facts of ours, intervals, shapes, words."""
 
 from __future__ import annotations
 

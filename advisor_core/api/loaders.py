@@ -1,4 +1,4 @@
-"""What loaders are made of: finding profiles, the canonical tables, diagnostics."""
+"""The parts of a loader: finding profiles, the canonical tables, diagnostics."""
 
 from __future__ import annotations
 

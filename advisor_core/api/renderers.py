@@ -1,4 +1,4 @@
-"""What renderers are made of: the result of a run, and numbers with units."""
+"""The parts of a renderer: the result of a run, and numbers with units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those who write rules can call: loading rule files, and judging rows by them."""
+"""For authors of rules: loading rule files, and judging rows by them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is known of Ascend: the words of its exports, its loaders, and how to record with its profilers, as a plugin."""
+"""The plugin of Ascend: the words of its exports, its loaders, and how to record with its profilers."""

@@ -1,4 +1,4 @@
-"""What npu-advisor knows of Ascend, registered by the same hooks as any plugin's."""
+"""Registers the words, loaders and capture options of Ascend, by the same hooks as any plugin's."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ EXIT_CODES = {
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
     EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
 }
-"""What the exit code of every command means."""
+"""Exit codes of every command, with their meaning."""
 
 
 def epilog() -> str:

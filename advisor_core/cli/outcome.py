@@ -1,4 +1,4 @@
-"""What a run says on stderr about its result, and what decides its exit code."""
+"""Remarks of a run on stderr, and the conditions that decide its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile may have to record, and how profilers spell it."""
+"""Capture options: contents of a profile, and how profilers spell them."""
 
 from __future__ import annotations
 

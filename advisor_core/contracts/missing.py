@@ -1,4 +1,4 @@
-"""What cannot be known is a value, `Missing`; raising `Unavailable` or `NotApplicable` is how a function gives it."""
+"""`Missing`: a value for what cannot be known; raising `Unavailable` or `NotApplicable` is how a function gives it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who registered something."""
+"""The plugin that registered something."""
 
 from __future__ import annotations
 

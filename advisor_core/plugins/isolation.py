@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """What is printed meanwhile goes to stderr: stdout may be a report or JSON."""
+    """Send what is printed meanwhile to stderr: stdout may be a report or JSON."""
     with redirect_stdout(sys.stderr):
         yield
 

@@ -1,4 +1,4 @@
-"""What a report knows of one rank: what was read, its step, its problems, and what stays open."""
+"""The explanation of one rank: the files that were read, its step, its problems, and what stays open."""
 
 from __future__ import annotations
 

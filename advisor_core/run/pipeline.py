@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -33,7 +33,7 @@ from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
-from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared
+from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.workers import Workers
@@ -130,33 +130,38 @@ def _judged(
 ) -> tuple[list[RankOutcome], list[Failure]]:
     """Ranks that could be read, in order, and those that could not. The ranks of a role are compared with one another
     before any of them is judged."""
+    ranks_of = Counter(source.role for source in sources)
+    number = {source: n for n, source in enumerate(sources)}
     with Workers(min(len(sources), jobs or _default_jobs(sources))) as workers:
-        alone = Counter(source.role for source in sources)
-        together = [source for source in sources if alone[source.role] > 1]
-        calls = [workers.start(sources.index(source), derive, source, options) for source in together]
-        recorded, failures = _collect(together, calls, progress)
-        waits = _compared(recorded)
-        readable = [source for source in sources if all(source != failed for failed, _ in failures)]
-        outcomes, unjudged = _collect(
-            readable,
-            [
-                workers.start(sources.index(source), judge, source, options, waits.get(source, NO_WAITS))
-                for source in readable
-            ],
-            progress if not together else lambda line: None,
-        )
+        try:
+            deriving = {
+                source: workers.start(number[source], derive, source, options)
+                for source in sources
+                if ranks_of[source.role] > 1
+            }
+            recorded, failures = _collect(deriving, progress)
+            waits = _compared(recorded)
+            judging = {
+                source: workers.start(number[source], judge, source, options, waits.get(source, NO_WAITS))
+                for source in sources
+                if source in recorded or source not in deriving
+            }
+            outcomes, unjudged = _collect(judging, progress, announced=recorded)
+        finally:
+            release()
     return list(outcomes.values()), [*failures, *unjudged]
 
 
 def _collect(
-    sources: Sequence[RankInput], calls: Sequence[Callable[[], T]], progress: Progress
+    calls: Mapping[RankInput, Callable[[], T]], progress: Progress, announced: Container[RankInput] = ()
 ) -> tuple[dict[RankInput, T], list[Failure]]:
-    """What the calls for the sources give, in order, and the sources that cannot be used."""
+    """The results of the calls by source, in order, and the sources that cannot be used."""
     done: dict[RankInput, T] = {}
     failures: list[Failure] = []
-    for source, call in zip(sources, calls, strict=True):
-        role = f"{source.role}, " if source.role else ""
-        progress(f"{role}rank {source.rank}: {source.directory}")
+    for source, call in calls.items():
+        if source not in announced:
+            role = f"{source.role}, " if source.role else ""
+            progress(f"{role}rank {source.rank}: {source.directory}")
         try:
             done[source] = call()
         except InputError as error:
@@ -165,7 +170,7 @@ def _collect(
 
 
 def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, pd.DataFrame]:
-    """What the comparison of the ranks of each role tells of each."""
+    """The fact ``cross_rank_waits`` of each rank, from the comparison of the ranks of its role."""
     waits: dict[RankInput, pd.DataFrame] = {}
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}
@@ -297,7 +302,7 @@ def _rule_outcomes(
     for compiled in book:
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
-        states = [*told.values(), *(run.states[rule.id] for run in (job,) if rule.id in run.states)]
+        states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
         first = min(states, key=lambda state: _TOLD_FIRST.index(state.state), default=None)
         state = first or RuleState("not_applicable", message("engine.no_rank"))
         unanswered = next((s for s in states if s.state == "cannot_answer"), None)

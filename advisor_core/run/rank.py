@@ -41,7 +41,7 @@ from advisor_core.plugins.host import Host, load_host
 from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
-from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, load_rules
+from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, displayed_files, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
@@ -123,18 +123,14 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
 
 
 def own_problems(options: RunOptions) -> list[Problem]:
-    """What is wrong with the rule files that the user named, as opposed to those of installed plugins."""
-    host, book = prepared(options)
-    if not book.problems or not options.rulesets:
-        return []
-    roots = [ruleset.root for ruleset in host.rulesets.values()]
-    installed = load_rules(roots, host.advisors, installed=len(roots), strict=False)
-    return sorted(set(book.problems) - set(installed.problems))
+    """The problems of the rule files that the user named, as opposed to those of installed plugins."""
+    files = displayed_files(options.rulesets)
+    return sorted(problem for problem in prepared(options)[1].problems if problem.file in files)
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a rank alone tells that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
+    """The part of a rank that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
     ``recorded_calls``; ``None`` where they are not known."""
 
     rank: int
@@ -155,7 +151,12 @@ HELD_BYTES = 2 << 30
 """A process keeps the tables of its ranks from `derive` to `judge` while their files have at most this many bytes
 together (in memory they take about as much); further ranks are read a second time."""
 
-_held: dict[RankInput, _Loaded] = {}
+_held: dict[tuple[RankInput, RunOptions], _Loaded] = {}
+
+
+def release() -> None:
+    """Forget the ranks that `derive` keeps, also those that are not judged any more."""
+    _held.clear()
 
 
 def derive(source: RankInput, options: RunOptions) -> Recorded:
@@ -164,8 +165,8 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
     with quiet():
         loaded = _load(source, options)
         calls = loaded.store.get(recorded_calls)
-    if sum(held.bytes for held in _held) + source.bytes <= HELD_BYTES:
-        _held[source] = loaded
+    if sum(held.bytes for held, _ in _held) + source.bytes <= HELD_BYTES:
+        _held[source, options] = loaded
     known = None if calls is None else calls[list(COMPARED)]
     return Recorded(loaded.profile.rank, loaded.profile.world_size, known)
 
@@ -179,7 +180,7 @@ def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS
 
 def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankOutcome:
     host, book = prepared(options)
-    loaded = _held.pop(source, None) or _load(source, options)
+    loaded = _held.pop((source, options), None) or _load(source, options)
     began = time.perf_counter()
     profile, store = loaded.profile, loaded.store
     store.settle(waits)

@@ -1,4 +1,4 @@
-"""What the host does, by the calls that it makes: the labels of its time, and their leaves of the ledger."""
+"""Labels of what the host does, by the calls that it makes, and their leaves of the ledger."""
 
 from __future__ import annotations
 

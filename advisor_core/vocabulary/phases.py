@@ -1,4 +1,4 @@
-"""Which phase of an iteration of reinforcement learning a name is about: a mark in a trace, the directory of a role."""
+"""Phases of an iteration of reinforcement learning, by name: of a mark in a trace, of the directory of a role."""
 
 from __future__ import annotations
 

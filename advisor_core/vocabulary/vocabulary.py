@@ -23,15 +23,15 @@ class Vocabulary:
     """The words of one vendor, by ``name``; without a name nothing is known. Patterns are searched in names.
 
     ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records. ``untold_tasks``:
-    task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and names of tasks without one.
-    ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in which it neither waits nor
-    moves data. ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of the host.
-    ``sync_operators``: operators that wait for the device, for traces without calls of the runtime. ``data_loader``,
-    ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types of kernels,
-    ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured graph. ``decode``,
-    ``prefill``: types of kernels that only this part of inference has. ``products``: types of matrix products.
-    ``decode_rows``: a matrix product with at most this many rows on the activation side carries single tokens.
-    ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like ``plane_marks`` names of tasks
+    without one. ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in which it
+    neither waits nor moves data. ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of
+    the host. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
+    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types of
+    kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured graph.
+    ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of matrix
+    products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries single
+    tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
     """
 
     name: str = ""

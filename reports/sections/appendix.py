@@ -1,4 +1,4 @@
-"""What was recorded of the job, what was read, what was odd about it, and which tool read it."""
+"""The appendix: settings of the job, files that were read, diagnostics, and the tool that read them."""
 
 from __future__ import annotations
 

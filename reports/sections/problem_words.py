@@ -1,4 +1,4 @@
-"""What several sections say of a problem: its title in short, its time at stake, and what an advice sets."""
+"""Words about a problem that several sections use: its title in short, its time at stake, and what an advice sets."""
 
 from __future__ import annotations
 

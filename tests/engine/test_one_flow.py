@@ -11,9 +11,10 @@ import pytest
 
 from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.ledger.totals import ledger
+from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.rank import RunOptions, derive, installed_host, judge, release
 from advisor_core.sample import write_sample
 from advisor_core.testing import fact_store, table
 
@@ -75,3 +76,13 @@ def test_what_was_read_is_not_settled_again() -> None:
     store[ledger]
     with pytest.raises(RuntimeError, match="before the ranks were compared"):
         store.settle(NO_WAITS)
+
+
+def test_a_rank_is_kept_for_the_options_that_it_was_loaded_with(level0: Path) -> None:
+    source, _ = discover(list(installed_host().loaders.values()), level0)
+    try:
+        derive(source, RunOptions())
+        assert [step.step for step in judge(source, RunOptions(step=11)).steps] == [11]
+        assert [step.step for step in judge(source, RunOptions()).steps] == [10, 11]
+    finally:
+        release()

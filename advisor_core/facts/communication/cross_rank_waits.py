@@ -1,4 +1,4 @@
-"""What the comparison of the ranks of a job tells one rank of its collectives: who came last, and how long that took.
+"""Waits of one rank that the comparison of the ranks shows: who came last to a collective, and how long that took.
 
 `advisor_core.job.settle` makes it; a rank that is looked at alone has `NO_WAITS`. It is given to the facts of a rank
 before any of them that depends on it is computed.

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor_core.contracts.ledger_paths import LedgerPaths
-from advisor_core.contracts.problems import Problem, RuleFileError
+from advisor_core.contracts.problems import Problem
 from advisor_core.names.book import NameBook
 from advisor_core.names.lint import name_problems, parameters_of, setting_problems
 from advisor_core.rules.compiled import CompiledRule, Draft
-from advisor_core.rules.files.ruleset import RuleLoader, display, rule_files
+from advisor_core.rules.files.ruleset import RuleLoader, displayed_files
 from advisor_core.rules.files.yaml_file import KeyPath
 from advisor_core.rules.language.expression import Constant, Expression, Node, Operation
 from advisor_core.rules.language.scope import kind_of
@@ -62,8 +62,7 @@ def check_rules(
     for number, source in enumerate([*base, *(path for path in paths if path not in inside)]):
         loader.read(source, number)
     book = loader.finish()
-    files = {display(file) for path in paths for file in _files(path)}
-    files |= {display(path) for path in paths}
+    files = displayed_files(paths)
     drafts = [draft for draft in loader.drafts.values() if draft.document.file in files or _zh_file(draft) in files]
     rules = {rule.id: rule for rule in (*book.rules, *book.disabled)}
     house = [problem for draft in drafts for problem in _house_rules(draft, rules.get(draft.rule.id))]
@@ -75,13 +74,6 @@ def check_rules(
 
 def _zh_file(draft: Draft) -> str:
     return draft.translation.file if draft.translation is not None else ""
-
-
-def _files(path: Path) -> list[Path]:
-    try:
-        return rule_files(path)
-    except RuleFileError:
-        return []  # reported by load_rules
 
 
 def _lint(drafts: Sequence[Draft]) -> Iterator[Problem]:

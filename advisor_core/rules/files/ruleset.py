@@ -6,6 +6,7 @@ import graphlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,6 +132,16 @@ def rule_files(source: Path) -> list[Path]:
     if source.exists():
         return [source]
     raise RuleFileError([Problem(display(source), 0, 0, "does not exist")])
+
+
+def displayed_files(sources: Iterable[Path]) -> set[str]:
+    """How messages call the sources and their files; a source that cannot be read has none."""
+    names = set()
+    for source in sources:
+        names.add(display(source))
+        with suppress(RuleFileError):  # which loading it tells
+            names |= {display(file) for file in rule_files(source)}
+    return names
 
 
 def display(path: Path) -> str:
