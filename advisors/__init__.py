@@ -40,6 +40,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
 def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     from advisors import (
         capture,
+        capture_doubt,
         capture_job,
         communication,
         communication_job,
@@ -55,6 +56,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     )
 
     registry.add(*capture.ADVISORS)
+    registry.add(*capture_doubt.ADVISORS)
     registry.add(*capture_job.ADVISORS)
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)

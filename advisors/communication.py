@@ -99,8 +99,8 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
 
 @advisor(
     "communication.overlap",
-    needs=(steps, ledger, rank_summary, collective_calls),
-    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
+    needs=(ledger, rank_summary),
+    wants=(collective_calls, KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         _STEP_NS,
         Column("uncovered_ns", "float", "ns", "communication that no computing covers, per step"),
@@ -111,13 +111,16 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
         Column("pipeline_share", "float", "ratio", "waiting for a neighbour in the pipeline over wall time"),
         Column("moving_share", "float", "ratio", "of the uncovered time: moving data"),
         Column("unknown_share", "float", "ratio", "of the uncovered time: not known which"),
-        Column("calls", "float", "count", "collectives and send/receive operations per step"),
+        Column("calls", "float", "count", "collectives and send/receive operations per step; unknown without them"),
     ),
 )
 def overlap(facts: Facts, params: Params) -> Observations:
     """Communication that is not covered by computing."""
-    calls, steps, wall, per_leaf = _in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    totals = facts[rank_summary]
+    if (missing := facts.missing(collective_calls)) is not None and missing.kind == "not_applicable":
+        raise missing.error()
+    calls = _in_steps(facts) if missing is None else None
+    totals, per_leaf = facts[rank_summary], leaves(facts)
+    steps, wall = len(totals), float(totals["wall_ns"].mean())
     covered = float(totals["overlapped_ns"].sum()) / steps
     open_ns = float(totals["uncovered_ns"].sum()) / steps
     frame = row(
@@ -130,12 +133,14 @@ def overlap(facts: Facts, params: Params) -> Observations:
         pipeline_share=share(under(per_leaf, "communication/wait/pipeline"), wall),
         moving_share=share(under(per_leaf, "communication/transmit"), open_ns),
         unknown_share=share(under(per_leaf, "communication/unknown"), open_ns),
-        calls=len(calls) / steps,
+        calls=len(calls) / steps if calls is not None else np.nan,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
-        found = [_leaf_metric(per_leaf, wall), _call_metric(largest), *_call_rows(facts, largest)]
+        found: list[Reference] = [_leaf_metric(per_leaf, wall)]
+        if calls is not None:
+            largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+            found += [_call_metric(largest), *_call_rows(facts, largest)]
         if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "uncovered_communication_ns", "overlapped_ns", "communication_ns")
             rows = np.arange(len(facts[STEP_TRACE]))

@@ -50,6 +50,7 @@ from advisor_core.api.facts import (
     ledger,
     matching,
     paused,
+    rank_summary,
     steps,
     sync_calls,
     union,
@@ -111,16 +112,16 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 
 @advisor(
     "host_dispatch.idle",
-    needs=(steps, ledger, bookings),
-    wants=(STEP_TRACE, KERNELS, work),
+    needs=(ledger, rank_summary),
+    wants=(bookings, STEP_TRACE, KERNELS, work),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step"),
         Column("idle_share", "float", "ratio", "idle over wall time"),
         Column("host_late_ns", "float", "ns", "of it: the next task was not launched yet; unknown without launches"),
         Column("host_late_share", "float", "ratio", "host_late_ns over idle_ns"),
-        Column("gaps", "float", "count", "idle gaps per step"),
-        Column("largest_gap_ns", "float", "ns", "longest gap"),
+        Column("gaps", "float", "count", "idle gaps per step; unknown where only the exporter sums up the step"),
+        Column("largest_gap_ns", "float", "ns", "longest gap; unknown likewise"),
         Column("slow_host_share", "float", "ratio", "of the idle time: host in Python, operators or runtime calls"),
         Column("sync_share", "float", "ratio", "of the idle time: after synchronising calls"),
         Column("compile_share", "float", "ratio", "of the idle time: online compilation"),
@@ -130,11 +131,11 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
-    booked = facts[bookings]
-    per_leaf, wall, steps = leaves(facts), step_ns(facts), step_count(facts)
+    booked, summary = facts.get(bookings), facts[rank_summary]
+    per_leaf, wall, steps = leaves(facts), float(summary["wall_ns"].mean()), len(summary)
     total = under(per_leaf, "idle")
-    gaps = booked.gaps
-    lengths = gaps["end_ns"] - gaps["start_ns"]
+    gaps = booked.gaps if booked is not None else pd.DataFrame({"launch_ns": [], "host_late_ns": []})
+    lengths = booked.gaps["end_ns"] - booked.gaps["start_ns"] if booked is not None else pd.Series(dtype="int64")
     launched = (gaps["launch_ns"] != NO_TIME).any()
     late = float(gaps["host_late_ns"].sum()) / steps if launched or not total else np.nan
     frame = row(
@@ -143,8 +144,8 @@ def idle(facts: Facts, params: Params) -> Observations:
         idle_share=share(total, wall),
         host_late_ns=late,
         host_late_share=share(late, total),
-        gaps=len(gaps) / steps,
-        largest_gap_ns=float(lengths.max()) if len(gaps) else 0.0,
+        gaps=len(gaps) / steps if booked is not None else np.nan,
+        largest_gap_ns=np.nan if booked is None else float(lengths.max()) if len(gaps) else 0.0,
         slow_host_share=share(under(per_leaf, *LATE), total),
         sync_share=share(under(per_leaf, "idle/sync"), total),
         compile_share=share(under(per_leaf, "idle/host/compile"), total),
@@ -159,8 +160,9 @@ def idle(facts: Facts, params: Params) -> Observations:
             Metric(message("host_dispatch.idle_by_cause"), rows, {"time": "ns", "share": "ratio"})
         ]
         sizes = lengths.sort_values(ascending=False, kind="stable")
-        found += gap_intervals(booked, sizes)
-        if work in facts:
+        if booked is not None:
+            found += gap_intervals(booked, sizes)
+        if booked is not None and work in facts:
             found += next_kernels(facts, gaps.loc[sizes.index[:LARGEST], "next"])
         if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "computing_ns", "uncovered_communication_ns", "free_ns", "stage_ns")

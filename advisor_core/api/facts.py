@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
@@ -75,6 +76,7 @@ __all__ = [
     "COLLECTIVE_BANDWIDTH",
     "COMMUNICATION_TASKS",
     "DEVICE_TASKS",
+    "DOUBT",
     "DTYPE_BYTES",
     "FLOWS",
     "FREQUENCY",

@@ -4,15 +4,43 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
+from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
 
+EXPORTER = "exporter"
+"""The source of totals that are not derived from device tasks: the exporter's own summary of each step."""
 
-@fact("rank_summary", needs=(steps, timeline), shared=True)
+
+@fact("rank_summary", needs=(PROFILE,), wants=(steps, timeline, STEP_TRACE, DOUBT), shared=True)
 def rank_summary(facts: Facts) -> pd.DataFrame:
     """Per step: ``step`` (id, -1 anonymous), ``wall_ns``, ``computing_ns``, ``overlapped_ns``, ``uncovered_ns``,
-    ``idle_ns``; computing + uncovered + idle = wall."""
+    ``idle_ns``; computing + uncovered + idle = wall. ``source``: ``device``, or `EXPORTER` where the device tasks are
+    withheld and the exporter's summary tells the parts."""
+    if timeline not in facts and STEP_TRACE in facts and facts[DOUBT].withheld:
+        return _exported(facts)
     totals: pd.DataFrame = facts[timeline].totals()
     totals.insert(0, "step", facts[steps]["step"].to_numpy())
-    return totals
+    return totals.assign(source="device")
+
+
+def _exported(facts: Facts) -> pd.DataFrame:
+    """The parts of each step as the exporter sums them up."""
+    parts = {
+        "computing_ns": "computing_ns",
+        "overlapped_ns": "overlapped_ns",
+        "uncovered_ns": "uncovered_communication_ns",
+        "idle_ns": "free_ns",
+    }
+    table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
+    wanted = facts[PROFILE].selected_step
+    table = table if wanted is None else table[table["step"] == wanted]
+    if table.empty:
+        facts[timeline]  # raises why there is nothing
+    totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
+    totals.insert(0, "step", table["step"])
+    totals.insert(1, "wall_ns", totals[["computing_ns", "uncovered_ns", "idle_ns"]].sum(axis=1))
+    return totals.assign(source=EXPORTER).reset_index(drop=True)
