@@ -42,6 +42,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         capture,
         capture_doubt,
         capture_job,
+        capture_start,
         communication,
         communication_job,
         fusion,
@@ -56,6 +57,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     )
 
     registry.add(*capture.ADVISORS)
+    registry.add(*capture_start.ADVISORS)
     registry.add(*capture_doubt.ADVISORS)
     registry.add(*capture_job.ADVISORS)
     registry.add(*host_dispatch.ADVISORS)

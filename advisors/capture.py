@@ -18,7 +18,9 @@ from advisor_core.api.facts import (
     NotApplicable,
     Profile,
     Unavailable,
+    kernel_list,
     launches,
+    start_up,
     steps,
     union,
     work,
@@ -144,6 +146,7 @@ def _asked(activities: Scalar, name: str) -> bool | None:
 @advisor(
     "capture.steps",
     needs=(steps, work),
+    wants=(kernel_list,),
     columns=(
         Column("steps", "int", "count", "profiled steps"),
         Column("first_over_rest", "float", "ratio", "wall time of the first step over the median of the others"),
@@ -154,6 +157,8 @@ def _asked(activities: Scalar, name: str) -> bool | None:
 )
 def odd_steps(facts: Facts, params: Params) -> Observations:
     """How the first and the last profiled step compare with the others."""
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     windows = facts[steps]
     if len(windows) < _COMPARED:
         raise Unavailable(
@@ -345,7 +350,7 @@ def size(facts: Facts, params: Params) -> Observations:
 @advisor(
     "capture.outside",
     needs=(PROFILE, steps, work),
-    wants=(KERNELS,),
+    wants=(KERNELS, start_up),
     columns=(
         Column(
             "outside_ns", "int", "ns", "device time with kernels or collectives before the first and after the last"
@@ -364,6 +369,8 @@ def outside(facts: Facts, params: Params) -> Observations:
     if facts[PROFILE].selected_step is not None:
         raise NotApplicable(message("capture.chosen_step"))
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+    if start_up in facts:  # told by a rule of its own
+        first = min(first, facts[start_up].began_ns)
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     before, after = (starts < first), (ends > last)
     parts = {

@@ -29,6 +29,7 @@ from advisor_core.api.facts import (
     bookings,
     collective_calls,
     collective_state,
+    kernel_list,
     ledger,
     rank_summary,
     row_refs,
@@ -100,7 +101,7 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
 @advisor(
     "communication.overlap",
     needs=(ledger, rank_summary),
-    wants=(collective_calls, KERNELS, COLLECTIVES, STEP_TRACE),
+    wants=(collective_calls, kernel_list, KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         _STEP_NS,
         Column("uncovered_ns", "float", "ns", "communication that no computing covers, per step"),
@@ -116,6 +117,8 @@ def _leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
 )
 def overlap(facts: Facts, params: Params) -> Observations:
     """Communication that is not covered by computing."""
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     if (missing := facts.missing(collective_calls)) is not None and missing.kind == "not_applicable":
         raise missing.error()
     calls = _in_steps(facts) if missing is None else None

@@ -45,6 +45,7 @@ from advisor_core.api.facts import (
     bookings,
     host_activity,
     host_pauses,
+    kernel_list,
     late_gaps,
     launches,
     ledger,
@@ -113,7 +114,7 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 @advisor(
     "host_dispatch.idle",
     needs=(ledger, rank_summary),
-    wants=(bookings, STEP_TRACE, KERNELS, work),
+    wants=(bookings, kernel_list, STEP_TRACE, KERNELS, work),
     columns=(
         _STEP_NS,
         Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step"),
@@ -131,6 +132,8 @@ def _without(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     booked, summary = facts.get(bookings), facts[rank_summary]
     per_leaf, wall, steps = leaves(facts), float(summary["wall_ns"].mean()), len(summary)
     total = under(per_leaf, "idle")

@@ -63,8 +63,10 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
+from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.rank_summary import rank_summary
+from advisor_core.facts.steps.start_up import StartUp, start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.vocabulary.operator_class import kernel_type
@@ -105,6 +107,7 @@ __all__ = [
     "Facts",
     "HostActivity",
     "JobFacts",
+    "KernelList",
     "Key",
     "Launches",
     "Layer",
@@ -115,6 +118,7 @@ __all__ = [
     "Profile",
     "RowRef",
     "Shape",
+    "StartUp",
     "Timeline",
     "Unavailable",
     "Vocabulary",
@@ -130,6 +134,7 @@ __all__ = [
     "fact",
     "host_activity",
     "host_pauses",
+    "kernel_list",
     "kernel_type",
     "late_gaps",
     "launches",
@@ -149,6 +154,7 @@ __all__ = [
     "rank_summary",
     "row_refs",
     "shapes_of",
+    "start_up",
     "steps",
     "sync_calls",
     "tensor_bytes",

@@ -163,7 +163,7 @@ def test_a_table_that_is_a_little_off_marks_what_hangs_on_it(sample: Path, tmp_p
             assert any("kernel_details.csv" in caveat.en for caveat in finding.caveats)
     assert next(rule for rule in result.rules if rule.rule == "DQ016").state == "fail"
     said = [diagnostic.message.en for diagnostic in result.diagnostics]
-    assert any("kernel_details.csv against" in text and "op_statistic.csv" in text for text in said)
+    assert any("kernel_details.csv disagrees with" in text and "op_statistic.csv" in text for text in said)
 
 
 @pytest.mark.parametrize("change", [drop(2), double(2)], ids=["missing", "doubled"])
@@ -178,7 +178,7 @@ def test_where_kernels_are_withheld_the_trace_stands_in(sample: Path, tmp_path: 
     )
     assert other_idle == pytest.approx(idle, rel=0.02)
     refused = [rule for rule in result.rules if rule.state == "cannot_answer" and rule.reason]
-    assert any("kernel_details.csv against" in rule.reason.en for rule in refused if rule.reason)
+    assert any("kernel_details.csv disagrees with" in rule.reason.en for rule in refused if rule.reason)
 
 
 def test_without_a_trace_the_exporter_tells_the_parts(sample: Path, tmp_path: Path) -> None:

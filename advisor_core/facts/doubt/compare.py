@@ -16,7 +16,9 @@ import pandas as pd
 
 from advisor_core.contracts.doubt import Disagreement
 from advisor_core.contracts.tables import KERNELS, Table
-from advisor_core.facts.doubt.totals import SUMMARIES, TOTALS, Total
+from advisor_core.facts.doubt.totals import ROUNDING, SUMMARIES, TOTALS, Total
+from advisor_core.facts.intervals import union
+from advisor_core.facts.steps.kernel_list import holes
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
@@ -44,15 +46,14 @@ def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list
     """How many pairs of tables have a total in common, and the totals that they give differently, worst first."""
     pairs = list(_pairs(said))
     kernels = tables.get(KERNELS.name)
-    twice = None if kernels is None else _rows_twice(kernels)
-    scores = _scores(pairs, tables, twice)
+    own = [] if kernels is None else [one for one in (_rows_twice(kernels), _rows_missing(kernels)) if one is not None]
+    scores = _scores(pairs, tables, own)
     found = [
         _disagreement(pair, _doubts_first(pair, scores, tables), tables)
         for pair in pairs
         if pair.apart and not _told_by_sums(pair, pairs)
     ]
-    found += [] if twice is None else [twice]
-    ordered = sorted(found, key=lambda one: (-one.off, one.total.en))
+    ordered = sorted([*found, *own], key=lambda one: (-one.off, one.total.en))
     return len({(pair.first, pair.second) for pair in pairs}), ordered
 
 
@@ -86,9 +87,9 @@ def _told_by_sums(pair: _Pair, pairs: list[_Pair]) -> bool:
     )
 
 
-def _scores(pairs: list[_Pair], tables: Mapping[str, Table], twice: Disagreement | None) -> dict[tuple[str, str], int]:
+def _scores(pairs: list[_Pair], tables: Mapping[str, Table], own: list[Disagreement]) -> dict[tuple[str, str], int]:
     """By unit and witness: how many others speak against it, less those that agree in all that both say. Times that
-    agree say little about a count, and the other way round. Rows that stand twice speak for themselves."""
+    agree say little about a count, and the other way round. What a table says against itself is certain."""
     against: dict[tuple[str, str, str], bool] = defaultdict(bool)
     for pair in pairs:
         one, other = sorted((_witness(pair.first, tables), _witness(pair.second, tables)))
@@ -98,9 +99,9 @@ def _scores(pairs: list[_Pair], tables: Mapping[str, Table], twice: Disagreement
     for (unit, *witnesses), apart in against.items():
         for witness in witnesses:
             scores[unit, witness] += 1 if apart else -1
-    if twice is not None:
+    for contradiction in own:
         for unit in ("ns", "count"):
-            scores[unit, _witness(twice.table, tables)] += _CERTAIN
+            scores[unit, _witness(contradiction.table, tables)] += _CERTAIN
     return scores
 
 
@@ -163,4 +164,29 @@ def _rows_twice(kernels: Table) -> Disagreement | None:
         other_file=file,
         other=rows - doubled,
         off=doubled / rows,
+    )
+
+
+def _rows_missing(kernels: Table) -> Disagreement | None:
+    """Gaps that are longer than the exporter's wait times: rows are missing there."""
+    frame = kernels.frame
+    if frame.empty:
+        return None
+    starts = frame["start_ns"].to_numpy()
+    ends = starts + frame["duration_ns"].to_numpy()
+    idle = int(ends.max() - starts.min()) - union(starts, ends).total()
+    missing = int(holes(frame).sum())
+    if missing <= ROUNDING * (ends.max() - starts.min()):
+        return None
+    file = kernels.source.file
+    return Disagreement(
+        total=message("doubt.total.gaps"),
+        unit="ns",
+        table=KERNELS.name,
+        file=file,
+        value=idle,
+        other_table=KERNELS.name,
+        other_file=file,
+        other=idle - missing,
+        off=missing / idle,
     )

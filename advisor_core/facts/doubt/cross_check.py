@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from advisor_core.contracts.doubt import Disagreement, Doubt
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.tables import DEVICE_TASKS, STEP_TRACE
 from advisor_core.facts.doubt.compare import compared
 from advisor_core.facts.doubt.totals import SUMMARIES, statements
 from advisor_core.result.run import Diagnostic
@@ -33,8 +34,10 @@ def cross_checked(profile: Profile) -> Profile:
     for one in found:
         if one.table not in SUMMARIES:  # nothing but evidence is taken from these
             worst.setdefault(one.table, []).append(one)
-    withheld = {name: said for name, said in worst.items() if said[0].off > WITHHELD_FROM}
-    marked = {name: said for name, said in worst.items() if MARKED_FROM < said[0].off <= WITHHELD_FROM}
+    withheld = {
+        name: said for name, said in worst.items() if said[0].off > WITHHELD_FROM and not _alone(said, profile.tables)
+    }
+    marked = {name: said for name, said in worst.items() if said[0].off > MARKED_FROM and name not in withheld}
     doubt = Doubt(
         compared=pairs,
         disagreements=tuple(found),
@@ -51,6 +54,11 @@ def cross_checked(profile: Profile) -> Profile:
         missing={**profile.missing, **missing},
         doubt=doubt,
     )
+
+
+def _alone(said: Sequence[Disagreement], tables: Collection[str]) -> bool:
+    """Whether the rows are all that the recording has: they contradict one another, and nothing could stand in."""
+    return all(one.other_table == one.table for one in said) and not {DEVICE_TASKS.name, STEP_TRACE.name} & set(tables)
 
 
 def doubts(doubt: Doubt) -> Iterable[Diagnostic]:
@@ -76,10 +84,11 @@ def _worst(said: Sequence[Disagreement]) -> Text:
 
 
 def _sentence(said: Sequence[Disagreement]) -> Text:
-    """Both files with their numbers: ``kernel_details.csv against step_trace_time.csv: computing ...``."""
+    """Both files with their numbers: ``kernel_details.csv disagrees with step_trace_time.csv: computing ...``."""
     told = [_total(one) for one in said[:_TOLD]]
     totals = Text(en=", ".join(text.en for text in told), zh="，".join(text.zh for text in told))
-    return message("doubt.disagreement", file=said[0].file, other_file=said[0].other_file, totals=totals)
+    kind = "own" if said[0].other_table == said[0].table else "disagreement"
+    return message(f"doubt.{kind}", file=said[0].file, other_file=said[0].other_file, totals=totals)
 
 
 def _total(one: Disagreement) -> Text:

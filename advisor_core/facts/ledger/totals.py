@@ -35,6 +35,7 @@ def ledger(facts: Facts) -> pd.DataFrame:
     if (summary["source"] == EXPORTER).all():
         return _parts(summary)
     pieces = facts[bookings].pieces
+    pieces = pieces[pieces["step"] >= 0]  # between the launches of a recording that is no loop
     lengths = pd.DataFrame(
         {
             "step": pieces["step"],

@@ -1,4 +1,4 @@
-"""The steps of a rank: windows that tile its profiled device time."""
+"""The steps of a rank: windows that tile its profiled device time, or the launches of a recording that is no loop."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.facts.device.work import work
+from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
+from advisor_core.facts.steps.start_up import start_up
 from advisor_core.text.messages import message
 
 
-@fact("steps", needs=(work, PROFILE), shared=True)
+@fact("steps", needs=(work, PROFILE), wants=(start_up, kernel_list), shared=True)
 def steps(facts: Facts) -> pd.DataFrame:
     """One row per step: ``step`` (-1 for the anonymous step of a profile without steps), ``start_ns``, ``end_ns``.
 
@@ -21,7 +23,12 @@ def steps(facts: Facts) -> pd.DataFrame:
     exporter books it there too (Free of step N, torch_npu `_trace_step_time_parser.py`). For a single step this is
     first to last device task, the exporter's Stage + Bubble. Tasks that carry no step although others do (warm-up)
     open no window. With ``--step`` only that step's window is kept.
+
+    A wait for the start of other ranks, with which a recording can begin, is no part of the first step. Of a recording
+    that is no loop the launches are the steps, and the time between them is in none.
     """
+    if kernel_list in facts:
+        return _of_launches(facts[kernel_list])
     device = facts[work]
     stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
     if stepped.empty:
@@ -31,6 +38,9 @@ def steps(facts: Facts) -> pd.DataFrame:
     starts = spans["start_ns"].to_numpy()
     last = int(spans["last_ns"].max())
     windows = pd.DataFrame({"step": spans["step"], "start_ns": starts, "end_ns": np.append(starts[1:], last)})
+    if start_up in facts:
+        begun = windows["start_ns"] <= facts[start_up].start_ns
+        windows.loc[begun, "start_ns"] = windows.loc[begun, "start_ns"].clip(lower=facts[start_up].end_ns)
     wanted = facts[PROFILE].selected_step
     if wanted is None:
         return windows
@@ -39,3 +49,7 @@ def steps(facts: Facts) -> pd.DataFrame:
         recorded = ", ".join(str(step) for step in windows["step"])
         raise Unavailable(message("steps.absent", step=wanted, recorded=recorded))
     return chosen
+
+
+def _of_launches(launches: KernelList) -> pd.DataFrame:
+    return pd.DataFrame({"step": np.arange(len(launches.starts)), "start_ns": launches.starts, "end_ns": launches.ends})
