@@ -45,6 +45,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         capture_start,
         communication,
         communication_job,
+        convolutions,
         fusion,
         host_dispatch,
         memory,
@@ -53,6 +54,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         pipeline_bound,
         pipeline_bound_job,
         rl,
+        roofline,
         shape_affinity,
     )
 
@@ -69,5 +71,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
+    registry.add(*convolutions.ADVISORS)
+    registry.add(*roofline.ADVISORS)
     registry.add(*memory.ADVISORS)
     registry.add(*rl.ADVISORS)
