@@ -110,7 +110,7 @@ def _device_tasks(given: Answers) -> _Said:
     whole = given.get(COMMUNICATION_TASKS)
     collectives = None if whole is None else whole[whole["plane"] < 0]
     yield from _lanes(DEVICE_TASKS, computing, None)
-    if KERNELS not in given and collectives is not None and (only := _only_step(given)) is not None:
+    if KERNELS not in given and len(computing) and collectives is not None and (only := _only_step(given)) is not None:
         yield from _of_step(DEVICE_TASKS, only, computing, collectives)
 
 
@@ -188,14 +188,16 @@ _TELL: Final[Mapping[TableSchema, Callable[[Answers], _Said]]] = {
 
 
 def _rows(count: str, time: str, table: TableSchema, lengths: pd.Series) -> _Said:
+    if lengths.empty:  # a level can leave a kind of rows out
+        return
     yield count, "", table.name, len(lengths)
     yield time, "", table.name, lengths.sum()
 
 
 def _lanes(table: TableSchema, own: pd.DataFrame | None, collectives: pd.DataFrame | None) -> _Said:
-    if own is not None:
+    if own is not None and len(own):
         yield "lane_computing", "", table.name, _covered(own)
-    if collectives is not None:
+    if collectives is not None and len(collectives):
         yield "lane_communication", "", table.name, _covered(collectives)
 
 
