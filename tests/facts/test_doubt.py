@@ -170,6 +170,7 @@ def test_a_table_that_is_a_little_off_marks_what_hangs_on_it(sample: Path, tmp_p
 def test_where_kernels_are_withheld_the_trace_stands_in(sample: Path, tmp_path: Path, change: Lines) -> None:
     sound = changed(sample, tmp_path / "sound", list)
     result = changed(sample, tmp_path / "damaged", change)
+    assert [step.step for step in result.ledger] == [step.step for step in sound.ledger]  # by the marks of the host
     wall, other = (sum(step.wall_ns for step in each.ledger) for each in (sound, result))
     assert other == pytest.approx(wall, rel=0.01)
     idle, other_idle = (

@@ -10,11 +10,12 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.facts.device.work import work
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
+from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.start_up import start_up
 from advisor_core.text.messages import message
 
 
-@fact("steps", needs=(work, PROFILE), wants=(start_up, kernel_list), shared=True)
+@fact("steps", needs=(work, PROFILE), wants=(start_up, kernel_list, step_marks), shared=True)
 def steps(facts: Facts) -> pd.DataFrame:
     """One row per step: ``step`` (-1 for the anonymous step of a profile without steps), ``start_ns``, ``end_ns``.
 
@@ -24,6 +25,7 @@ def steps(facts: Facts) -> pd.DataFrame:
     first to last device task, the exporter's Stage + Bubble. Tasks that carry no step although others do (warm-up)
     open no window. With ``--step`` only that step's window is kept.
 
+    Tasks that carry no step at all (those of a trace) have the steps of the framework's marks, as far as there are any.
     A wait for the start of other ranks, with which a recording can begin, is no part of the first step. Of a recording
     that is no loop the launches are the steps, and the time between them is in none.
     """
@@ -33,8 +35,11 @@ def steps(facts: Facts) -> pd.DataFrame:
     stepped = device[device["step"] >= 0] if (device["step"] >= 0).any() else device
     if stepped.empty:
         raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
-    spans = stepped.groupby("step", sort=True).agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
-    spans = spans.sort_values("start_ns").reset_index()
+    if step_marks in facts:
+        spans = facts[step_marks]
+    else:
+        spans = stepped.groupby("step", sort=True).agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
+        spans = spans.sort_values("start_ns").reset_index()
     starts = spans["start_ns"].to_numpy()
     last = int(spans["last_ns"].max())
     windows = pd.DataFrame({"step": spans["step"], "start_ns": starts, "end_ns": np.append(starts[1:], last)})
