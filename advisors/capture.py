@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
     Unavailable,
     kernel_list,
     launches,
+    rank_summary,
     start_up,
     steps,
     union,
@@ -35,7 +36,7 @@ _FIRST = ("skip_first", "wait", "warmup")
 @advisor(
     "capture.settings",
     needs=(PROFILE,),
-    wants=(KERNELS, steps),
+    wants=(KERNELS, rank_summary),
     columns=(
         Column("level", "text", "", "level of the profiler, as recorded"),
         Column("kernels", "int", "count", "kernels in kernel_details.csv"),
@@ -62,7 +63,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         inflating=len(options),
         inflating_options=", ".join(options),
-        steps=len(facts[steps]) if steps in facts else 0,
+        steps=len(facts[rank_summary]) if rank_summary in facts else 0,
         warm_up_steps=_steps_before(profile),
     )
 
@@ -350,7 +351,7 @@ def size(facts: Facts, params: Params) -> Observations:
 @advisor(
     "capture.outside",
     needs=(PROFILE, steps, work),
-    wants=(KERNELS, start_up),
+    wants=(KERNELS, kernel_list, start_up),
     columns=(
         Column(
             "outside_ns", "int", "ns", "device time with kernels or collectives before the first and after the last"
@@ -364,6 +365,8 @@ def size(facts: Facts, params: Params) -> Observations:
 def outside(facts: Facts, params: Params) -> Observations:
     """How much the device did before the first and after the last step, where no figure of the report counts it."""
     windows, device = facts[steps], facts[work]
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     if not (windows["step"] >= 0).any():
         raise NotApplicable(message("capture.no_steps"))
     if facts[PROFILE].selected_step is not None:

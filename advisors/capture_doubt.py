@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor_core.api.advisors import Advisor, Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import DOUBT, Facts, NotApplicable
+from advisor_core.api.facts import DOUBT, Facts, Unavailable
 from advisors.measuring import row
 from advisors.messages import message
 
@@ -25,7 +25,7 @@ def disagreement(facts: Facts, params: Params) -> Observations:
     """Files of one recording that give the same total differently."""
     doubt = facts[DOUBT]
     if not doubt.compared and not doubt.disagreements:
-        raise NotApplicable(message("capture_doubt.nothing_in_common"))
+        raise Unavailable(message("capture_doubt.nothing_in_common"), message("capture_doubt.whole_export"))
     found = doubt.disagreements
     worst = found[0] if found else None
     others = dict.fromkeys(one.other_file for one in found if worst is not None and one.file == worst.file)

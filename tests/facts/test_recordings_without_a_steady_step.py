@@ -82,10 +82,15 @@ def test_the_steps_of_a_benchmark_are_its_launches() -> None:
     store = fact_store(kernels=table("kernels", benchmark()))
     assert store[kernel_list].why == "benchmark"
     windows = store[steps]
-    assert (windows["end_ns"] - windows["start_ns"]).tolist() == [610_000] + [100_000] * 9
+    assert store[kernel_list].cold == 1  # the first, of 610 us
+    assert (windows["end_ns"] - windows["start_ns"]).tolist() == [100_000] * 9
     booked = store[ledger]
     assert not booked["path"].str.startswith("idle").any()
-    assert int(booked["ns"].sum()) == 1_510_000
+    assert int(booked["ns"].sum()) == 900_000
+
+
+def test_a_benchmark_without_a_cold_start_has_all_its_launches() -> None:
+    assert len(fact_store(kernels=table("kernels", benchmark(first=90)))[steps]) == 10
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -26,6 +26,10 @@ HOLES: Final = 0.1
 """Share of the recording in which rows are missing, from which it is no step any more: it would make idle time of a
 tenth of the step, which is what the broad rules call a problem. Our choice."""
 
+COLD: Final = 1.5
+"""How much longer than the median of the others the first launch of a benchmark is, if it is a cold start. Our
+choice."""
+
 _LAUNCHES: Final = 2
 
 ROUNDING_NS: Final = 1_000
@@ -37,11 +41,12 @@ ROUNDING_NS: Final = 1_000
 class KernelList:
     """``starts`` and ``ends``: the launches, each from its first to its last kernel, disjoint, in order of time.
     ``why``: ``benchmark`` (a few kinds of kernels, again and again) or ``holes`` (rows are missing between others, so
-    that neither gaps nor steps are known)."""
+    that neither gaps nor steps are known). ``cold``: how many launches at the beginning are no steady ones, 0 or 1."""
 
     starts: np.ndarray
     ends: np.ndarray
     why: Literal["benchmark", "holes"]
+    cold: int = 0
 
 
 @fact("kernel_list", needs=(work,), wants=(KERNELS, HOST_EVENTS))
@@ -62,7 +67,10 @@ def kernel_list(facts: Facts) -> KernelList:
     idle = wall - union(starts, ends).total()
     if again.sum() < _LAUNCHES or idle < MOSTLY_GAPS * wall or _has_framework(facts.get(HOST_EVENTS)):
         raise NotApplicable(message("kernel_list.loop"))
-    return _launches(starts, reach, again, "benchmark")
+    found = _launches(starts, reach, again, "benchmark")
+    lengths = found.ends - found.starts
+    cold = bool(lengths[0] > COLD * np.median(lengths[1:]))
+    return replace(found, cold=int(cold))
 
 
 def holes(kernels: pd.DataFrame) -> np.ndarray:

@@ -27,7 +27,7 @@ def steps(facts: Facts) -> pd.DataFrame:
 
     Tasks that carry no step at all (those of a trace) have the steps of the framework's marks, as far as there are any.
     A wait for the start of other ranks, with which a recording can begin, is no part of the first step. Of a recording
-    that is no loop the launches are the steps, and the time between them is in none.
+    that is no loop the launches are the steps, without a cold start, and the time between them is in none.
     """
     if kernel_list in facts:
         return _of_launches(facts[kernel_list])
@@ -57,4 +57,8 @@ def steps(facts: Facts) -> pd.DataFrame:
 
 
 def _of_launches(launches: KernelList) -> pd.DataFrame:
-    return pd.DataFrame({"step": np.arange(len(launches.starts)), "start_ns": launches.starts, "end_ns": launches.ends})
+    """The launches, without a cold start."""
+    numbers = np.arange(len(launches.starts))
+    frame = pd.DataFrame({"step": numbers, "start_ns": launches.starts, "end_ns": launches.ends})
+    steady: pd.DataFrame = frame[launches.cold :].reset_index(drop=True)
+    return steady
