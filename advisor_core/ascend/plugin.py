@@ -19,9 +19,10 @@ PACKAGE = "advisor_core.ascend"
 @hookimpl
 def advisor_register_loaders(registry: Registry[Loader]) -> None:
     from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
+    from advisor_core.loaders.cluster_analysis.loader import ClusterAnalysisLoader
     from advisor_core.loaders.msprof.loader import MsprofLoader
 
-    registry.add(AscendPytorchLoader(), MsprofLoader())
+    registry.add(AscendPytorchLoader(), MsprofLoader(), ClusterAnalysisLoader())
 
 
 @hookimpl

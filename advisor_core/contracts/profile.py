@@ -32,7 +32,8 @@ class RankInput:
     ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
     ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
-    further recordings of the same rank and role, which are not read.
+    further recordings of the same rank and role, which are not read. ``coarse``: only sums of the rank are recorded; a
+    profile of the same rank and role that is not coarse takes its place.
     """
 
     root: Path
@@ -44,6 +45,7 @@ class RankInput:
     problem: str = ""
     role: str = ""
     older: tuple[Path, ...] = ()
+    coarse: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Profile:
     """Which file the settings were read from: ``profiler``, ``variables``."""
     vendor: str = ""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    coarse: bool = False
+    """As of `RankInput`."""
     doubt: Doubt = field(default_factory=Doubt)
     """What its files say against each other; the host finds it."""
 

@@ -34,7 +34,7 @@ def discover(
         found = of_roles(find, found, roles)
     if not any(not source.problem for source in found):
         raise InputError(found[0].problem)
-    found = newest(with_roles(find, found, marks))
+    found = _in_depth_first(newest(with_roles(find, found, marks)))
     usable = [source for source in found if not source.problem]
     reject_duplicates(usable)
     taken = {(source.role, source.rank) for source in usable}
@@ -45,6 +45,12 @@ def discover(
             taken.add((source.role, free))
             usable.append(replace(source, rank=free))
     return sorted(usable, key=lambda source: (source.role, source.rank))
+
+
+def _in_depth_first(found: Sequence[RankInput]) -> list[RankInput]:
+    """The profiles without the coarse ones of ranks that are profiled in depth as well."""
+    in_depth = {(source.role, source.rank) for source in found if not source.coarse and not source.problem}
+    return [source for source in found if not source.coarse or (source.role, source.rank) not in in_depth]
 
 
 def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:

@@ -12,15 +12,17 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
 
 EXPORTER = "exporter"
-"""The source of totals that are not derived from device tasks: the exporter's own summary of each step."""
+"""The source of totals that are not derived from device tasks: the exporter's own summary of each step, or that of a
+cluster analysis."""
 
 
 @fact("rank_summary", needs=(PROFILE,), wants=(steps, timeline, STEP_TRACE, DOUBT), shared=True)
 def rank_summary(facts: Facts) -> pd.DataFrame:
     """Per step: ``step`` (id, -1 anonymous), ``wall_ns``, ``computing_ns``, ``overlapped_ns``, ``uncovered_ns``,
     ``idle_ns``; computing + uncovered + idle = wall. ``source``: ``device``, or `EXPORTER` where the device tasks are
-    withheld and the exporter's summary tells the parts."""
-    if timeline not in facts and STEP_TRACE in facts and facts[DOUBT].withheld:
+    withheld, or where nothing but sums is recorded of the rank, and the summary tells the parts."""
+    summed = facts[PROFILE].coarse or facts[DOUBT].withheld
+    if timeline not in facts and STEP_TRACE in facts and summed:
         return _exported(facts)
     totals: pd.DataFrame = facts[timeline].totals()
     totals.insert(0, "step", facts[steps]["step"].to_numpy())
