@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 
 from advisor_core.contracts.owner import Owner
 
@@ -21,9 +21,12 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def working(who: object) -> Iterator[None]:
-    """Name the plugin ``who`` on stderr if it is at work for long."""
-    timer = threading.Timer(PATIENCE_S, _tell, [f"waiting for plugin {who}"])
+def working(owner: Owner, what: str = "") -> Iterator[None]:
+    """Name the plugin on stderr where it is at work for long, and ``what`` it does; ours take the time they need."""
+    if owner.builtin:
+        yield
+        return
+    timer = threading.Timer(PATIENCE_S, _tell, [f"waiting for plugin {owner}{what and ', '}{what}"])
     timer.daemon = True
     timer.start()
     try:
@@ -34,8 +37,8 @@ def working(who: object) -> Iterator[None]:
 
 @contextmanager
 def isolated(owner: Owner) -> Iterator[None]:
-    """Both, while a plugin is loaded; ours are quiet and take the time that they need."""
-    with quiet(), nullcontext() if owner.builtin else working(owner):
+    """Both, while a plugin is loaded."""
+    with quiet(), working(owner):
         yield
 
 
