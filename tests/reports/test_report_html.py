@@ -115,6 +115,7 @@ def test_every_finding_and_its_parts_appear(example: ModuleType) -> None:
             assert evidence.title.en in page.text
             assert not evidence.source or evidence.source.file in page.text
     assert re.search(r"waiting for rank 5 78.8 ms 24.3 ms into step 50 collective hcom_\w+ \(line 81\)", page.text)
+    assert "Signs that hold drains often" in page.text
     for said in ("Notify waits", "1288401", "78.8 ms", "3 of 16 rows", "with its causes", "24.1 ms into step 50"):
         assert said in page.text, said
 
