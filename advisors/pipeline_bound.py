@@ -22,7 +22,8 @@ from advisor_core.api.facts import (
     pipes,
     shapes_of,
 )
-from advisors.fusion import fusion_chains, matches, patterns
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.patterns import matches, patterns
 from advisors.half_precision import reads_fp32
 from advisors.messages import message
 from advisors.products import matrix_products, tiles

@@ -16,7 +16,7 @@ from advisor_core.contracts.tables import COMMUNICATION_TASKS
 from advisor_core.names.settings import clash
 from advisor_core.result.finding import Advice
 from advisor_core.rules.model import AdviceSpec
-from advisors.communication import _median_of_others
+from advisors.communication.links import _median_of_others
 from tests.advisors.build import FILES, Scene, book, outcome
 from tests.advisors.real import real_rank
 

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.facts.device.shapes import elements
-from advisors.fusion import Chains, Step, Tensors, connected, fusion_chains, matches, patterns, tensors_of, traffic
+from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.patterns import Step, matches, patterns
+from advisors.fusion.tensors import Tensors, connected, tensors_of, traffic
 from tests.advisors.build import Scene, outcome
 
 Kernel = tuple[str, float, Sequence[str], Sequence[str]]

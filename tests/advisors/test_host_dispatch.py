@@ -20,7 +20,8 @@ from advisor_core.facts.ledger.totals import ledger
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec
 from advisor_core.testing import profile, table
-from advisors.host_dispatch import _not_nested, outermost_calls
+from advisors.host_dispatch.activity import _not_nested
+from advisors.host_dispatch.operators import outermost_calls
 from tests.advisors.build import ACL, FILES, MAIN, Scene, book, outcome
 from tests.advisors.real import real_rank
 

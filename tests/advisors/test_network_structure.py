@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from advisors.half_precision import reads_fp32
-from advisors.network_structure import _undone
+from advisors.network_structure.conversions import _undone
 from advisors.step_kernels import StepKernels
 from tests.advisors.build import Scene, outcome
 

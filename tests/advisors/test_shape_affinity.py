@@ -17,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisors.products import balance, best_balance, matrix_products, product_of, tiles
-from advisors.shape_affinity import GROWTH, _cost, _decode_shape, _grown, good_tail, more_sequences
+from advisors.shape_affinity.attention import _decode_shape, more_sequences
+from advisors.shape_affinity.blocks import GROWTH, _grown
+from advisors.shape_affinity.shared_input import _cost
+from advisors.shape_affinity.tails import good_tail
 from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
 

@@ -1,4 +1,4 @@
-"""Communication compared between ranks: the rank that is late, the evidence for it, and what it was doing.
+"""CO010: the rank that the others wait for, the evidence for it, and what it was doing.
 
 Two independent signs. *Named*: the tasks on the planes of a collective name the rank that is waited for; several ranks
 that name the same one prove it, even if that rank was not profiled. *Arrival*: of the ranks of one collective the last
@@ -21,6 +21,8 @@ from advisors.messages import message
 from advisors.transfers import chains
 
 _UNKNOWN = "communication/unknown"
+
+
 _WAIT = r"^communication/wait/rank (\d+)$"
 
 
@@ -230,6 +232,3 @@ def _excess_of(per_leaf: pd.DataFrame, late: int, others: Sequence[int], prefix:
         return float("nan")
     own = per_leaf[per_leaf.index.str.startswith(prefix)].sum()
     return float(own[late] - own[list(others)].median())
-
-
-ADVISORS = (late_rank,)
