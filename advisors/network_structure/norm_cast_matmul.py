@@ -38,7 +38,7 @@ _NARROW = ("FLOAT16", "BF16")
     ),
 )
 def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
-    """Normalisation in 16 bits, cast to FP32, matrix product in FP32."""
+    """NS020: normalisation in 16 bits, cast to FP32, matrix product in FP32."""
     own = facts[step_kernels]
     frame = own.frame
     norm = matching(frame["type"], _NORM)

@@ -86,7 +86,7 @@ def good_tail(length: int, element_bytes: int) -> int:
     params=("operand_share", "similar", "assumed_gain"),
 )
 def tails(facts: Facts, params: Params) -> Observations:
-    """Last axes of the operands of matrix products that load badly, by length."""
+    """SA001, SA002: last axes of the operands of matrix products that load badly, by length."""
     own = facts[step_kernels]
     table = facts[matrix_products]
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
