@@ -54,7 +54,6 @@ _ABOUT = (
     Column("dtypes", "text", "", "dtypes of its inputs"),
 )
 
-
 CUBE_CORES = ("AI_CORE", "MIX_AIC")
 """Cores whose time goes with the clock; the vector cores mostly wait for memory."""
 

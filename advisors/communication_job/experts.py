@@ -32,7 +32,6 @@ from advisors.messages import message
 
 _EXPERTS = "GroupedMatmul"
 
-
 _FUSED = "MoeDistribute"
 """Kernels that send tokens to their experts and back by themselves, without an all-to-all of their own."""
 

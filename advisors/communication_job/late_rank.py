@@ -21,8 +21,6 @@ from advisors.messages import message
 from advisors.transfers import chains
 
 _UNKNOWN = "communication/unknown"
-
-
 _WAIT = r"^communication/wait/rank (\d+)$"
 
 

@@ -93,6 +93,4 @@ def _synchronised(events: pd.DataFrame | None) -> tuple[int, int, np.ndarray]:
 
 
 _LAUNCH = re.compile(r"^Node@launch$", re.I)
-
-
 _SYNC_STREAM = re.compile(r"aclrtSynchronizeStream", re.I)

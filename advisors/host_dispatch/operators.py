@@ -137,10 +137,7 @@ def outermost_calls(table: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
 
 
 _ROUNDING_NS = 100
-
-
 _NESTING_TOLERANCE = 0.01
-
 
 _WAITING = re.compile(r"acl_memcpy|synchronize|wait_event", re.I)
 """Calls in which the host waits for the device or for a copy: their host time is a symptom, not a cost."""

@@ -27,7 +27,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
     ),
 )
 def ai_cpu(facts: Facts, params: Params) -> Observations:
-    """NS021: operators that run on the AI CPU instead of the AI Core."""
+    """Operators that run on the AI CPU instead of the AI Core."""
     own = facts[step_kernels]
     mine = own.frame[own.frame["core"] == "AI_CPU"]
     if mine.empty:

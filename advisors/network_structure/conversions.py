@@ -14,11 +14,7 @@ from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
-
-
 _QUANTISES = re.compile(r"quant", re.I)
-
-
 _INSIDE = re.compile(r"^aclnn")
 
 

@@ -14,8 +14,6 @@ from advisors.network_structure.updates import updating_kernels
 from advisors.step_kernels import kernel_rows, records, step_kernels
 
 PRODUCTS = ("attention", "matmul")
-
-
 _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
 
 

@@ -15,11 +15,7 @@ from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 _NORM = re.compile(r"^(Add)?(RmsNorm|LayerNorm)(V\d)?$", re.I)
-
-
 _CAST = re.compile(r"^Cast$", re.I)
-
-
 _NARROW = ("FLOAT16", "BF16")
 
 
@@ -38,7 +34,7 @@ _NARROW = ("FLOAT16", "BF16")
     ),
 )
 def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
-    """NS020: normalisation in 16 bits, cast to FP32, matrix product in FP32."""
+    """Normalisation in 16 bits, cast to FP32, matrix product in FP32."""
     own = facts[step_kernels]
     frame = own.frame
     norm = matching(frame["type"], _NORM)

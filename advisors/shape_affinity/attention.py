@@ -58,7 +58,7 @@ def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) ->
     ),
 )
 def attention(facts: Facts, params: Params) -> Observations:
-    """SA006: attention over a cache, one token at a time: sequences times heads against cores."""
+    """Attention over a cache, one token at a time: sequences times heads against cores."""
     own = facts[step_kernels]
     device = facts[chip]
     frame = own.frame

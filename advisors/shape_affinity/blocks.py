@@ -48,7 +48,7 @@ Ints = npt.NDArray[np.int64]
     params=("enough",),
 )
 def blocks(facts: Facts, params: Params) -> Observations:
-    """SA004, SA007: matrix products: how their blocks divide among the cube cores."""
+    """Matrix products: how their blocks divide among the cube cores."""
     own = facts[step_kernels]
     cores = facts[chip].cube_cores
     distinct = facts[matrix_products]

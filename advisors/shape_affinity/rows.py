@@ -49,7 +49,7 @@ quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose sha
     ),
 )
 def rows_per_core(facts: Facts, params: Params) -> Observations:
-    """SA003: kernels that divide rows among vector cores (normalisation, dynamic quantisation): rows against cores."""
+    """Kernels that divide rows among vector cores (normalisation, dynamic quantisation): rows against cores."""
     own = facts[step_kernels]
     cores = facts[chip].vector_cores
     frame = own.frame

@@ -62,7 +62,7 @@ Ints = npt.NDArray[np.int64]
     params=("reach",),
 )
 def shared_input(facts: Facts, params: Params) -> Observations:
-    """SA005: matrix products in a row on the same left operand, which could be one with the weights side by side."""
+    """Matrix products in a row on the same left operand, which could be one with the weights side by side."""
     own = facts[step_kernels]
     cores = facts[chip].cube_cores
     frame = own.frame

@@ -21,10 +21,8 @@ Floats = npt.NDArray[np.float64]
 LINE = 512
 """Bytes that the loads of the cube cores come in: a tail axis should be a multiple (docs/sources.md#tail-axis)."""
 
-
 STRIDE = 16 * 1024
 """Bytes that a tail axis should not be a multiple of (docs/sources.md#tail-axis)."""
-
 
 _TRANSDATA = re.compile(r"TransData", re.I)
 
@@ -86,7 +84,7 @@ def good_tail(length: int, element_bytes: int) -> int:
     params=("operand_share", "similar", "assumed_gain"),
 )
 def tails(facts: Facts, params: Params) -> Observations:
-    """SA001, SA002: last axes of the operands of matrix products that load badly, by length."""
+    """Last axes of the operands of matrix products that load badly, by length."""
     own = facts[step_kernels]
     table = facts[matrix_products]
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
