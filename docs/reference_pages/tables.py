@@ -38,7 +38,7 @@ def tables_page(catalogue: Catalogue) -> str:
                 f"## {name}",
                 schema.meaning,
                 "Used by " + ", ".join(users[name]) + "." if users[name] else "Used by no fact or advisor yet.",
-                table(COLUMNS, column_rows(schema.fields)),
+                table(COLUMNS, column_rows(schema.columns)),
             )
             for name, schema in tables.SCHEMAS.items()
         ),

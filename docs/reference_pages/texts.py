@@ -25,11 +25,11 @@ def told(text: TextTemplate | None) -> str:
     return "".join(parts).strip()
 
 
-def column_rows(columns: Iterable[Any]) -> Iterator[tuple[str, str, str, str]]:
-    return ((code(column.name), column.dtype, column.unit, column.meaning) for column in columns)
+def column_rows(columns: Iterable[Any]) -> Iterator[tuple[str, str, str, str, str]]:
+    return ((code(column.name), column.dtype, column.unit, column.meaning, column.zh) for column in columns)
 
 
-COLUMNS = ("Column", "Type", "Unit", "Meaning")
+COLUMNS = ("Column", "Type", "Unit", "Meaning", "Chinese heading")
 
 
 def source_of(function: Callable[..., Any]) -> str:
