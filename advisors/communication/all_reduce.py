@@ -18,7 +18,7 @@ from advisor_core.api.facts import (
     ledger,
     steps,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import GROUP, STEP_NS
 from advisors.communication.calls import call_metric, call_rows, calls_in_steps
 from advisors.measuring import step_count, step_ns
 from advisors.messages import message
@@ -29,17 +29,21 @@ from advisors.transfers import chains
     "communication.all_reduce",
     needs=(steps, ledger, collective_calls, collective_state, PROFILE),
     wants=(KERNELS, COLLECTIVES),
-    about=(Column("group", "text", "", "communication group"),),
+    about=(GROUP,),
     columns=(
         STEP_NS,
-        Column("calls", "float", "count", "AllReduce operations per step"),
+        Column("calls", "float", "count", "AllReduce operations per step", zh="次数"),
         Column(
-            "transmit_ns", "float", "ns", "their uncovered moving time less what waiting for a rank made late, per step"
+            "transmit_ns",
+            "float",
+            "ns",
+            "their uncovered moving time less what waiting for a rank made late, per step",
+            zh="传输",
         ),
-        Column("transmit_share", "float", "ratio", "transmit_ns over wall time"),
-        Column("bytes", "float", "B", "moved per step over all links, unknown without communication.json"),
-        Column("members", "float", "count", "ranks in the group"),
-        Column("tensor_parallel", "float", "count", "size of tensor parallelism, where it is recorded"),
+        Column("transmit_share", "float", "ratio", "transmit_ns over wall time", zh="传输占比"),
+        Column("bytes", "float", "B", "moved per step over all links, unknown without communication.json", zh="字节数"),
+        Column("members", "float", "count", "ranks in the group", zh="成员数"),
+        Column("tensor_parallel", "float", "count", "size of tensor parallelism, where it is recorded", zh="张量并行"),
     ),
 )
 def all_reduce(facts: Facts, params: Params) -> Observations:

@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, collective_state, steps
-from advisors.columns import STEP_NS
+from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import call_metric, calls_in_steps
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
@@ -20,19 +20,27 @@ from advisors.transfers import chains
     needs=(steps, collective_calls, collective_state, LINKS),
     params=("usual_hccs", "usual_rdma", "large"),
     about=(
-        Column("group", "text", "", "communication group"),
-        Column("transport", "text", "", "HCCS or RDMA"),
+        GROUP,
+        Column("transport", "text", "", "HCCS or RDMA", zh="传输方式"),
     ),
     columns=(
         STEP_NS,
-        Column("bandwidth", "float", "B/s", "of the large operations on single links, the fastest"),
-        Column("usual_bandwidth", "float", "B/s", "what large operations reach on such a link in healthy jobs"),
-        Column("ratio", "float", "ratio", "bandwidth over usual_bandwidth"),
-        Column("operations", "int", "count", "large operations on single links that were recorded"),
-        Column("moving_ns", "float", "ns", "in which the operations of the group move data, per step"),
-        Column("transmit_ns", "float", "ns", "of it uncovered, per step"),
-        Column("saveable_ns", "float", "ns", "uncovered time that the usual bandwidth would save, per step"),
-        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
+        Column("bandwidth", "float", "B/s", "of the large operations on single links, the fastest", zh="带宽"),
+        Column(
+            "usual_bandwidth",
+            "float",
+            "B/s",
+            "what large operations reach on such a link in healthy jobs",
+            zh="通常带宽",
+        ),
+        Column("ratio", "float", "ratio", "bandwidth over usual_bandwidth", zh="比值"),
+        Column("operations", "int", "count", "large operations on single links that were recorded", zh="操作数"),
+        Column("moving_ns", "float", "ns", "in which the operations of the group move data, per step", zh="传输"),
+        Column("transmit_ns", "float", "ns", "of it uncovered, per step", zh="传输"),
+        Column(
+            "saveable_ns", "float", "ns", "uncovered time that the usual bandwidth would save, per step", zh="可节省"
+        ),
+        SAVEABLE_SHARE,
     ),
 )
 def bandwidth(facts: Facts, params: Params) -> Observations:

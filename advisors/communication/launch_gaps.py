@@ -17,10 +17,16 @@ from advisors.measuring import leaves, row, share, step_count, step_ns, under
     wants=(KERNELS, COLLECTIVES),
     columns=(
         STEP_NS,
-        Column("time_ns", "float", "ns", "uncovered time in which a collective had begun and did nothing, per step"),
-        Column("time_share", "float", "ratio", "time_ns over wall time"),
-        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
-        Column("calls", "float", "count", "operations per step"),
+        Column(
+            "time_ns",
+            "float",
+            "ns",
+            "uncovered time in which a collective had begun and did nothing, per step",
+            zh="时间",
+        ),
+        Column("time_share", "float", "ratio", "time_ns over wall time", zh="时间占比"),
+        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication", zh="占未掩盖通信"),
+        Column("calls", "float", "count", "operations per step", zh="次数"),
     ),
 )
 def launch_gaps(facts: Facts, params: Params) -> Observations:

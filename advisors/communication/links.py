@@ -9,7 +9,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, ledger, steps
-from advisors.columns import STEP_NS
+from advisors.columns import GROUP, STEP_NS
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 
@@ -19,20 +19,20 @@ from advisors.messages import message
     needs=(collective_calls, LINKS, steps, ledger),
     params=("min_links",),
     about=(
-        Column("group", "text", "", "communication group"),
-        Column("source_rank", "int", "", "rank within the group that sends"),
-        Column("target_rank", "int", "", "rank within the group that receives"),
-        Column("transport", "text", "", "HCCS, RDMA, PCIE or SIO"),
+        GROUP,
+        Column("source_rank", "int", "", "rank within the group that sends", zh="源 rank"),
+        Column("target_rank", "int", "", "rank within the group that receives", zh="目标 rank"),
+        Column("transport", "text", "", "HCCS, RDMA, PCIE or SIO", zh="传输方式"),
     ),
     columns=(
         STEP_NS,
-        Column("bandwidth", "float", "B/s", "bytes over transit time of this link"),
-        Column("median_bandwidth", "float", "B/s", "median over the other links of this transport"),
-        Column("ratio", "float", "ratio", "bandwidth over median_bandwidth"),
-        Column("links", "int", "count", "links of this transport"),
-        Column("bytes", "float", "B", "moved over this link, per step"),
-        Column("lost_ns", "float", "ns", "transit time more than at the median bandwidth, per step"),
-        Column("lost_share", "float", "ratio", "lost_ns over wall time"),
+        Column("bandwidth", "float", "B/s", "bytes over transit time of this link", zh="带宽"),
+        Column("median_bandwidth", "float", "B/s", "median over the other links of this transport", zh="带宽中位数"),
+        Column("ratio", "float", "ratio", "bandwidth over median_bandwidth", zh="比值"),
+        Column("links", "int", "count", "links of this transport", zh="链路"),
+        Column("bytes", "float", "B", "moved over this link, per step", zh="字节数"),
+        Column("lost_ns", "float", "ns", "transit time more than at the median bandwidth, per step", zh="损失"),
+        Column("lost_share", "float", "ratio", "lost_ns over wall time", zh="损失占比"),
     ),
 )
 def links(facts: Facts, params: Params) -> Observations:

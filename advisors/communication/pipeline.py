@@ -31,12 +31,24 @@ from advisors.messages import message
     wants=(KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         STEP_NS,
-        Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step"),
-        Column("wait_share", "float", "ratio", "wait_ns over wall time"),
-        Column("calls", "float", "count", "send and receive operations per step"),
-        Column("data_included", "bool", "", "waiting and moving data could not be told apart: wait_ns is both"),
-        Column("bubble_ns", "float", "ns", "the exporter's Bubble, which knows hcom_receive only, per step"),
-        Column("stages", "float", "count", "pipeline stages, where they are recorded"),
+        Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step", zh="等待"),
+        Column("wait_share", "float", "ratio", "wait_ns over wall time", zh="等待占比"),
+        Column("calls", "float", "count", "send and receive operations per step", zh="次数"),
+        Column(
+            "data_included",
+            "bool",
+            "",
+            "waiting and moving data could not be told apart: wait_ns is both",
+            zh="含数据等待",
+        ),
+        Column(
+            "bubble_ns",
+            "float",
+            "ns",
+            "the exporter's Bubble, which knows hcom_receive only, per step",
+            zh="流水线空泡",
+        ),
+        Column("stages", "float", "count", "pipeline stages, where they are recorded", zh="级数"),
     ),
 )
 def pipeline(facts: Facts, params: Params) -> Observations:

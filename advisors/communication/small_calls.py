@@ -18,7 +18,7 @@ from advisor_core.api.facts import (
     collective_state,
     steps,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import calls_in_steps
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
@@ -31,20 +31,40 @@ from advisors.transfers import message_bytes, time_by_size
     wants=(KERNELS, COLLECTIVES),
     params=("small_sdma", "small_rdma", "bucket"),
     about=(
-        Column("operation", "text", "", "kind of operation"),
-        Column("group", "text", "", "communication group"),
+        Column("operation", "text", "", "kind of operation", zh="通信算子"),
+        GROUP,
     ),
     columns=(
         STEP_NS,
-        Column("calls", "float", "count", "operations of this kind and group per step"),
-        Column("small_calls", "float", "count", "of these: below the size from which a link is used well"),
-        Column("small_bytes", "float", "B", "median size of the small ones, over all links"),
-        Column("small_bandwidth", "float", "B/s", "bytes over moving time of the small ones"),
-        Column("best_bandwidth", "float", "B/s", "the same for the operations of this rank that use the links best"),
-        Column("transmit_ns", "float", "ns", "uncovered moving time of the small ones, per step"),
-        Column("fixed_ns", "float", "ns", "time of one whatever its size, by a line through time and size of all"),
-        Column("saveable_ns", "float", "ns", "of it and of their launch gaps: what fewer and larger ones would save"),
-        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
+        Column("calls", "float", "count", "operations of this kind and group per step", zh="次数"),
+        Column(
+            "small_calls", "float", "count", "of these: below the size from which a link is used well", zh="小包次数"
+        ),
+        Column("small_bytes", "float", "B", "median size of the small ones, over all links", zh="小包量"),
+        Column("small_bandwidth", "float", "B/s", "bytes over moving time of the small ones", zh="小包带宽"),
+        Column(
+            "best_bandwidth",
+            "float",
+            "B/s",
+            "the same for the operations of this rank that use the links best",
+            zh="最高带宽",
+        ),
+        Column("transmit_ns", "float", "ns", "uncovered moving time of the small ones, per step", zh="传输"),
+        Column(
+            "fixed_ns",
+            "float",
+            "ns",
+            "time of one whatever its size, by a line through time and size of all",
+            zh="固定耗时",
+        ),
+        Column(
+            "saveable_ns",
+            "float",
+            "ns",
+            "of it and of their launch gaps: what fewer and larger ones would save",
+            zh="可节省",
+        ),
+        SAVEABLE_SHARE,
     ),
 )
 def small_calls(facts: Facts, params: Params) -> Observations:

@@ -30,15 +30,27 @@ from advisors.transfers import chains, hideable_ns, message_bytes
     wants=(KERNELS, COLLECTIVES),
     columns=(
         STEP_NS,
-        Column("time_ns", "float", "ns", "uncovered moving, per step"),
-        Column("time_share", "float", "ratio", "time_ns over wall time"),
-        Column("hideable_ns", "float", "ns", "of it: what computing could hide if it started earlier, per step"),
-        Column("hideable_share", "float", "ratio", "hideable_ns over wall time"),
-        Column("late_ns", "float", "ns", "of it: what would be hidden had nobody waited for a rank, per step"),
-        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication"),
-        Column("moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved"),
-        Column("calls", "float", "count", "operations per step"),
-        Column("largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links"),
+        Column("time_ns", "float", "ns", "uncovered moving, per step", zh="时间"),
+        Column("time_share", "float", "ratio", "time_ns over wall time", zh="时间占比"),
+        Column(
+            "hideable_ns",
+            "float",
+            "ns",
+            "of it: what computing could hide if it started earlier, per step",
+            zh="可掩盖",
+        ),
+        Column("hideable_share", "float", "ratio", "hideable_ns over wall time", zh="可掩盖占比"),
+        Column(
+            "late_ns", "float", "ns", "of it: what would be hidden had nobody waited for a rank, per step", zh="迟到"
+        ),
+        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication", zh="占未掩盖通信"),
+        Column(
+            "moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved", zh="传输掩盖率"
+        ),
+        Column("calls", "float", "count", "operations per step", zh="次数"),
+        Column(
+            "largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links", zh="最大包"
+        ),
     ),
 )
 def transmit(facts: Facts, params: Params) -> Observations:

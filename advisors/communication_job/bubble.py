@@ -9,6 +9,7 @@ import pandas as pd
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
+from advisors.columns import LONGEST_STEP_NS
 from advisors.communication_job.pipelines import pipeline_of, pipeline_part
 from advisors.measuring import share
 from advisors.messages import message
@@ -18,13 +19,27 @@ from advisors.messages import message
     "communication_job.bubble",
     needs=(pipeline_part, ledger, steps),
     columns=(
-        Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
-        Column("stages", "int", "count", "stages of the pipeline"),
-        Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages"),
-        Column("bubble_share", "float", "ratio", "slots without work, (p - 1) / (m + p - 1), however even the stages"),
-        Column("bubble_ns", "float", "ns", "time of these slots: (p - 1) times the mean computing of a micro-batch"),
-        Column("ns_share", "float", "ratio", "bubble_ns over wall time"),
-        Column("longest_wait_ns", "float", "ns", "longest waiting of a rank for its neighbours, per step"),
+        LONGEST_STEP_NS,
+        Column("stages", "int", "count", "stages of the pipeline", zh="级数"),
+        Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages", zh="micro-batch 数"),
+        Column(
+            "bubble_share",
+            "float",
+            "ratio",
+            "slots without work, (p - 1) / (m + p - 1), however even the stages",
+            zh="空泡占比",
+        ),
+        Column(
+            "bubble_ns",
+            "float",
+            "ns",
+            "time of these slots: (p - 1) times the mean computing of a micro-batch",
+            zh="流水线空泡",
+        ),
+        Column("ns_share", "float", "ratio", "bubble_ns over wall time", zh="时间占比"),
+        Column(
+            "longest_wait_ns", "float", "ns", "longest waiting of a rank for its neighbours, per step", zh="最长等待"
+        ),
     ),
 )
 def bubble(facts: JobFacts, params: Params) -> Observations:

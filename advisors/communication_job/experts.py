@@ -25,13 +25,13 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
+from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
 from advisors.communication_job.computing import computing_in_steps, longest_kernels
 from advisors.communication_job.groups import group_members, group_of_size
 from advisors.measuring import records, share, step_count
 from advisors.messages import message
 
 _EXPERTS = "GroupedMatmul"
-
 
 _FUSED = "MoeDistribute"
 """Kernels that send tokens to their experts and back by themselves, without an all-to-all of their own."""
@@ -102,19 +102,37 @@ def _rows(facts: Facts, experts: pd.DataFrame) -> float:
 @job_advisor(
     "communication_job.experts",
     needs=(expert_part, ledger, steps),
-    about=(Column("group", "text", "", "ranks that share out the experts"),),
+    about=(Column("group", "text", "", "ranks that share out the experts", zh="通信域"),),
     columns=(
-        Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
-        Column("profiled", "int", "count", "of these ranks in the profile"),
-        Column("longest_rank", "int", "", "the rank whose experts compute longest"),
-        Column("computing_ns", "float", "ns", "grouped products of that rank, per step"),
-        Column("mean_computing_ns", "float", "ns", "mean of the same over the profiled ranks"),
-        Column("ratio", "float", "ratio", "the longest over the mean of the ranks, in each phase, all phases together"),
-        Column("rows_ratio", "float", "ratio", "rows that its experts work on over the mean of all"),
-        Column("exchanges", "float", "count", "phases between exchanges of tokens in which experts compute, per step"),
-        Column("longest_wait_ns", "float", "ns", "longest waiting of another rank in exchanges of tokens, per step"),
-        Column("saveable_ns", "float", "ns", "longest less mean of each phase, summed, per step"),
-        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
+        LONGEST_STEP_NS,
+        Column("profiled", "int", "count", "of these ranks in the profile", zh="已采集"),
+        Column("longest_rank", "int", "", "the rank whose experts compute longest", zh="耗时最长的 rank"),
+        Column("computing_ns", "float", "ns", "grouped products of that rank, per step", zh="计算"),
+        Column("mean_computing_ns", "float", "ns", "mean of the same over the profiled ranks", zh="平均计算"),
+        Column(
+            "ratio",
+            "float",
+            "ratio",
+            "the longest over the mean of the ranks, in each phase, all phases together",
+            zh="比值",
+        ),
+        Column("rows_ratio", "float", "ratio", "rows that its experts work on over the mean of all", zh="行数比"),
+        Column(
+            "exchanges",
+            "float",
+            "count",
+            "phases between exchanges of tokens in which experts compute, per step",
+            zh="交换阶段数",
+        ),
+        Column(
+            "longest_wait_ns",
+            "float",
+            "ns",
+            "longest waiting of another rank in exchanges of tokens, per step",
+            zh="最长等待",
+        ),
+        Column("saveable_ns", "float", "ns", "longest less mean of each phase, summed, per step", zh="可节省"),
+        SAVEABLE_SHARE,
     ),
 )
 def experts(facts: JobFacts, params: Params) -> Observations:

@@ -21,21 +21,21 @@ from advisors.messages import message
 from advisors.transfers import chains
 
 _UNKNOWN = "communication/unknown"
-
-
 _WAIT = r"^communication/wait/rank (\d+)$"
 
 
 @job_advisor(
     "communication_job.late_rank",
     needs=(ledger, steps, collective_calls, rank_summary),
-    about=(Column("late", "int", "", "the rank that others wait for"),),
+    about=(Column("late", "int", "", "the rank that others wait for", zh="迟到"),),
     columns=(
-        Column("step_ns", "float", "ns", "mean wall time of a step of the waiting ranks"),
-        Column("wait_ns", "float", "ns", "mean uncovered waiting of the other profiled ranks for it, per step"),
-        Column("leaf", "text", "", "where the ledgers of the others book the waiting for it"),
-        Column("longest_wait_ns", "float", "ns", "the same of the rank that waits longest"),
-        Column("wait_share", "float", "ratio", "longest_wait_ns over the wall time of that rank"),
+        Column("step_ns", "float", "ns", "mean wall time of a step of the waiting ranks", zh="step"),
+        Column(
+            "wait_ns", "float", "ns", "mean uncovered waiting of the other profiled ranks for it, per step", zh="等待"
+        ),
+        Column("leaf", "text", "", "where the ledgers of the others book the waiting for it", zh="账目"),
+        Column("longest_wait_ns", "float", "ns", "the same of the rank that waits longest", zh="最长等待"),
+        Column("wait_share", "float", "ratio", "longest_wait_ns over the wall time of that rank", zh="等待占比"),
         Column(
             "saveable_ns",
             "float",
@@ -43,25 +43,49 @@ _WAIT = r"^communication/wait/rank (\d+)$"
             "of the rank that waits for it least, the next to be waited for: its waiting, and what it moves uncovered "
             "since it had waited under computing, less what the late rank itself waits more for others; without the "
             "first step, whose waiting is that of the start; per step",
+            zh="可节省",
         ),
-        Column("saveable_share", "float", "ratio", "saveable_ns over the wall time of the rank that waits longest"),
-        Column("witnesses", "int", "count", "profiled ranks that wait longest for it"),
-        Column("ranks", "int", "count", "profiled ranks other than it"),
-        Column("witness_ranks", "text", "", "which ranks these are"),
-        Column("profiled", "bool", "", "the late rank itself is in the profile"),
+        Column(
+            "saveable_share",
+            "float",
+            "ratio",
+            "saveable_ns over the wall time of the rank that waits longest",
+            zh="可节省占比",
+        ),
+        Column("witnesses", "int", "count", "profiled ranks that wait longest for it", zh="印证数"),
+        Column("ranks", "int", "count", "profiled ranks other than it", zh="rank 数"),
+        Column("witness_ranks", "text", "", "which ranks these are", zh="印证的 rank"),
+        Column("profiled", "bool", "", "the late rank itself is in the profile", zh="已采集"),
         Column(
             "confirmed_by_arrival",
             "bool",
             "",
             "it arrives last in the shared collectives, unknown if not all ranks of them are profiled",
             nullable=True,
+            zh="到达顺序印证",
         ),
-        Column("arrival_known", "bool", "", "all ranks of shared collectives are profiled: who arrives last is known"),
-        Column("arrival_ns", "float", "ns", "of wait_ns: as much as it arrives after the others, 0 unknown, per step"),
-        Column("cause", "text", "", "what takes the late rank longer than the others, as a leaf of the ledger"),
-        Column("cause_ns", "float", "ns", "by how much, per step"),
-        Column("computing_excess_ns", "float", "ns", "its computing less the median of the others, per step"),
-        Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step"),
+        Column(
+            "arrival_known",
+            "bool",
+            "",
+            "all ranks of shared collectives are profiled: who arrives last is known",
+            zh="到达顺序已知",
+        ),
+        Column(
+            "arrival_ns",
+            "float",
+            "ns",
+            "of wait_ns: as much as it arrives after the others, 0 unknown, per step",
+            zh="到达",
+        ),
+        Column(
+            "cause", "text", "", "what takes the late rank longer than the others, as a leaf of the ledger", zh="原因"
+        ),
+        Column("cause_ns", "float", "ns", "by how much, per step", zh="原因"),
+        Column(
+            "computing_excess_ns", "float", "ns", "its computing less the median of the others, per step", zh="计算多出"
+        ),
+        Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step", zh="空闲多出"),
     ),
 )
 def late_rank(facts: JobFacts, params: Params) -> Observations:

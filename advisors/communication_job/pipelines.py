@@ -28,10 +28,7 @@ from advisors.measuring import step_count
 from advisors.messages import message
 
 _OPTIMIZER = "compute/optimizer"
-
-
 _P2P_WAIT = ("communication/wait/pipeline", "communication/unknown")
-
 
 _CONTROL = 0.01
 """A message below this part of the largest carries shapes or flags, not activations."""

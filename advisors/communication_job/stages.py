@@ -10,6 +10,7 @@ import pandas as pd
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
+from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
 from advisors.communication_job.pipelines import PipelinePart, pipeline_of, pipeline_part
 from advisors.measuring import records, share
 from advisors.messages import message
@@ -18,21 +19,35 @@ from advisors.messages import message
 @job_advisor(
     "communication_job.stages",
     needs=(pipeline_part, ledger, steps),
-    about=(Column("stage", "int", "", "the stage that computes longest, from 0"),),
+    about=(Column("stage", "int", "", "the stage that computes longest, from 0", zh="流水级"),),
     columns=(
-        Column("step_ns", "float", "ns", "wall time of a step of the rank with the longest"),
-        Column("stages", "int", "count", "stages of the pipeline"),
-        Column("stage_ranks", "text", "", "profiled ranks of this stage"),
-        Column("is_last", "bool", "", "it is the last stage"),
-        Column("computing_ns", "float", "ns", "what it computes per step, without the optimizer, on its fastest rank"),
-        Column("mean_computing_ns", "float", "ns", "mean of the same over all stages"),
-        Column("ratio", "float", "ratio", "computing_ns over mean_computing_ns"),
-        Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages"),
-        Column("saveable_ns", "float", "ns", "by how much an even split would shorten a step"),
-        Column("saveable_share", "float", "ratio", "saveable_ns over wall time"),
-        Column("operator", "text", "", "operator type on which it spends most more than the others do"),
-        Column("operator_excess_ns", "float", "ns", "how much more than the mean of the others, per step"),
-        Column("longest_wait_ns", "float", "ns", "longest waiting of a rank of another stage for its neighbours"),
+        LONGEST_STEP_NS,
+        Column("stages", "int", "count", "stages of the pipeline", zh="级数"),
+        Column("stage_ranks", "text", "", "profiled ranks of this stage", zh="该级的 rank"),
+        Column("is_last", "bool", "", "it is the last stage", zh="是否末级"),
+        Column(
+            "computing_ns",
+            "float",
+            "ns",
+            "what it computes per step, without the optimizer, on its fastest rank",
+            zh="计算",
+        ),
+        Column("mean_computing_ns", "float", "ns", "mean of the same over all stages", zh="平均计算"),
+        Column("ratio", "float", "ratio", "computing_ns over mean_computing_ns", zh="比值"),
+        Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages", zh="micro-batch 数"),
+        Column("saveable_ns", "float", "ns", "by how much an even split would shorten a step", zh="可节省"),
+        SAVEABLE_SHARE,
+        Column("operator", "text", "", "operator type on which it spends most more than the others do", zh="算子"),
+        Column(
+            "operator_excess_ns", "float", "ns", "how much more than the mean of the others, per step", zh="算子多出"
+        ),
+        Column(
+            "longest_wait_ns",
+            "float",
+            "ns",
+            "longest waiting of a rank of another stage for its neighbours",
+            zh="最长等待",
+        ),
     ),
 )
 def stages(facts: JobFacts, params: Params) -> Observations:

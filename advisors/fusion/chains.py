@@ -25,13 +25,10 @@ from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
 
-
 TRANSPARENT = re.compile(r"MemSet.*|Fill", re.I)
 """Kernels that only prepare an output for the next one; a chain reads over them."""
 
-
 _BORDER = "\n"
-
 
 _FIRST_CHARACTER = 0x4E00
 """Characters that have no meaning in regular expressions, more of them than there are operator types."""

@@ -23,7 +23,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.host_dispatch.savings import SAVED, saving_by_replay, without_calls
 from advisors.measuring import (
     by_gap,
@@ -103,12 +103,14 @@ def activity_advisor(
         columns=(
             STEP_NS,
             *SAVED,
-            Column("idle_ns", "float", "ns", "idle time of the device meanwhile, per step"),
-            Column("idle_share", "float", "ratio", "idle_ns over wall time"),
-            Column("calls", "float", "count", "calls per step, those inside another one left out"),
-            Column("total_ns", "float", "ns", "time in these calls per step, whatever the device did meanwhile"),
-            Column("longest_ns", "float", "ns", "longest call"),
-            Column("gaps", "float", "count", "idle gaps per step with such a call in them"),
+            Column("idle_ns", "float", "ns", "idle time of the device meanwhile, per step", zh="空闲"),
+            IDLE_SHARE,
+            Column("calls", "float", "count", "calls per step, those inside another one left out", zh="次数"),
+            Column(
+                "total_ns", "float", "ns", "time in these calls per step, whatever the device did meanwhile", zh="合计"
+            ),
+            Column("longest_ns", "float", "ns", "longest call", zh="最长"),
+            Column("gaps", "float", "count", "idle gaps per step with such a call in them", zh="空隙数"),
         ),
     )
     return declare(measure)

@@ -20,7 +20,7 @@ from advisor_core.api.facts import (
     matching,
     steps,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.host_dispatch.activity import cann_calls_named
 from advisors.host_dispatch.savings import layer_of
 from advisors.measuring import (
@@ -44,16 +44,17 @@ from advisors.messages import message
     wants=(DEVICE_TASKS,),
     columns=(
         STEP_NS,
-        Column("idle_ns", "float", "ns", "idle during copies between host and device, per step"),
-        Column("idle_share", "float", "ratio", "idle_ns over wall time"),
+        Column("idle_ns", "float", "ns", "idle during copies between host and device, per step", zh="空闲"),
+        IDLE_SHARE,
         Column(
             "on_host_ns",
             "float",
             "ns",
             "of it: the host was in a blocking copy and launched nothing; not in item and its like",
+            zh="host 侧",
         ),
-        Column("on_device_ns", "float", "ns", "of it: a copy ran on the device and nothing else"),
-        Column("calls", "float", "count", "copy calls of the host per step"),
+        Column("on_device_ns", "float", "ns", "of it: a copy ran on the device and nothing else", zh="device 侧"),
+        Column("calls", "float", "count", "copy calls of the host per step", zh="次数"),
     ),
 )
 def copies(facts: Facts, params: Params) -> Observations:

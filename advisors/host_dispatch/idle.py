@@ -20,17 +20,31 @@ from advisors.messages import message
     wants=(STEP_TRACE, KERNELS, work),
     columns=(
         STEP_NS,
-        Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step"),
-        Column("idle_share", "float", "ratio", "idle over wall time"),
-        Column("host_late_ns", "float", "ns", "of it: the next task was not launched yet; unknown without launches"),
-        Column("host_late_share", "float", "ratio", "host_late_ns over idle_ns"),
-        Column("gaps", "float", "count", "idle gaps per step"),
-        Column("largest_gap_ns", "float", "ns", "longest gap"),
-        Column("slow_host_share", "float", "ratio", "of the idle time: host in Python, operators or runtime calls"),
-        Column("sync_share", "float", "ratio", "of the idle time: after synchronising calls"),
-        Column("compile_share", "float", "ratio", "of the idle time: online compilation"),
-        Column("task_switch_share", "float", "ratio", "of the idle time: launched in time, started late"),
-        Column("unknown_share", "float", "ratio", "of the idle time: no cause known"),
+        Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step", zh="空闲"),
+        Column("idle_share", "float", "ratio", "idle over wall time", zh="空闲占比"),
+        Column(
+            "host_late_ns",
+            "float",
+            "ns",
+            "of it: the next task was not launched yet; unknown without launches",
+            zh="host 迟到",
+        ),
+        Column("host_late_share", "float", "ratio", "host_late_ns over idle_ns", zh="host 迟到占比"),
+        Column("gaps", "float", "count", "idle gaps per step", zh="空隙数"),
+        Column("largest_gap_ns", "float", "ns", "longest gap", zh="最长空隙"),
+        Column(
+            "slow_host_share",
+            "float",
+            "ratio",
+            "of the idle time: host in Python, operators or runtime calls",
+            zh="host 慢占比",
+        ),
+        Column("sync_share", "float", "ratio", "of the idle time: after synchronising calls", zh="同步占比"),
+        Column("compile_share", "float", "ratio", "of the idle time: online compilation", zh="编译占比"),
+        Column(
+            "task_switch_share", "float", "ratio", "of the idle time: launched in time, started late", zh="任务切换占比"
+        ),
+        Column("unknown_share", "float", "ratio", "of the idle time: no cause known", zh="未知占比"),
     ),
 )
 def idle(facts: Facts, params: Params) -> Observations:

@@ -9,7 +9,6 @@ from advisors.measuring import pieces_of
 
 LATE_ACTIVITIES = ("python", "framework", "runtime")
 
-
 LATE = tuple(f"idle/host/{activity}" for activity in LATE_ACTIVITIES)
 """Leaves in which the host was simply too slow; compiling, loading data, collecting garbage and allocating have
 leaves and rules of their own."""

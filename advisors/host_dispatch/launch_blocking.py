@@ -30,12 +30,21 @@ from advisors.without_waiting import Change, replay
             "float",
             "ns",
             "how much shorter a step would be, by replay; idle_ns without a trace",
+            zh="节省",
         ),
-        Column("recorded", "text", "", "ASCEND_LAUNCH_BLOCKING as recorded: on, off or unknown"),
-        Column("calls_recorded", "bool", "", "launches and synchronisations are in the trace"),
-        Column("launches", "float", "count", "launches per step"),
-        Column("synchronised_share", "float", "ratio", "launches that a synchronisation follows at once"),
-        Column("idle_ns", "float", "ns", "idle behind late launches, synchronisations and launch latency, per step"),
+        Column("recorded", "text", "", "ASCEND_LAUNCH_BLOCKING as recorded: on, off or unknown", zh="记录值"),
+        Column("calls_recorded", "bool", "", "launches and synchronisations are in the trace", zh="记录的次数"),
+        Column("launches", "float", "count", "launches per step", zh="下发次数"),
+        Column(
+            "synchronised_share", "float", "ratio", "launches that a synchronisation follows at once", zh="同步占比"
+        ),
+        Column(
+            "idle_ns",
+            "float",
+            "ns",
+            "idle behind late launches, synchronisations and launch latency, per step",
+            zh="空闲",
+        ),
     ),
 )
 def launch_blocking(facts: Facts, params: Params) -> Observations:
@@ -93,6 +102,4 @@ def _synchronised(events: pd.DataFrame | None) -> tuple[int, int, np.ndarray]:
 
 
 _LAUNCH = re.compile(r"^Node@launch$", re.I)
-
-
 _SYNC_STREAM = re.compile(r"aclrtSynchronizeStream", re.I)

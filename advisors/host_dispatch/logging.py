@@ -11,7 +11,7 @@ from advisors.measuring import row
 @advisor(
     "host_dispatch.logging",
     needs=(PROFILE,),
-    columns=(Column("log_level", "text", "", "ASCEND_GLOBAL_LOG_LEVEL as recorded, '' = unset"),),
+    columns=(Column("log_level", "text", "", "ASCEND_GLOBAL_LOG_LEVEL as recorded, '' = unset", zh="日志级别"),),
 )
 def logging(facts: Facts, params: Params) -> Observations:
     """The log level of CANN."""

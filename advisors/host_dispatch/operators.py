@@ -41,15 +41,21 @@ from advisors.messages import message
     params=("first_calls",),
     columns=(
         STEP_NS,
-        Column("operators", "int", "count", "operators whose host time exceeds their device time"),
-        Column("excess_ns", "float", "ns", "host time less device time of these operators, per step"),
-        Column("idle_behind_ns", "float", "ns", "of it, what the device was really idle for: at most, per step"),
-        Column("idle_behind_share", "float", "ratio", "idle_behind_ns over wall time"),
-        Column("operator", "text", "", "operator with the largest excess"),
-        Column("operator_calls", "int", "count", "its calls in the profile"),
-        Column("operator_host_ns", "float", "ns", "its host time per call, children included"),
-        Column("operator_device_ns", "float", "ns", "its device time per call"),
-        Column("left_out", "int", "count", "first calls, and rare long ones, that were left out"),
+        Column("operators", "int", "count", "operators whose host time exceeds their device time", zh="算子数"),
+        Column("excess_ns", "float", "ns", "host time less device time of these operators, per step", zh="多出"),
+        Column(
+            "idle_behind_ns",
+            "float",
+            "ns",
+            "of it, what the device was really idle for: at most, per step",
+            zh="其后空闲",
+        ),
+        Column("idle_behind_share", "float", "ratio", "idle_behind_ns over wall time", zh="其后空闲占比"),
+        Column("operator", "text", "", "operator with the largest excess", zh="算子"),
+        Column("operator_calls", "int", "count", "its calls in the profile", zh="算子次数"),
+        Column("operator_host_ns", "float", "ns", "its host time per call, children included", zh="算子 host 耗时"),
+        Column("operator_device_ns", "float", "ns", "its device time per call", zh="算子 device 耗时"),
+        Column("left_out", "int", "count", "first calls, and rare long ones, that were left out", zh="未计入"),
     ),
 )
 def operators(facts: Facts, params: Params) -> Observations:
@@ -137,10 +143,7 @@ def outermost_calls(table: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
 
 
 _ROUNDING_NS = 100
-
-
 _NESTING_TOLERANCE = 0.01
-
 
 _WAITING = re.compile(r"acl_memcpy|synchronize|wait_event", re.I)
 """Calls in which the host waits for the device or for a copy: their host time is a symptom, not a cost."""

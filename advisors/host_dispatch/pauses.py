@@ -32,11 +32,11 @@ from advisors.without_waiting import Change, Replay
     columns=(
         STEP_NS,
         *SAVED,
-        Column("pauses", "int", "count", "rare long pauses in the profiled steps"),
-        Column("total_ns", "float", "ns", "time in these pauses, per step"),
-        Column("longest_ns", "float", "ns", "longest pause"),
-        Column("usual_ns", "float", "ns", "what the passage of the longest pause takes as a rule"),
-        Column("gc_recorded", "bool", "", "collections of Python's garbage are in the profile"),
+        Column("pauses", "int", "count", "rare long pauses in the profiled steps", zh="停顿次数"),
+        Column("total_ns", "float", "ns", "time in these pauses, per step", zh="合计"),
+        Column("longest_ns", "float", "ns", "longest pause", zh="最长"),
+        Column("usual_ns", "float", "ns", "what the passage of the longest pause takes as a rule", zh="常规耗时"),
+        Column("gc_recorded", "bool", "", "collections of Python's garbage are in the profile", zh="已记录垃圾回收"),
     ),
 )
 def pauses(facts: Facts, params: Params) -> Observations:

@@ -21,8 +21,10 @@ from advisors.measuring import share
 from advisors.without_waiting import Change, Replay
 
 SAVED = (
-    Column("saved_ns", "float", "ns", "how much shorter a step of a long run would be without it, by replay"),
-    Column("saved_share", "float", "ratio", "saved_ns over the time of a step"),
+    Column(
+        "saved_ns", "float", "ns", "how much shorter a step of a long run would be without it, by replay", zh="节省"
+    ),
+    Column("saved_share", "float", "ratio", "saved_ns over the time of a step", zh="节省占比"),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import KERNELS, Facts, NotApplicable, bookings, launches, ledger, steps, work
-from advisors.columns import STEP_NS
+from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.measuring import (
     LARGEST,
     by_gap,
@@ -29,9 +29,9 @@ from advisors.messages import message
     wants=(KERNELS,),
     columns=(
         STEP_NS,
-        Column("idle_ns", "float", "ns", "idle between two recorded steps of the framework, per step"),
-        Column("idle_share", "float", "ratio", "idle_ns over wall time"),
-        Column("longest_ns", "float", "ns", "longest such gap"),
+        Column("idle_ns", "float", "ns", "idle between two recorded steps of the framework, per step", zh="空闲"),
+        IDLE_SHARE,
+        Column("longest_ns", "float", "ns", "longest such gap", zh="最长"),
     ),
 )
 def step_boundary(facts: Facts, params: Params) -> Observations:

@@ -21,7 +21,7 @@ from advisor_core.api.facts import (
     sync_calls,
     union,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
@@ -33,16 +33,16 @@ from advisors.without_waiting import Change, replay
     "host_dispatch.sync_calls",
     needs=(steps, sync_calls, HOST_EVENTS, ledger, launches, host_activity, replay, PROFILE),
     about=(
-        Column("operator", "text", "", "operator that synchronises, as the model's code called it"),
-        Column("place", "text", "", "frame of the model's code, '' without call stacks"),
+        Column("operator", "text", "", "operator that synchronises, as the model's code called it", zh="算子"),
+        Column("place", "text", "", "frame of the model's code, '' without call stacks", zh="位置"),
     ),
     columns=(
         STEP_NS,
-        Column("idle_ns", "float", "ns", "idle time left behind, per step"),
-        Column("idle_share", "float", "ratio", "idle_ns over wall time"),
-        Column("calls", "float", "count", "calls per step"),
-        Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step"),
-        Column("longest_ns", "float", "ns", "most idle time behind one call"),
+        Column("idle_ns", "float", "ns", "idle time left behind, per step", zh="空闲"),
+        IDLE_SHARE,
+        Column("calls", "float", "count", "calls per step", zh="次数"),
+        Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step", zh="占用时间"),
+        Column("longest_ns", "float", "ns", "most idle time behind one call", zh="最长"),
         *SAVED,
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Setting, advisor
 from advisor_core.api.facts import KERNELS, PROFILE, Facts, bookings, launches, ledger, steps, work
-from advisors.columns import STEP_NS
+from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.measuring import (
     LARGEST,
     by_gap,
@@ -31,13 +31,25 @@ from advisors.messages import message
     wants=(KERNELS,),
     columns=(
         STEP_NS,
-        Column("idle_ns", "float", "ns", "idle although the next task had been launched before the gap, per step"),
-        Column("idle_share", "float", "ratio", "idle_ns over wall time"),
-        Column("gaps", "float", "count", "such gaps per step"),
-        Column("median_ns", "float", "ns", "median of such a gap"),
-        Column("spread_ns", "float", "ns", "distance of their quartiles: small where a fixed cost repeats"),
-        Column("median_lead_ns", "float", "ns", "median time from the launch of these tasks to their start"),
-        Column("l2_cache", "text", "", "l2_cache option of the profiler: on, off or unknown"),
+        Column(
+            "idle_ns",
+            "float",
+            "ns",
+            "idle although the next task had been launched before the gap, per step",
+            zh="空闲",
+        ),
+        IDLE_SHARE,
+        Column("gaps", "float", "count", "such gaps per step", zh="空隙数"),
+        Column("median_ns", "float", "ns", "median of such a gap", zh="中位数"),
+        Column("spread_ns", "float", "ns", "distance of their quartiles: small where a fixed cost repeats", zh="离散"),
+        Column(
+            "median_lead_ns",
+            "float",
+            "ns",
+            "median time from the launch of these tasks to their start",
+            zh="下发领先中位数",
+        ),
+        Column("l2_cache", "text", "", "l2_cache option of the profiler: on, off or unknown", zh="l2_cache"),
     ),
 )
 def task_switch(facts: Facts, params: Params) -> Observations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
-from advisors.columns import shares
+from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
@@ -14,15 +14,15 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
     needs=(step_kernels,),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("operator", "text", "", "operator type"),
-        Column("dtypes", "text", "", "dtypes of its inputs"),
+        OPERATOR_TYPE,
+        Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
     ),
     columns=(
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("total_ns", "float", "ns", "their time per step"),
-        Column("longest_ns", "float", "ns", "the longest of them"),
-        Column("double", "bool", "", "it reads or writes DOUBLE"),
-        Column("narrow_integer", "bool", "", "it reads INT16, INT8 or UINT8"),
+        KERNELS_PER_STEP,
+        TOTAL_NS,
+        Column("longest_ns", "float", "ns", "the longest of them", zh="最长"),
+        Column("double", "bool", "", "it reads or writes DOUBLE", zh="双精度"),
+        Column("narrow_integer", "bool", "", "it reads INT16, INT8 or UINT8", zh="窄整型"),
         *shares("total_ns"),
     ),
 )

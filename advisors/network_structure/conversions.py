@@ -9,16 +9,13 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, launches, matching
+from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
-
-
 _QUANTISES = re.compile(r"quant", re.I)
-
-
 _INSIDE = re.compile(r"^aclnn")
 
 
@@ -26,22 +23,31 @@ _INSIDE = re.compile(r"^aclnn")
     "network_structure.conversions",
     needs=(step_kernels, fusion_chains),
     wants=(launches, HOST_EVENTS),
-    about=(Column("conversion", "text", "", "format_conversion, cast, transpose or concat"),),
+    about=(Column("conversion", "text", "", "format_conversion, cast, transpose or concat", zh="转换"),),
     columns=(
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("total_ns", "float", "ns", "their time per step"),
-        Column("largest_ns", "float", "ns", "time per step of the shape that takes most"),
-        Column("largest_type", "text", "", "operator type of that shape"),
-        Column("largest_input", "text", "", "what it reads: shape, dtype and format of its first tensor"),
-        Column("largest_output", "text", "", "what it writes"),
-        Column("before", "text", "", "the operator that usually runs before it"),
-        Column("after", "text", "", "the operator that usually runs after it"),
-        Column("back_and_forth_ns", "float", "ns", "part of total_ns in conversions that a later one undoes"),
-        Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces"),
-        Column("loose_ns", "float", "ns", "the rest of total_ns"),
-        Column("inside_ns", "float", "ns", "part of total_ns in kernels that an aclnn operator runs inside itself"),
-        Column("share_of_step", "float", "ratio", "loose_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "loose_ns over the kernel time of the step"),
+        KERNELS_PER_STEP,
+        TOTAL_NS,
+        Column("largest_ns", "float", "ns", "time per step of the shape that takes most", zh="最大"),
+        Column("largest_type", "text", "", "operator type of that shape", zh="最大的类型"),
+        Column(
+            "largest_input", "text", "", "what it reads: shape, dtype and format of its first tensor", zh="最大输入"
+        ),
+        Column("largest_output", "text", "", "what it writes", zh="最大输出"),
+        Column("before", "text", "", "the operator that usually runs before it", zh="之前"),
+        Column("after", "text", "", "the operator that usually runs after it", zh="之后"),
+        Column(
+            "back_and_forth_ns", "float", "ns", "part of total_ns in conversions that a later one undoes", zh="往返转换"
+        ),
+        Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces", zh="链内耗时"),
+        Column("loose_ns", "float", "ns", "the rest of total_ns", zh="松散"),
+        Column(
+            "inside_ns",
+            "float",
+            "ns",
+            "part of total_ns in kernels that an aclnn operator runs inside itself",
+            zh="内部",
+        ),
+        *shares("loose_ns"),
     ),
     params=("reach",),
 )

@@ -12,6 +12,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, launches
+from advisors.columns import shares
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.patterns import Pattern, matches, patterns
@@ -23,47 +24,68 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, ker
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
     wants=(step_replay, launches, HOST_EVENTS),
-    about=(Column("pattern", "text", "", "which pattern of fusion/patterns.yaml"),),
+    about=(Column("pattern", "text", "", "which pattern of fusion/patterns.yaml", zh="模式"),),
     columns=(
-        Column("api", "text", "", "what replaces the chain"),
-        Column("chain", "text", "", "the operator types of the chain on which most time is spent"),
-        Column("shape", "text", "", "the largest tensor of that chain"),
-        Column("chains", "float", "count", "chains of the forward pass per step"),
-        Column("kernels", "float", "count", "kernels in them, per step"),
-        Column("saved_launches", "float", "count", "kernels that need not be launched any more, per step"),
-        Column("chain_ns", "float", "ns", "time of the chains per step"),
-        Column("backward_ns", "float", "ns", "part of chain_ns in the chains that autograd runs for them"),
+        Column("api", "text", "", "what replaces the chain", zh="接口"),
+        Column("chain", "text", "", "the operator types of the chain on which most time is spent", zh="算子链"),
+        Column("shape", "text", "", "the largest tensor of that chain", zh="shape"),
+        Column("chains", "float", "count", "chains of the forward pass per step", zh="链数"),
+        Column("kernels", "float", "count", "kernels in them, per step", zh="kernel 数"),
+        Column(
+            "saved_launches",
+            "float",
+            "count",
+            "kernels that need not be launched any more, per step",
+            zh="节省的下发次数",
+        ),
+        Column("chain_ns", "float", "ns", "time of the chains per step", zh="算子链"),
+        Column("backward_ns", "float", "ns", "part of chain_ns in the chains that autograd runs for them", zh="反向"),
         Column(
             "fused_ns",
             "float",
             "ns",
             "time of the fused kernels per step: bytes moved once at the bandwidth reached, and what the shortest "
             "kernels take; of a chain whose bytes are not known, the chain itself",
+            zh="融合算子",
         ),
-        Column("kept_ns", "float", "ns", "part of fused_ns in kernels whose work stays: the products of attention"),
-        Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns"),
+        Column(
+            "kept_ns",
+            "float",
+            "ns",
+            "part of fused_ns in kernels whose work stays: the products of attention",
+            zh="保留",
+        ),
+        Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns", zh="kernel 节省"),
         Column(
             "saving_ns",
             "float",
             "ns",
             "how much shorter a step is with the fused kernels, from a replay of launches and kernels; without "
             "launches, kernel_saving_ns",
+            zh="节省",
         ),
         Column(
             "launch_saving_ns",
             "float",
             "ns",
             "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
+            zh="下发节省",
         ),
         Column(
             "bandwidth",
             "float",
             "B/s",
             "what large elementwise kernels of this profile reach; without such kernels, the best kernel of each chain",
+            zh="带宽",
         ),
-        Column("fused_kernels", "float", "count", "fused kernels of this kind that run already, per step"),
-        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "kernel_saving_ns over the kernel time of the step"),
+        Column(
+            "fused_kernels",
+            "float",
+            "count",
+            "fused kernels of this kind that run already, per step",
+            zh="融合 kernel 数",
+        ),
+        *shares("saving_ns", "kernel_saving_ns"),
     ),
 )
 def fusion(facts: Facts, params: Params) -> Observations:

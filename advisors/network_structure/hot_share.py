@@ -14,8 +14,6 @@ from advisors.network_structure.updates import updating_kernels
 from advisors.step_kernels import kernel_rows, records, step_kernels
 
 PRODUCTS = ("attention", "matmul")
-
-
 _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
 
 
@@ -23,15 +21,15 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
     "network_structure.hot_share",
     needs=(step_kernels, context, fusion_chains),
     columns=(
-        Column("phase", "text", "", "training, prefill, decode or unknown"),
-        Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time"),
-        Column("expected_share", "float", "ratio", "what the phase should show"),
-        Column("hot_ns", "float", "ns", "attention and matrix products per step"),
-        Column("kernel_ns", "float", "ns", "all kernels per step but those of the optimizer"),
-        Column("excess_ns", "float", "ns", "kernel time beyond what the expected share implies"),
-        Column("largest_other", "text", "", "the class that takes most of the rest"),
-        Column("largest_other_share", "float", "ratio", "its part of all kernel time"),
-        Column("share_of_step", "float", "ratio", "excess_ns over the step"),
+        Column("phase", "text", "", "training, prefill, decode or unknown", zh="阶段"),
+        Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time", zh="热点占比"),
+        Column("expected_share", "float", "ratio", "what the phase should show", zh="应有占比"),
+        Column("hot_ns", "float", "ns", "attention and matrix products per step", zh="热点"),
+        Column("kernel_ns", "float", "ns", "all kernels per step but those of the optimizer", zh="kernel"),
+        Column("excess_ns", "float", "ns", "kernel time beyond what the expected share implies", zh="多出"),
+        Column("largest_other", "text", "", "the class that takes most of the rest", zh="其他最大"),
+        Column("largest_other_share", "float", "ratio", "its part of all kernel time", zh="其他最大占比"),
+        Column("share_of_step", "float", "ratio", "excess_ns over the step", zh="占 step"),
     ),
     params=("full_share", "decode_share"),
 )

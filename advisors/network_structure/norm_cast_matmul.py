@@ -15,11 +15,7 @@ from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 _NORM = re.compile(r"^(Add)?(RmsNorm|LayerNorm)(V\d)?$", re.I)
-
-
 _CAST = re.compile(r"^Cast$", re.I)
-
-
 _NARROW = ("FLOAT16", "BF16")
 
 
@@ -27,13 +23,13 @@ _NARROW = ("FLOAT16", "BF16")
     "network_structure.norm_cast_matmul",
     needs=(step_kernels,),
     wants=(launches, HOST_EVENTS),
-    about=(Column("norm", "text", "", "operator type of the normalisation"),),
+    about=(Column("norm", "text", "", "operator type of the normalisation", zh="归一化"),),
     columns=(
-        Column("chains", "float", "count", "chains per step"),
-        Column("dtype", "text", "", "what the normalisation writes"),
-        Column("cast_ns", "float", "ns", "time of the casts per step"),
-        Column("product_ns", "float", "ns", "time of the FP32 products per step"),
-        Column("total_ns", "float", "ns", "both"),
+        Column("chains", "float", "count", "chains per step", zh="链数"),
+        Column("dtype", "text", "", "what the normalisation writes", zh="数据类型"),
+        Column("cast_ns", "float", "ns", "time of the casts per step", zh="类型转换"),
+        Column("product_ns", "float", "ns", "time of the FP32 products per step", zh="矩阵乘"),
+        Column("total_ns", "float", "ns", "both", zh="合计"),
         *shares("total_ns"),
     ),
 )

@@ -24,20 +24,29 @@ CUBE_WORK = (*PRODUCTS, "convolution")
     needs=(step_kernels, fusion_chains),
     wants=(matrix_products, chip, pipes, step_replay),
     columns=(
-        Column("cube_ns", "float", "ns", "matrix products, attention and convolutions per step"),
-        Column("fp32_ns", "float", "ns", "those that read FP32, per step"),
-        Column("fp32_share", "float", "ratio", "fp32_ns of cube_ns"),
-        Column("hf32_share", "float", "ratio", "part of fp32_ns in kernels that may use HF32"),
+        Column("cube_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="cube"),
+        Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
+        Column("fp32_share", "float", "ratio", "fp32_ns of cube_ns", zh="FP32 占比"),
+        Column("hf32_share", "float", "ratio", "part of fp32_ns in kernels that may use HF32", zh="HF32 占比"),
         Column(
             "cube_saving_ns",
             "float",
             "ns",
             "what they take less on 16 bits: products by arithmetic and bytes, others by the assumed saving",
+            zh="cube 节省",
         ),
-        Column("vector_saving_ns", "float", "ns", "what the other kernels on FP32 take less, by their bytes"),
-        Column("saving_ns", "float", "ns", "how much shorter a step is with both, from a replay of the launches"),
-        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step"),
+        Column(
+            "vector_saving_ns",
+            "float",
+            "ns",
+            "what the other kernels on FP32 take less, by their bytes",
+            zh="vector 节省",
+        ),
+        Column(
+            "saving_ns", "float", "ns", "how much shorter a step is with both, from a replay of the launches", zh="节省"
+        ),
+        Column("share_of_step", "float", "ratio", "saving_ns over the step", zh="占 step"),
+        Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step", zh="占计算"),
     ),
     params=("saving", "reach"),
 )

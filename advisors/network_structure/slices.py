@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
+from advisors.columns import shares
 from advisors.first_tensor import first_elements, first_tail
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
@@ -21,21 +22,22 @@ _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
     needs=(step_kernels, fusion_chains),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("input_shape", "text", "", "the tensor that is sliced"),
-        Column("dtype", "text", "", "its dtype"),
+        Column("input_shape", "text", "", "the tensor that is sliced", zh="输入 shape"),
+        Column("dtype", "text", "", "its dtype", zh="数据类型"),
     ),
     columns=(
-        Column("parts", "text", "", "shapes of the slices"),
-        Column("slices", "int", "count", "slices of one tensor"),
-        Column("tensors", "float", "count", "tensors that are sliced like this, per step"),
-        Column("product", "text", "", "operator type that writes the tensor"),
-        Column("slice_ns", "float", "ns", "time of the slices per step"),
-        Column("in_chain_ns", "float", "ns", "part of slice_ns in chains that a fused kernel replaces"),
-        Column("loose_ns", "float", "ns", "the rest of slice_ns"),
-        Column("product_ns", "float", "ns", "time of the matrix products that write the tensors, per step"),
-        Column("loose_share", "float", "ratio", "loose_ns over the step"),
-        Column("share_of_step", "float", "ratio", "slice_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "slice_ns over the kernel time of the step"),
+        Column("parts", "text", "", "shapes of the slices", zh="份数"),
+        Column("slices", "int", "count", "slices of one tensor", zh="切片数"),
+        Column("tensors", "float", "count", "tensors that are sliced like this, per step", zh="tensor 数"),
+        Column("product", "text", "", "operator type that writes the tensor", zh="矩阵乘"),
+        Column("slice_ns", "float", "ns", "time of the slices per step", zh="切片"),
+        Column("in_chain_ns", "float", "ns", "part of slice_ns in chains that a fused kernel replaces", zh="链内耗时"),
+        Column("loose_ns", "float", "ns", "the rest of slice_ns", zh="松散"),
+        Column(
+            "product_ns", "float", "ns", "time of the matrix products that write the tensors, per step", zh="矩阵乘"
+        ),
+        Column("loose_share", "float", "ratio", "loose_ns over the step", zh="松散占比"),
+        *shares("slice_ns"),
     ),
 )
 def slices(facts: Facts, params: Params) -> Observations:

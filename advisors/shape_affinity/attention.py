@@ -9,7 +9,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches, matching, per_text, shapes_of
-from advisors.columns import shares
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
 from advisors.products import balance
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, call_stack, kernel_rows, step_kernels
@@ -32,28 +32,37 @@ def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) ->
     needs=(step_kernels, chip),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("operator", "text", "", "operator type"),
-        Column("input_shapes", "text", "", "shapes of its inputs"),
+        OPERATOR_TYPE,
+        Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
     ),
     columns=(
-        Column("query_shape", "text", "", "shape of the query"),
-        Column("sequences", "int", "count", "sequences in a batch; unknown where the shapes do not tell"),
-        Column("kv_heads", "float", "count", "heads of key and value; unknown where the shapes do not tell"),
-        Column("parallel", "float", "count", "sequences x heads of key and value: what can run at once"),
-        Column("cores", "int", "count", "cores of the kind that it runs on"),
-        Column("efficiency", "float", "ratio", "part of the cores' time that is used"),
+        Column("query_shape", "text", "", "shape of the query", zh="query shape"),
+        Column("sequences", "int", "count", "sequences in a batch; unknown where the shapes do not tell", zh="序列数"),
+        Column(
+            "kv_heads", "float", "count", "heads of key and value; unknown where the shapes do not tell", zh="KV 头数"
+        ),
+        Column("parallel", "float", "count", "sequences x heads of key and value: what can run at once", zh="并行"),
+        Column("cores", "int", "count", "cores of the kind that it runs on", zh="核数"),
+        Column("efficiency", "float", "ratio", "part of the cores' time that is used", zh="效率"),
         Column(
             "good_sequences",
             "float",
             "count",
             "the next larger number that fills its rounds of cores",
+            zh="合适的序列数",
         ),
-        Column("good_efficiency", "float", "ratio", "part of the cores' time that is used with so many sequences"),
-        Column("blocks", "float", "count", "logical blocks that the kernel used"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("gain_ns", "float", "ns", "time of the idle cores"),
+        Column(
+            "good_efficiency",
+            "float",
+            "ratio",
+            "part of the cores' time that is used with so many sequences",
+            zh="该序列数下的利用率",
+        ),
+        Column("blocks", "float", "count", "logical blocks that the kernel used", zh="分块数"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column("gain_ns", "float", "ns", "time of the idle cores", zh="收益"),
         *shares("gain_ns"),
     ),
 )

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches
-from advisors.columns import shares
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
 from advisors.products import BASE_N, balance, best_balance, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
@@ -20,29 +20,41 @@ Ints = npt.NDArray[np.int64]
     needs=(step_kernels, matrix_products, chip),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("m", "int", "count", "rows of the result"),
-        Column("n", "int", "count", "columns of the result"),
-        Column("k", "int", "count", "length of the sum"),
-        Column("dtype", "text", "", "dtype of the operands"),
+        Column("m", "int", "count", "rows of the result", zh="M"),
+        Column("n", "int", "count", "columns of the result", zh="N"),
+        Column("k", "int", "count", "length of the sum", zh="K"),
+        Column("dtype", "text", "", "dtype of the operands", zh="数据类型"),
     ),
     columns=(
-        Column("operator", "text", "", "operator type"),
-        Column("batch", "int", "count", "products in one kernel"),
-        Column("cores", "int", "count", "cube cores of the chip"),
-        Column("blocks", "int", "count", "blocks of 128 x 256 or 128 x 128, whichever divides better"),
-        Column("rounds", "int", "count", "how often the cores go round"),
-        Column("efficiency", "float", "ratio", "part of the cores' time that is used: blocks over rounds x cores"),
-        Column("good_m", "int", "count", "nearest larger M, by 128, with which enough of it is used"),
-        Column("good_n", "int", "count", "nearest larger N, by 128, with which enough of it is used"),
-        Column("recorded_blocks", "float", "count", "blocks that the kernel says it used"),
-        Column("row_efficiency", "float", "ratio", "M over M rounded up to 128"),
-        Column("tier", "int", "count", "M rounded up to 128: the rows that cost the same"),
-        Column("tier_below", "int", "count", "the next cheaper number of rows"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("gain_ns", "float", "ns", "time of the idle cores: what the same work would take less in full rounds"),
-        Column("share_of_total", "float", "ratio", "total_ns over the step"),
+        OPERATOR_TYPE,
+        Column("batch", "int", "count", "products in one kernel", zh="batch"),
+        Column("cores", "int", "count", "cube cores of the chip", zh="核数"),
+        Column("blocks", "int", "count", "blocks of 128 x 256 or 128 x 128, whichever divides better", zh="分块数"),
+        Column("rounds", "int", "count", "how often the cores go round", zh="轮数"),
+        Column(
+            "efficiency",
+            "float",
+            "ratio",
+            "part of the cores' time that is used: blocks over rounds x cores",
+            zh="效率",
+        ),
+        Column("good_m", "int", "count", "nearest larger M, by 128, with which enough of it is used", zh="合适的 M"),
+        Column("good_n", "int", "count", "nearest larger N, by 128, with which enough of it is used", zh="合适的 N"),
+        Column("recorded_blocks", "float", "count", "blocks that the kernel says it used", zh="记录的分块数"),
+        Column("row_efficiency", "float", "ratio", "M over M rounded up to 128", zh="行效率"),
+        Column("tier", "int", "count", "M rounded up to 128: the rows that cost the same", zh="档位"),
+        Column("tier_below", "int", "count", "the next cheaper number of rows", zh="下一档"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column(
+            "gain_ns",
+            "float",
+            "ns",
+            "time of the idle cores: what the same work would take less in full rounds",
+            zh="收益",
+        ),
+        Column("share_of_total", "float", "ratio", "total_ns over the step", zh="占总量"),
         *shares("gain_ns"),
     ),
     params=("enough",),

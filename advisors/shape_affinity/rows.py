@@ -16,7 +16,7 @@ from advisor_core.api.facts import (
     per_text,
     shapes_of,
 )
-from advisors.columns import shares
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
 from advisors.products import balance
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
@@ -31,20 +31,40 @@ quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose sha
     needs=(step_kernels, chip),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("operator", "text", "", "operator type"),
-        Column("rows", "int", "count", "rows that the kernel divides among cores"),
+        OPERATOR_TYPE,
+        Column("rows", "int", "count", "rows that the kernel divides among cores", zh="行数"),
     ),
     columns=(
-        Column("cores", "int", "count", "vector cores of the chip"),
-        Column("rounds", "int", "count", "how often the cores go round"),
-        Column("efficiency", "float", "ratio", "part of the cores' time that is used: rows over rounds x cores"),
-        Column("fewer", "int", "count", "the next smaller number of rows that fills all rounds; 0 if there is none"),
-        Column("more", "int", "count", "the next larger one"),
-        Column("blocks", "float", "count", "blocks that the kernel says it used; more than rows: it divides them too"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("gain_ns", "float", "ns", "time of the idle cores: what the same rows would take less in full rounds"),
+        Column("cores", "int", "count", "vector cores of the chip", zh="核数"),
+        Column("rounds", "int", "count", "how often the cores go round", zh="轮数"),
+        Column(
+            "efficiency", "float", "ratio", "part of the cores' time that is used: rows over rounds x cores", zh="效率"
+        ),
+        Column(
+            "fewer",
+            "int",
+            "count",
+            "the next smaller number of rows that fills all rounds; 0 if there is none",
+            zh="减少",
+        ),
+        Column("more", "int", "count", "the next larger one", zh="增加"),
+        Column(
+            "blocks",
+            "float",
+            "count",
+            "blocks that the kernel says it used; more than rows: it divides them too",
+            zh="分块数",
+        ),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column(
+            "gain_ns",
+            "float",
+            "ns",
+            "time of the idle cores: what the same rows would take less in full rounds",
+            zh="收益",
+        ),
         *shares("gain_ns"),
     ),
 )

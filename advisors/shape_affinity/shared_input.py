@@ -8,6 +8,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches, per_text, pipes
+from advisors.columns import OPERATOR_TYPE, shares
 from advisors.fewer_kernels import Merging, step_replay
 from advisors.first_tensor import first_elements
 from advisors.messages import message
@@ -23,41 +24,52 @@ Ints = npt.NDArray[np.int64]
     needs=(step_kernels, matrix_products, chip),
     wants=(pipes, step_replay, launches, HOST_EVENTS),
     about=(
-        Column("input_shape", "text", "", "the operand that the products share"),
-        Column("widths", "text", "", "N of each of them"),
-        Column("dtype", "text", "", "dtype of the operand"),
+        Column("input_shape", "text", "", "the operand that the products share", zh="输入 shape"),
+        Column("widths", "text", "", "N of each of them", zh="宽度"),
+        Column("dtype", "text", "", "dtype of the operand", zh="数据类型"),
     ),
     columns=(
-        Column("operator", "text", "", "operator type"),
-        Column("products", "int", "count", "products that share an operand"),
-        Column("places", "float", "count", "how often per step"),
-        Column("rows", "int", "count", "M of the products"),
-        Column("k", "int", "count", "length of the sum"),
-        Column("together", "int", "count", "N of the product that would replace them"),
-        Column("cores", "int", "count", "cube cores of the chip"),
-        Column("most_blocks", "int", "count", "blocks of the largest of them"),
-        Column("cost_ratio", "float", "ratio", "blocks of the one over those of all of them, by rounds and block size"),
-        Column("total_ns", "float", "ns", "time of the products per step"),
+        OPERATOR_TYPE,
+        Column("products", "int", "count", "products that share an operand", zh="矩阵乘数"),
+        Column("places", "float", "count", "how often per step", zh="位置数"),
+        Column("rows", "int", "count", "M of the products", zh="行数"),
+        Column("k", "int", "count", "length of the sum", zh="K"),
+        Column("together", "int", "count", "N of the product that would replace them", zh="合并后"),
+        Column("cores", "int", "count", "cube cores of the chip", zh="核数"),
+        Column("most_blocks", "int", "count", "blocks of the largest of them", zh="最大分块数"),
+        Column(
+            "cost_ratio",
+            "float",
+            "ratio",
+            "blocks of the one over those of all of them, by rounds and block size",
+            zh="代价比",
+        ),
+        Column("total_ns", "float", "ns", "time of the products per step", zh="合计"),
         Column(
             "together_ns",
             "float",
             "ns",
             "time if they were one, per step: the largest of them with as many more rounds of blocks, or where "
             "loading takes the time with as many more bytes, spread over more cores",
+            zh="合并后",
         ),
-        Column("split_ns", "float", "ns", "time to split the result again, per step, by its bytes"),
-        Column("gain_ns", "float", "ns", "total_ns less both"),
+        Column("split_ns", "float", "ns", "time to split the result again, per step, by its bytes", zh="切分"),
+        Column("gain_ns", "float", "ns", "total_ns less both", zh="收益"),
         Column(
             "saving_ns",
             "float",
             "ns",
             "how much shorter a step is, from a replay of launches and kernels; without launches, gain_ns",
+            zh="节省",
         ),
         Column(
-            "launch_saving_ns", "float", "ns", "part of saving_ns beyond gain_ns: the device waits less for launches"
+            "launch_saving_ns",
+            "float",
+            "ns",
+            "part of saving_ns beyond gain_ns: the device waits less for launches",
+            zh="下发节省",
         ),
-        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "gain_ns over the kernel time of the step"),
+        *shares("saving_ns", "gain_ns"),
     ),
     params=("reach",),
 )

@@ -10,6 +10,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text, pipes
+from advisors.columns import OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.fewer_kernels import Merging, step_replay
 from advisors.first_tensor import first_tail
 from advisors.messages import message
@@ -21,10 +22,8 @@ Floats = npt.NDArray[np.float64]
 LINE = 512
 """Bytes that the loads of the cube cores come in: a tail axis should be a multiple (docs/sources.md#tail-axis)."""
 
-
 STRIDE = 16 * 1024
 """Bytes that a tail axis should not be a multiple of (docs/sources.md#tail-axis)."""
-
 
 _TRANSDATA = re.compile(r"TransData", re.I)
 
@@ -45,43 +44,48 @@ def good_tail(length: int, element_bytes: int) -> int:
     needs=(step_kernels, matrix_products),
     wants=(pipes, launches, HOST_EVENTS, step_replay),
     about=(
-        Column("axis", "int", "count", "length of the last axis of the operands"),
-        Column("dtype", "text", "", "their dtype"),
+        Column("axis", "int", "count", "length of the last axis of the operands", zh="轴"),
+        Column("dtype", "text", "", "their dtype", zh="数据类型"),
     ),
     columns=(
-        Column("tail_bytes", "int", "B", "bytes of that axis"),
-        Column("unaligned", "bool", "", "not a multiple of 512 B"),
-        Column("strided", "bool", "", "a multiple of 16 KB"),
-        Column("multiple", "int", "count", "elements in 512 B"),
-        Column("good", "int", "count", "nearest length that is a multiple of 512 B and not of 16 KB"),
-        Column("added_share", "float", "ratio", "how much longer that is"),
-        Column("operator", "text", "", "operator type"),
-        Column("example", "text", "", "the product that takes most: left x right operand as stored"),
-        Column("kernels", "float", "count", "products with such an operand, per step"),
-        Column("total_ns", "float", "ns", "their time per step"),
-        Column("summed_ns", "float", "ns", "part of it in products that sum along that axis"),
-        Column("mixed_ns", "float", "ns", "part of it in kernels that need the vector cores too (MIX_AIC)"),
-        Column("conversion_ns", "float", "ns", "TransData of operands with that axis, per step"),
-        Column("tflops", "float", "TFLOP/s", "what these products reach"),
+        Column("tail_bytes", "int", "B", "bytes of that axis", zh="尾轴字节数"),
+        Column("unaligned", "bool", "", "not a multiple of 512 B", zh="未对齐"),
+        Column("strided", "bool", "", "a multiple of 16 KB", zh="跨步访问"),
+        Column("multiple", "int", "count", "elements in 512 B", zh="倍数"),
+        Column("good", "int", "count", "nearest length that is a multiple of 512 B and not of 16 KB", zh="合适取值"),
+        Column("added_share", "float", "ratio", "how much longer that is", zh="增加占比"),
+        OPERATOR_TYPE,
+        Column("example", "text", "", "the product that takes most: left x right operand as stored", zh="示例"),
+        Column("kernels", "float", "count", "products with such an operand, per step", zh="kernel 数"),
+        TOTAL_NS,
+        Column("summed_ns", "float", "ns", "part of it in products that sum along that axis", zh="合计"),
+        Column("mixed_ns", "float", "ns", "part of it in kernels that need the vector cores too (MIX_AIC)", zh="混合"),
+        Column("conversion_ns", "float", "ns", "TransData of operands with that axis, per step", zh="转换"),
+        Column("tflops", "float", "TFLOP/s", "what these products reach", zh="TFLOPS"),
         Column(
-            "peer_tflops", "float", "TFLOP/s", "what products of similar size with good tails reach in this profile"
+            "peer_tflops",
+            "float",
+            "TFLOP/s",
+            "what products of similar size with good tails reach in this profile",
+            zh="同类 TFLOPS",
         ),
-        Column("measured", "bool", "", "there are such products to compare with"),
+        Column("measured", "bool", "", "there are such products to compare with", zh="实测"),
         Column(
             "gain_ns",
             "float",
             "ns",
             "time saved per step with the good length: at the speed of the others or by the assumed gain, less the "
             "longer axis, and no more than the cube does not compute; and the TransData",
+            zh="收益",
         ),
         Column(
             "saving_ns",
             "float",
             "ns",
             "how much shorter a step is, from a replay of launches and kernels; without launches, gain_ns",
+            zh="节省",
         ),
-        Column("share_of_step", "float", "ratio", "saving_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "gain_ns over the kernel time of the step"),
+        *shares("saving_ns", "gain_ns"),
     ),
     params=("operand_share", "similar", "assumed_gain"),
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference_markdown import Pages, code, join, listing, table, to
-
 from advisor_core.names.book import NameBook
 from advisor_core.names.mentions import mentions
 from advisor_core.names.model import Name, NameKind, Software, Source
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.files.check import texts
+from reference_pages.markdown import Pages, code, join, listing, table, to
 
 _KINDS: dict[NameKind, str] = {
     "variable": "Environment variables",
