@@ -175,13 +175,19 @@ def test_a_product_with_two_bad_axes_counts_once_under_the_larger_operand() -> N
 
 def test_unaligned_advice_follows_the_axis_and_the_kind_of_run() -> None:
     inference = kernels_alone("SA001", unaligned())
-    assert [advice.text.en.split()[0] for advice in inference.first.advice] == ["Choose", "Store", "Cast"]
+    assert [advice.text.en.split(":")[0] for advice in inference.first.advice[1:]] == [
+        "If this axis is not a vocabulary",
+        "If the operand is a weight",
+    ]
     assert all(advice.risk for advice in inference.first.advice)
-    assert [advice.hazards for advice in inference.first.advice] == [[], [], ["accuracy"]]
+    assert [advice.hazards for advice in inference.first.advice] == [[], ["accuracy"], ["accuracy"]]
     vocabulary = times(Scene(), 0, 2000, "4096,50257", "50257,2048", "4096,2048")
     vocabulary.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     first = kernels_alone("SA001", until_the_end(vocabulary)).first
-    assert [advice.text.en.split()[0] for advice in first.advice] == ["It", "Store"]
+    assert [advice.text.en.split(":")[0] for advice in first.advice[1:]] == [
+        "If this axis is the vocabulary",
+        "If this axis is not a vocabulary",
+    ]
     assert first.observation["good"] == 50_432 and first.observation["good"] * 2 % 512 == 0
 
 
@@ -267,9 +273,8 @@ def test_strided_axis_fires_where_it_is_slower() -> None:
     at_peer = 500 * 8192 / 4864 * 8448 / 8192
     assert found.first.impact_ns == pytest.approx((1200 - at_peer) * 1000, abs=1)
     assert found.first.severity == "medium" and found.first.confidence == "low"
-    assert kinds(found) == ["code", "code", "code"]
-    assert ["npu_format_cast" in one.text.en for one in found.first.advice] == [False, False, True]
-    assert found.first.advice[2].hazards == ["accuracy"]
+    assert kinds(found) == ["code", "code"]
+    assert [one.hazards for one in found.first.advice] == [[], ["accuracy"]]
 
 
 @pytest.mark.parametrize("scene", [strided(930), strided(1200, peer=False), unaligned()])
@@ -548,8 +553,7 @@ def test_attention_with_few_heads_fires() -> None:
     assert seen["query_shape"] == "2,32,1,128" and (seen["good_sequences"], seen["good_efficiency"]) == (6, 1)
     assert seen["efficiency"] == pytest.approx(1 / 3) and seen["blocks"] == 8
     assert found.first.impact_ns == 666_667 and found.first.severity == "high"
-    assert kinds(found) == ["config", "investigate", "config", "config"]
-    assert "pa_shape_list" in found.first.advice[3].text.en
+    assert kinds(found) == ["config", "investigate", "config"]
 
 
 @pytest.mark.parametrize(
