@@ -7,11 +7,12 @@ from typing import TypeVar
 
 import pandas as pd
 
+from advisor_core.contracts.columns import require_exactly
 from advisor_core.contracts.facts import Fact, Facts
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.registry import Registry
-from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
@@ -34,6 +35,7 @@ class FactStore(Source):
         revised."""
         if self._settled:
             raise RuntimeError(f"{CROSS_RANK_WAITS.name} was read before the ranks were compared")
+        require_exactly(waits, COLUMNS, CROSS_RANK_WAITS.name)
         self._answers.put(CROSS_RANK_WAITS, waits)
 
     def find(self, key: Key[T]) -> T | Missing:
@@ -49,6 +51,7 @@ class FactStore(Source):
             return unknown(key)
         try:
             value: T = key.compute(self.view(key.needs, key.wants))
+            key.check(value)
         except Unanswered as stopped:
             return stopped.missing
         except Exception as error:

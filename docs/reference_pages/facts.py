@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import typing
+from collections.abc import Iterable
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Fact
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS as WAITS
 from reference_pages.catalogue import Catalogue
 from reference_pages.markdown import code, join, source_link, table
 from reference_pages.texts import details, source_of
@@ -23,8 +26,15 @@ def facts_page(catalogue: Catalogue) -> str:
         details(importlib.import_module("advisor_core.contracts.profile").Profile),
         "## cross_rank_waits",
         details(importlib.import_module("advisor_core.facts.communication.cross_rank_waits")),
+        columns_of("", WAITS),
         *(one_fact(catalogue.host.facts[name], catalogue, page) for name in sorted(catalogue.host.facts)),
     )
+
+
+def columns_of(field: str, columns: Iterable[Column]) -> str:
+    """The columns of a frame, which is a field of the value or the value itself."""
+    rows = ((code(column.name), column.dtype, column.unit, column.meaning) for column in columns)
+    return join(f"Columns of {code(field)}:" if field else "", table(("Column", "Type", "Unit", "Meaning"), rows))
 
 
 def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
@@ -48,4 +58,5 @@ def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
                 ("Source", source_link(source_of(fact.compute), page)),
             ],
         ),
+        *(columns_of(field, columns) for field, columns in fact.frames.items()),
     )
