@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from advisor_core.result.finding import SEVERITIES, Advice
-from advisor_core.result.problem import Unexplained
-from advisor_core.result.run import MeanStep, RuleOutcome, RunResult, State
-from advisor_core.result.view import View
+from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
 from reports.problems import Item, items
 

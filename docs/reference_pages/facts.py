@@ -38,7 +38,9 @@ def columns_of(field: str, columns: Iterable[Column]) -> str:
 
 
 def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
-    users = [catalogue.given(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact in (*f.needs, *f.wants)]
+    users = [
+        catalogue.link_to(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact in (*f.needs, *f.wants)
+    ]
     users += [
         catalogue.advisor(n, page) for n, a in sorted(catalogue.host.advisors.items()) if fact in (*a.needs, *a.wants)
     ]
@@ -51,8 +53,8 @@ def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
         table(
             ("", ""),
             [
-                ("Needs", catalogue.keys(fact.needs, page)),
-                ("Uses if there", catalogue.keys(fact.wants, page)),
+                ("Needs", catalogue.links_to_keys(fact.needs, page)),
+                ("Uses if there", catalogue.links_to_keys(fact.wants, page)),
                 ("Shared", "yes" if fact.shared else "no"),
                 ("Used by", ", ".join(users) or "no fact or advisor"),
                 ("Source", source_link(source_of(fact.compute), page)),

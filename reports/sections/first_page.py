@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.result.run import PhaseSummary
-from advisor_core.result.view import StripView
+from advisor_core.api.renderers import PhaseSummary, StripView
 from reports.blocks import (
     Below,
     Block,

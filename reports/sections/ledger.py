@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.result.view import Heatmap, HeatmapView
-from advisor_core.text.base import Text
+from advisor_core.api import Text
+from advisor_core.api.renderers import Heatmap, HeatmapView
 from reports import tables
 from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
 from reports.headline import rank_name
