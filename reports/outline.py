@@ -60,8 +60,8 @@ class Outline:
         return self.by_role if self.has_roles else extremes(self.by_rank)
 
     @cached_property
-    def told(self) -> tuple[Ledger, ...]:
-        """The ranks whose largest stretches are told: those shown, or the slowest of each role."""
+    def detailed(self) -> tuple[Ledger, ...]:
+        """The ranks whose largest stretches are listed: those shown, or the slowest of each role."""
         if not self.has_roles:
             return self.shown
         ordered = sorted(self.by_rank, key=lambda ledger: -ledger.wall_ns)
@@ -162,7 +162,7 @@ class Outline:
         """What is drawn: of roles, whose views are many, those of the slowest rank alone."""
         if not self.has_roles:
             return self.result.views
-        slowest = {ledger.lane for ledger in self.told}
+        slowest = {ledger.lane for ledger in self.detailed}
         return [view for view in self.result.views if view.rank is None or (view.role, view.rank) in slowest]
 
     @property

@@ -41,7 +41,7 @@ class FactStore(Source):
     def find(self, key: Key[T]) -> T | Missing:
         """The value, or why it is not known: because a function raised by mistake is said in a diagnostic as well, as
         a fact that is only wanted fails in silence otherwise."""
-        if not self._answers.asked(key):
+        if not self._answers.answers(key):
             self._answers.put(key, self._derive(key))
         self._settled |= key is CROSS_RANK_WAITS
         return self._answers.find(key)
