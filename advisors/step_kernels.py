@@ -11,7 +11,19 @@ import pandas as pd
 
 from advisor_core.api import Scalar, Text
 from advisor_core.api.advisors import Reference, Rows, Stack
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Unavailable, fact, launches, moved_bytes, steps, work
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    SOURCE_ROW,
+    Column,
+    Facts,
+    Unavailable,
+    fact,
+    launches,
+    moved_bytes,
+    steps,
+    work,
+)
 from advisors.messages import message
 
 SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")
@@ -41,13 +53,23 @@ PIPE_COLUMNS = (
 )
 
 
+COLUMNS = (
+    *KERNELS.columns,
+    SOURCE_ROW,
+    Column("row", "int", "", "row of kernels"),
+    Column("work", "int", "", "row of work"),
+    Column("operator_class", "text", "", "class in the ledger"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("bytes", "int", "B", "moved at least, -1 unknown"),
+    Column("signature", "int", "", "kernels with equal type, shapes, dtypes and formats share one"),
+)
+
+
 @dataclass(frozen=True)
 class StepKernels:
-    """``frame``: the computing kernels that start inside the steps, in order of stream and start; the columns of the
-    table ``kernels`` and ``row`` (of that table), ``work`` (row of the fact ``work``), ``operator_class``, ``end_ns``,
-    ``bytes`` (moved at least; -1 unknown), ``signature`` (kernels with equal type, shapes, dtypes and formats share
-    one). ``breaks``: whether a chain of kernels ends before this one, because the stream, the step changes or a
-    collective ran in between. ``wall_ns``: of a step, mean."""
+    """``frame``: the computing kernels that start inside the steps, in order of stream and start. ``breaks``: whether
+    a chain of kernels ends before this one, because the stream, the step changes or a collective ran in between.
+    ``wall_ns``: of a step, mean."""
 
     frame: pd.DataFrame
     breaks: np.ndarray
@@ -89,7 +111,7 @@ class StepKernels:
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
 
 
-@fact("step_kernels", needs=(KERNELS, work, steps))
+@fact("step_kernels", needs=(KERNELS, work, steps), frames={"frame": COLUMNS})
 def step_kernels(facts: Facts) -> StepKernels:
     """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains."""
     kernels, device, windows = facts[KERNELS], facts[work], facts[steps]

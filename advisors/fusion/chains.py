@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import Facts, elements, fact
+from advisor_core.api.facts import Column, Facts, elements, fact
 from advisors.fusion.patterns import Pattern, expression, matches, patterns
 from advisors.fusion.tensors import Tensors, connected, tensors_of, traffic
 from advisors.step_kernels import StepKernels, step_kernels
@@ -34,11 +34,22 @@ _FIRST_CHARACTER = 0x4E00
 """Characters that have no meaning in regular expressions, more of them than there are operator types."""
 
 
+COLUMNS = (
+    Column("pattern", "text", "", "name of the pattern"),
+    Column("backward", "bool", "", "it is a chain that autograd runs"),
+    Column("kernels", "int", "count", "kernels of the chain"),
+    Column("chain_ns", "int", "ns", "their time"),
+    Column("kept_ns", "int", "ns", "of it: kernels whose work stays"),
+    Column("best_bandwidth", "float", "B/s", "what its best kernel reaches"),
+    Column("fused_bytes", "int", "B", "what a fused kernel moves, -1 unknown"),
+    Column("types", "text", "", "operator types"),
+    Column("shape", "text", "", "its largest tensor"),
+)
+
+
 @dataclass(frozen=True)
 class Chains:
-    """``frame``: one row per chain: ``pattern``, ``backward``, ``kernels`` (how many), ``chain_ns``, ``kept_ns``,
-    ``fused_bytes`` (-1 unknown), ``best_bandwidth`` (B/s that its best kernel reaches), ``types``, ``shape`` (of its
-    largest tensor). ``members``: rows of the frame of `StepKernels`; ``chain_of``: the chain of each."""
+    """``frame``: one row per chain. ``members``: rows of the frame of `StepKernels`; ``chain_of``: their chains."""
 
     frame: pd.DataFrame
     members: Ints
@@ -49,7 +60,7 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=(step_kernels,))
+@fact("fusion_chains", needs=(step_kernels,), frames={"frame": COLUMNS})
 def fusion_chains(facts: Facts) -> Chains:
     """The chains of kernels that a fused kernel would replace."""
     return find_chains(facts[step_kernels])
