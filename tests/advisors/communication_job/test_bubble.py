@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from tests.advisors.build import Scene, book, outcome
 from tests.advisors.communication_job.scenes import stage
 
 

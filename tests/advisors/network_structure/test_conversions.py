@@ -90,7 +90,7 @@ def test_undone_agrees_with_looking_at_all_pairs() -> None:
                         expected |= {number, other}
                     break
         part = pd.DataFrame({"reads": reads, "writes": writes}, index=places)
-        own = StepKernels(pd.DataFrame(), breaks, 1, 1.0)
+        own = StepKernels(pd.DataFrame(), breaks, breaks, 1, 1.0)
         assert set(np.flatnonzero(_undone(part, own, reach))) == expected
 
 
