@@ -97,11 +97,12 @@ def test_a_benchmark_without_a_cold_start_has_all_its_launches() -> None:
     "rows",
     [
         benchmark(pause=50),  # mostly busy
+        benchmark(4),
         [*benchmark(), kernel(20_000, 10, "hcom_allReduce__1_0")],
         [row | {"step": number // 10} for number, row in enumerate(benchmark())],
         [kernel(1_000 * n, 100, f"Type{n % 7}") for n in range(20)],
     ],
-    ids=["busy", "collectives", "steps", "many kinds"],
+    ids=["busy", "few", "collectives", "steps", "many kinds"],
 )
 def test_a_loop_is_no_benchmark(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(NotApplicable):

@@ -30,7 +30,8 @@ COLD: Final = 1.5
 """How much longer than the median of the others the first launch of a benchmark is, if it is a cold start. Our
 choice."""
 
-_LAUNCHES: Final = 2
+LAUNCHES: Final = 5
+"""Fewer launches tell a benchmark neither from a step nor a cold start from a steady call. Our choice."""
 
 ROUNDING_NS: Final = 1_000
 """A gap may be longer than the exporter's wait time by this much: its times are rounded to a quarter of a microsecond
@@ -65,7 +66,7 @@ def kernel_list(facts: Facts) -> KernelList:
         return _launches(starts, reach, missing > 0, "holes")
     again = _begins(device)
     idle = wall - union(starts, ends).total()
-    if again.sum() < _LAUNCHES or idle < MOSTLY_GAPS * wall or _has_framework(facts.get(HOST_EVENTS)):
+    if again.sum() < LAUNCHES or idle < MOSTLY_GAPS * wall or _has_framework(facts.get(HOST_EVENTS)):
         raise NotApplicable(message("kernel_list.loop"))
     found = _launches(starts, reach, again, "benchmark")
     lengths = found.ends - found.starts
