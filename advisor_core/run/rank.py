@@ -41,7 +41,8 @@ from advisor_core.plugins.host import Host, load_host
 from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
-from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, displayed_files, load_rules
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.files.ruleset import SET_OPTION, displayed_files, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
@@ -86,6 +87,7 @@ class RankOutcome:
     role: str
     phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
+    vendor: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -105,14 +107,13 @@ def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
     and told in the book's ``problems``. Raises `RuleFileError` for options about rules that do not fit."""
-    sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
     book = load_rules(
-        sources,
+        [*host.rulesets.values(), *options.rulesets],
         host.advisors,
         dict(options.overrides),
         names=host.name_book(),
         paths=host.ledger_paths,
-        installed=len(host.rulesets),
+        vendors=host.vocabularies,
         strict=False,
     )
     if any(problem.file.startswith(SET_OPTION) for problem in book.problems):
@@ -187,7 +188,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     words = host.vocabulary(profile.vendor)
     context = _context(store)
     job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
-    rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
+    rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)
     steps, ledger = _ledger(store, profile)
     views = _views(store, profile.rank)
@@ -208,6 +209,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
         role=profile.role,
         phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
+        vendor=profile.vendor,
         timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
 
@@ -328,6 +330,7 @@ def _input(profile: Profile) -> Input:
     return Input(
         path=profile.path,
         kind=profile.kind,
+        vendor=profile.vendor,
         rank=profile.rank,
         level=profile.level,
         framework=profile.framework,

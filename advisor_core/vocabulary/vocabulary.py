@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from advisor_core.text.base import Text
 from advisor_core.text.packaged import packaged_yaml
 from advisor_core.vocabulary.host_labels import ACTIVITIES, UNNAMED, LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorClasses, OperatorWords
@@ -22,6 +23,7 @@ NOTHING: Final = re.compile(r"(?!)")
 class Vocabulary:
     """The words of one vendor, by ``name``; without a name nothing is known. Patterns are searched in names.
 
+    ``devices``: what reports call the devices, in the plural; the name where nothing is given.
     ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records. ``untold_tasks``:
     task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like ``plane_marks`` names of tasks
     without one. ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in which it
@@ -35,6 +37,7 @@ class Vocabulary:
     """
 
     name: str = ""
+    devices: Text | None = None
     operator_classes: OperatorClasses = field(default_factory=OperatorClasses)
     compute_tasks: tuple[str, ...] = ()
     untold_tasks: tuple[str, ...] = ()
@@ -62,6 +65,11 @@ class Vocabulary:
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()
     """Of frameworks and plugins."""
+
+    @property
+    def called(self) -> Text:
+        """What reports call the devices."""
+        return self.devices or Text(en=self.name, zh=self.name)
 
     @property
     def calls(self) -> Mapping[str, Pattern]:
@@ -101,8 +109,17 @@ def read_vocabulary(name: str, package: str, words: str, classes: str) -> Vocabu
     for key, value in packaged_yaml(package, words).items():
         if key not in known:
             raise ValueError(f"{package}/{words}: {key!r} is no field of a vocabulary")
-        read[key] = _pattern(value) if known[key] == "Pattern" else tuple(value) if isinstance(value, list) else value
-    return Vocabulary(name, OperatorClasses.of(packaged_yaml(package, classes)), **read)
+        read[key] = _value(known[key], value)
+    return Vocabulary(name, operator_classes=OperatorClasses.of(packaged_yaml(package, classes)), **read)
+
+
+def _value(kind: object, value: Any) -> Any:
+    """A value of a file as the field of this type has it."""
+    if kind == "Pattern":
+        return _pattern(value)
+    if kind == "Text | None":
+        return Text.model_validate(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _pattern(alternatives: str | Iterable[str]) -> Pattern:

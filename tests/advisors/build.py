@@ -21,7 +21,8 @@ from advisor_core.facts.job_store import JobStore
 from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED, settle
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.rules.files.ruleset import RuleBook, load_rules
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
 from advisor_core.run.job_context import job_of
 from advisor_core.text.base import Scalar

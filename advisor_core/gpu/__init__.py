@@ -1,0 +1,1 @@
+"""The words of GPUs, as PyTorch's profiler records them."""
