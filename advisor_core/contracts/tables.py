@@ -247,8 +247,9 @@ API_STATISTIC = _schema(
 
 COLLECTIVES = _schema(
     "collectives",
-    "one row per collective or point-to-point operation (communication.json). The split of elapse_ns into transit, "
-    "wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do not rely on it",
+    "one row per collective or point-to-point operation (communication.json, metadata of NCCL). The split of elapse_ns "
+    "into transit, wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do "
+    "not rely on it",
     [
         ("step", "int", "", "step id, -1 where the export names none"),
         ("name", "text", "", "for example hcom_allReduce__586_0_1"),
@@ -260,6 +261,10 @@ COLLECTIVES = _schema(
         ("wait_ns", "int", "ns", "as the exporter says"),
         ("synchronization_ns", "int", "ns", "as the exporter says"),
         ("idle_ns", "int", "ns", "as the exporter says"),
+        ("operation", "text", "", "allReduce, send, ...; '' where only the name tells"),
+        ("index", "int", "", "n-th call of the group, the same number on every rank; -1 where only the name tells"),
+        ("members", "int", "", "ranks in the group, -1 unknown"),
+        ("bytes", "int", "B", "moved over links by this rank, -1 where it is told by transport"),
     ],
 )
 

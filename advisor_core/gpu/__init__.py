@@ -1,1 +1,1 @@
-"""The words of GPUs, as PyTorch's profiler records them."""
+"""The plugin of GPUs: the words of PyTorch (Kineto) traces of CUDA and ROCm, and the loader that reads them."""

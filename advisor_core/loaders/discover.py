@@ -67,7 +67,8 @@ def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
         raise InputError(
             f"{path}: {what}; expected a *_ascend_pt directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of "
             "msprof, a directory above several of them, or a file such as trace_view.json, kernel_details.csv, "
-            "op_summary_20240101000000.csv or ascend_pytorch_profiler_0.db; traces of GPUs are not read"
+            "op_summary_20240101000000.csv or ascend_pytorch_profiler_0.db; or a trace of the PyTorch profiler "
+            "(*.pt.trace.json, *.pt.trace.json.gz)"
         )
     return found
 

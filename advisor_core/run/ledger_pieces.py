@@ -11,8 +11,8 @@ import pandas as pd
 from advisor_core.contracts.tables import Table, row_refs
 from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.host.launches import Launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.nesting import enclosing_of
 from advisor_core.text.base import Scalar
 
 PIECES = 3

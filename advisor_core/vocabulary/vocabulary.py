@@ -24,16 +24,20 @@ class Vocabulary:
     """The words of one vendor, by ``name``; without a name nothing is known. Patterns are searched in names.
 
     ``devices``: what reports call the devices, in the plural; the name where nothing is given.
-    ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records. ``untold_tasks``:
-    task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like ``plane_marks`` names of tasks
-    without one. ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in which it
-    neither waits nor moves data. ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of
-    the host. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
-    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types of
-    kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured graph.
-    ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of matrix
-    products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries single
-    tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records.
+    ``untold_tasks``: task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like
+    ``plane_marks`` names of tasks without one. ``collective``: what the name of a collective tells, by its groups
+    ``operation``, ``group`` (digits of the group's hash) and ``index`` (n-th call of the group). ``plane_waits``,
+    ``plane_marks``: tasks of a collective in which it waits, and those in which it neither waits nor moves data.
+    ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of the host.
+    ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
+    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types
+    of kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured
+    graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
+    matrix products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries
+    single tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    ``memory_totals``: components of ``memory_record`` that tell what the framework holds, the most telling one
+    first.
     """
 
     name: str = ""
@@ -43,6 +47,7 @@ class Vocabulary:
     untold_tasks: tuple[str, ...] = ()
     copy_tasks: Pattern = NOTHING
     wait_tasks: Pattern = NOTHING
+    collective: Pattern = NOTHING
     plane_waits: Pattern = NOTHING
     plane_marks: Pattern = NOTHING
     compile_calls: Pattern = NOTHING
@@ -61,6 +66,7 @@ class Vocabulary:
     products: Pattern = NOTHING
     decode_rows: int = 0
     graph_siblings: int = 0
+    memory_totals: tuple[str, ...] = ()
     leaves: tuple[LedgerLeaf, ...] = ()
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()

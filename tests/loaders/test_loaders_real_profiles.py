@@ -13,10 +13,10 @@ import pytest
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.loaders.ascend_pytorch.db.host import HANDED_OVER, HELD_UP_NS, handed_over_after
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
+from advisor_core.nesting import enclosing_of
 
 NAMES = ["alexnet-ddp-text-level0/rank0", "alexnet-ddp-text-level1/rank0", "alexnet-ddp-text-level1/rank1"]
 

@@ -11,10 +11,10 @@ from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.timeline import timeline
+from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 

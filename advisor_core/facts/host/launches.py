@@ -11,7 +11,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.nesting import enclosing_of
+from advisor_core.nesting import enclosing_of
 from advisor_core.text.messages import message
 
 NO_TIME = np.iinfo(np.int64).min

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.facts.intervals import Ints
+from advisor_core.contracts.tables import Int64Array as Ints
 
 
 def enclosing(
