@@ -43,13 +43,16 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
         capture_job,
         communication,
         communication_job,
+        eager_chains,
         fusion,
         host_dispatch,
         memory,
         network_structure,
+        operator_classes,
         parallel_job,
         pipeline_bound,
         pipeline_bound_job,
+        product_alignment,
         rl,
         shape_affinity,
     )
@@ -61,9 +64,12 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*communication_job.ADVISORS)
     registry.add(*parallel_job.ADVISORS)
     registry.add(*network_structure.ADVISORS)
+    registry.add(*operator_classes.ADVISORS)
     registry.add(*fusion.ADVISORS)
+    registry.add(*eager_chains.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
+    registry.add(*product_alignment.ADVISORS)
     registry.add(*memory.ADVISORS)
     registry.add(*rl.ADVISORS)
