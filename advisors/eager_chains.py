@@ -51,8 +51,9 @@ Rank = npt.NDArray[np.int64]
     ),
 )
 def memory_bound_chains(facts: Facts, params: Params) -> Observations:
-    """Kernels that only read and write and follow one another, without the update of the parameters: one kernel could
-    do the work of each series, and takes at least as long as the longest of them."""
+    """Series of kernels that only read and write, without the update of the parameters.
+
+    One kernel could do the work of each series, and takes at least as long as the longest of them."""
     own = facts[step_kernels]
     frame = own.frame
     bound = frame["operator_class"].isin(MEMORY_BOUND).to_numpy() & ~matching(frame["type"], _COMPILED)
