@@ -194,7 +194,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
-        chip=_chip(store),
+        chip=_chip(store, profile),
         variables=dict(profile.variables),
         profiler=dict(profile.profiler),
         context=context,
@@ -254,10 +254,11 @@ def _context(store: FactStore) -> dict[str, Scalar]:
     return dict(store.get(context) or {})
 
 
-def _chip(store: FactStore) -> dict[str, Scalar]:
+def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
+    """The chip as derived, else as recorded."""
     found = store.get(chip)
     if found is None:
-        return {}
+        return dict(profile.chip)
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 

@@ -17,6 +17,7 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
+from advisor_core.loaders.kineto.products import operands
 from advisor_core.loaders.readers.columns import Interner
 
 _WITHIN = "Memcpy DtoD"
@@ -110,11 +111,34 @@ def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataF
     own = operations.reindex(rows).to_numpy()
     frame["type"] = pd.Categorical(np.where(found.collective[rows], own, types))
     if host is not None:
-        chose = (operator >= 0) & (types == host.frame["name"].astype(str).to_numpy()[np.maximum(operator, 0)])
-        for name, clean in (("shapes", words.shapes), ("dtypes", words.dtypes)):
-            recorded = host.interners[name].categorical(host.columns[name][np.maximum(operator, 0)], clean)
-            frame[f"input_{name}"] = pd.Categorical(np.where(chose, np.asarray(recorded, object), ""))
+        frame = frame.assign(**_tensors(frame, host, operator))
     return tables.KERNELS.conform(frame)
+
+
+def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Categorical]:
+    """Shapes and types of the tensors of kernels that do what their operator is: its inputs, those of a product as its
+    two operands, which tell the result. Asked once per distinct kernel, operator and inputs."""
+    rows = np.maximum(operator, 0)
+    asked = pd.DataFrame(
+        {
+            "kernel": frame["name"].astype(str),
+            "type": frame["type"].astype(str),
+            "operator": np.where(operator >= 0, host.frame["name"].astype(str).to_numpy()[rows], ""),
+            "shapes": host.inputs("shapes", rows, words.shapes),
+            "dtypes": host.inputs("dtypes", rows, words.dtypes),
+        }
+    )
+    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
+    told = [_of_kernel(*values) for values in asked.drop_duplicates().itertuples(index=False, name=None)]
+    names = ("input_shapes", "input_dtypes", "output_shapes")
+    found = np.array(told, object).reshape(-1, len(names))[numbers]
+    return {name: pd.Categorical(found[:, place]) for place, name in enumerate(names)}
+
+
+def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) -> tuple[str, str, str]:
+    if kind != operator or (operator in words.PRODUCTS and not words.multiplies(kernel)):
+        return "", "", ""
+    return operands(operator, shapes, dtypes)
 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:

@@ -127,7 +127,7 @@ def _chips(properties: Any) -> dict[int, dict[str, Scalar]]:
             "name": str(device.get("name") or ""),
             "multiprocessors": _whole(device.get("numSms")),
             "memory_bytes": _whole(device.get("totalGlobalMem"), 1 << 62),
-            "compute_capability": ".".join(map(str, capability)) if None not in capability else None,
+            "compute_capability": None if None in capability else float(".".join(map(str, capability))),
             "warp_size": _whole(device.get("warpSize")),
         }
         found[number] = {name: value for name, value in chip.items() if value not in (None, "")}

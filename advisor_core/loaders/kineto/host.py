@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,10 @@ class Host:
         """Which rows are of a category."""
         mask: Mask = (self.frame["category"] == category).to_numpy()
         return mask
+
+    def inputs(self, name: str, rows: Int64Array, clean: Callable[[str], str]) -> npt.NDArray[np.object_]:
+        """The ``shapes`` or ``dtypes`` of the inputs of operators."""
+        return np.asarray(self.interners[name].categorical(self.columns[name][rows], clean), object)
 
     def operators(self, ids: Int64Array) -> Int64Array:
         """Rows of the operators that the ids name, -1 for none."""

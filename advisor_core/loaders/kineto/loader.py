@@ -61,6 +61,7 @@ class KinetoLoader:
                 bytes=regular_size(trace.path) or 0,
                 problem=trace.problem,
                 recorded_at=trace.recorded_at,
+                vendor=VENDOR,
             )
             for trace in traces
         ]
