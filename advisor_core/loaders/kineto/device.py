@@ -19,6 +19,7 @@ from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
 from advisor_core.loaders.kineto.products import operands
 from advisor_core.loaders.readers.columns import Interner
+from advisor_core.nesting import enclosing_of
 
 _WITHIN = "Memcpy DtoD"
 COMMUNICATION = "COMMUNICATION"
@@ -57,17 +58,28 @@ def device(columns: Columns, interners: dict[str, Interner], host: Host | None) 
     if host is not None:
         launched = host.named(host.of("cann"), words.GRAPH_LAUNCH.search)
         graph |= (call >= 0) & launched[np.maximum(call, 0)]
-        operator = np.where(graph, -1, host.operators(columns["external"]))
+        operator = np.where(graph, -1, _operators(columns, call, host))
     work = (kinds == words.KERNEL) | (kinds == words.MEMSET) | (task_type == _WITHIN)
     talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
     collective = talks[names.codes] & np.asarray(kinds == words.KERNEL)
     return Device(columns, names, task_type, call, operator, graph, np.asarray(work), collective)
 
 
+def _operators(columns: Columns, call: Int64Array, host: Host) -> Int64Array:
+    """The row of the operator around the launch of each task: the one that it names, else the innermost one around the
+    call; -1 for none. Traces of 2022 give as the operator's id the correlation id, which names none."""
+    named = host.operators(np.where(columns["external"] == columns["correlation"], -1, columns["external"]))
+    asked = np.flatnonzero((named < 0) & (call >= 0))
+    calls = host.frame.iloc[call[asked]]
+    around = enclosing_of(host.work_of_operators(), calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
+    named[asked] = around
+    return named
+
+
 def _task_types(names: pd.Categorical, kinds: pd.Categorical) -> pd.Categorical:
-    """Kernel, Memset, Sync, or the kind of a copy, which its name begins with."""
-    copies = [words.copy_kind(str(name)) for name in names.categories]
-    types = np.where(kinds == words.MEMCPY, np.array(copies, object)[names.codes], np.asarray(kinds, object))
+    """Kernel, Memset, or what the name of a copy or a synchronisation begins with."""
+    named = np.array([words.copy_kind(str(name)) for name in names.categories], object)[names.codes]
+    types = np.where((kinds == words.MEMCPY) | (kinds == words.SYNC), named, np.asarray(kinds, object))
     found: pd.Categorical = pd.Categorical(types.astype(object))
     return found
 

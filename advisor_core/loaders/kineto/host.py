@@ -47,6 +47,11 @@ class Host:
         """The ``shapes`` or ``dtypes`` of the inputs of operators."""
         return np.asarray(self.interners[name].categorical(self.columns[name][rows], clean), object)
 
+    def work_of_operators(self) -> pd.DataFrame:
+        """The events of operators, without the marks that the profiler of 2021 recorded like operators."""
+        chosen = self.of("cpu_op")
+        return self.frame[chosen & ~self.named(chosen, words.MARK.search)]
+
     def operators(self, ids: Int64Array) -> Int64Array:
         """Rows of the operators that the ids name, -1 for none."""
         return _rows(self.columns["external"], self.of("cpu_op"), ids)

@@ -109,7 +109,7 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
         missing=trace.missing,
         files=[read],
         diagnostics=problems.diagnostics(),
-        chip=around.chips.get(trace.device, {}) if trace.device is not None else {},
+        chip=around.chip(trace.device),
         world_size=around.world_size,
         groups=around.groups,
         setting_files={"profiler": problems.file} if around.profiler else {},

@@ -11,7 +11,7 @@ import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import FLOWS, SCHEMAS
-from advisor_core.loaders.kineto import collectives, device, memory, words
+from advisor_core.loaders.kineto import collectives, device, memory
 from advisor_core.loaders.kineto.events import Columns, Events, decode, gathered, salvage
 from advisor_core.loaders.kineto.head import Recorded, joined, recorded
 from advisor_core.loaders.kineto.host import Host, host_events
@@ -111,7 +111,7 @@ class _Assembly:
             return None
         number, columns = self._one_device(columns)
         found = self.tasks = device.device(columns, self.events.interners, host)
-        asked = collectives.operations(found, gathered(self.events.collectives), self.events.interners)
+        asked = collectives.operations(found, host, gathered(self.events.collectives), self.events.interners)
         self.frames["kernels"] = device.kernels(found, host, asked["operation"])
         self.frames["device_tasks"] = device.device_tasks(found)
         if len(asked):
@@ -225,7 +225,6 @@ def _operators_around(host: Host | None, columns: Columns) -> np.ndarray:
     """The name of the innermost operator around each event, '' for none."""
     if host is None:
         return np.full(len(columns["start_ns"]), "", object)
-    operators = host.frame[host.of("cpu_op") & ~host.named(host.of("cpu_op"), words.STEP.search)]
-    rows = enclosing_of(operators, columns["thread"], columns["start_ns"])
+    rows = enclosing_of(host.work_of_operators(), columns["thread"], columns["start_ns"])
     names = host.frame["name"].astype(str).to_numpy()
     return np.where(rows >= 0, names[np.maximum(rows, 0)], "").astype(object)

@@ -29,6 +29,8 @@ RANK_IN_NAME: Final = re.compile(_WORDS["rank_in_name"])
 SPAN_IN_NAME: Final = re.compile(_WORDS["span_in_name"])
 NAMES_OF_OTHERS: Final = re.compile(_WORDS["names_of_others"])
 LAUNCHING_CALLS: Final = re.compile(_WORDS["launching_calls"])
+MARK: Final = re.compile(_WORDS["mark"])
+COLLECTIVE_MARK: Final = re.compile(_WORDS["collective_mark"])
 STEP: Final = re.compile(_WORDS["step"])
 PRODUCTS: Final[dict[str, list[int]]] = _WORDS["products"]
 """Operators that are a matrix product, and which of their inputs are the operands."""

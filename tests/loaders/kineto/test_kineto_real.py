@@ -22,6 +22,11 @@ TRACES = [
     "resnet50-workers-0/worker0.1623143566756.pt.trace.json.gz",
     "resnet50-workers-4/worker0.1623212756351.pt.trace.json.gz",
     "resnet50-workers-4/worker0.1623213129365.pt.trace.json.gz",
+    "sglang_Qwen3-8B_prefilldecode.json.gz",
+    "alexnet-a100.json.gz",
+    "trace-diff/control.json.gz",
+    "trace-diff/test.json.gz",
+    "ns-resolution-v100.json.gz",
 ]
 TOLERANCE = 0.005
 WORK = {"kernel", "gpu_memset", "memset"}
