@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
+from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.problems import Problem, RuleFileError
@@ -38,7 +39,6 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, displayed_files, load_rules

@@ -17,7 +17,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
-from advisors.fusion import patterns
+from advisors.fusion.patterns import patterns
 from tests.advisors.build import Scene, book, host, outcome
 from tests.advisors.real import real_rank
 
