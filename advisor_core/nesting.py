@@ -38,6 +38,17 @@ def enclosing(
     return np.where(found >= 0, rows[found], -1)
 
 
+def parents(threads: Ints, starts: Ints, ends: Ints) -> Ints:
+    """For each event the row of the one that it lies directly in, -1 for none; of two that are equally long the earlier
+    row is the outer one."""
+    order = np.lexsort((np.arange(len(starts)), starts - ends, starts, threads))
+    around = _around(threads[order], ends[order])
+    found = np.full(len(starts), -1, dtype=np.int64)
+    inside = around >= 0
+    found[order[inside]] = order[around[inside]]
+    return found
+
+
 def _around(threads: Ints, ends: Ints) -> Ints:
     """For each event, sorted by thread and start, the last one before it that ends no earlier; -1 for none.
 

@@ -23,6 +23,7 @@ from advisor_core.api.facts import (
     union,
     work,
 )
+from advisors.columns import PROFILED_STEPS
 from advisors.measuring import DEVICE_LANE, LARGEST, row, share
 from advisors.messages import message
 
@@ -35,15 +36,35 @@ _FIRST = ("skip_first", "wait", "warmup")
     needs=(PROFILE,),
     wants=(KERNELS, steps),
     columns=(
-        Column("level", "text", "", "level of the profiler, as recorded"),
-        Column("kernels", "int", "count", "kernels in kernel_details.csv"),
-        Column("untyped_share", "float", "ratio", "of the kernels that compute: recorded without a type"),
-        Column("unshaped_share", "float", "ratio", "of the kernels that compute: recorded without shapes of inputs"),
-        Column("unmeasured_share", "float", "ratio", "of the kernels that compute: recorded without pipe times"),
-        Column("inflating", "int", "count", "options that make the host slower while profiling"),
-        Column("inflating_options", "text", "", "which options these are"),
-        Column("steps", "int", "count", "profiled steps"),
-        Column("warm_up_steps", "float", "count", "steps before the first profiled one, unknown if not recorded"),
+        Column("level", "text", "", "level of the profiler, as recorded", zh="级别"),
+        Column("kernels", "int", "count", "kernels in kernel_details.csv", zh="kernel 数"),
+        Column(
+            "untyped_share", "float", "ratio", "of the kernels that compute: recorded without a type", zh="无类型占比"
+        ),
+        Column(
+            "unshaped_share",
+            "float",
+            "ratio",
+            "of the kernels that compute: recorded without shapes of inputs",
+            zh="无 shape 占比",
+        ),
+        Column(
+            "unmeasured_share",
+            "float",
+            "ratio",
+            "of the kernels that compute: recorded without pipe times",
+            zh="未测占比",
+        ),
+        Column("inflating", "int", "count", "options that make the host slower while profiling", zh="拖慢 host"),
+        Column("inflating_options", "text", "", "which options these are", zh="拖慢 host 的选项"),
+        PROFILED_STEPS,
+        Column(
+            "warm_up_steps",
+            "float",
+            "count",
+            "steps before the first profiled one, unknown if not recorded",
+            zh="预热步数",
+        ),
     ),
 )
 def settings(facts: Facts, params: Params) -> Observations:
@@ -103,10 +124,14 @@ def _schedule(profile: Profile) -> list[Reference]:
     needs=(PROFILE,),
     wants=(HOST_EVENTS, work),
     columns=(
-        Column("framework_recorded", "bool", "", "calls of the framework were recorded", nullable=True),
-        Column("device_recorded", "bool", "", "tasks of the device were recorded", nullable=True),
-        Column("framework_calls", "int", "count", "recorded calls of operators of the framework"),
-        Column("device_tasks", "int", "count", "recorded kernels and collectives"),
+        Column(
+            "framework_recorded", "bool", "", "calls of the framework were recorded", nullable=True, zh="已记录框架调用"
+        ),
+        Column(
+            "device_recorded", "bool", "", "tasks of the device were recorded", nullable=True, zh="已记录 device 任务"
+        ),
+        Column("framework_calls", "int", "count", "recorded calls of operators of the framework", zh="框架调用数"),
+        Column("device_tasks", "int", "count", "recorded kernels and collectives", zh="device 任务数"),
     ),
 )
 def activities(facts: Facts, params: Params) -> Observations:
@@ -147,10 +172,20 @@ def _asked(activities: Scalar, name: str) -> bool | None:
     "capture.steps",
     needs=(steps, work),
     columns=(
-        Column("steps", "int", "count", "profiled steps"),
-        Column("first_over_rest", "float", "ratio", "wall time of the first step over the median of the others"),
+        PROFILED_STEPS,
         Column(
-            "last_task_share", "float", "ratio", "tasks of the last step over those of the step with fewest before it"
+            "first_over_rest",
+            "float",
+            "ratio",
+            "wall time of the first step over the median of the others",
+            zh="首个 step 与其余之比",
+        ),
+        Column(
+            "last_task_share",
+            "float",
+            "ratio",
+            "tasks of the last step over those of the step with fewest before it",
+            zh="末个 step 任务占比",
         ),
     ),
 )
@@ -191,8 +226,20 @@ _LISTED = 10
     "capture.shapes",
     needs=(PROFILE, steps, KERNELS),
     columns=(
-        Column("varying_share", "float", "ratio", "of the kernels: their type with these shapes is not in every step"),
-        Column("warm_up_steps", "float", "count", "steps before the first profiled one, unknown if not recorded"),
+        Column(
+            "varying_share",
+            "float",
+            "ratio",
+            "of the kernels: their type with these shapes is not in every step",
+            zh="shape 变化占比",
+        ),
+        Column(
+            "warm_up_steps",
+            "float",
+            "count",
+            "steps before the first profiled one, unknown if not recorded",
+            zh="预热步数",
+        ),
     ),
 )
 def shapes(facts: Facts, params: Params) -> Observations:
@@ -219,9 +266,9 @@ def shapes(facts: Facts, params: Params) -> Observations:
     "capture.completeness",
     needs=(work, launches, HOST_EVENTS),
     columns=(
-        Column("launches", "int", "count", "recorded launches"),
-        Column("never_run", "int", "count", "of these: no task on the device belongs to them"),
-        Column("never_run_share", "float", "ratio", "never_run over launches"),
+        Column("launches", "int", "count", "recorded launches", zh="下发次数"),
+        Column("never_run", "int", "count", "of these: no task on the device belongs to them", zh="未见执行"),
+        Column("never_run_share", "float", "ratio", "never_run over launches", zh="未见执行占比"),
     ),
     wants=(FLOWS,),
 )
@@ -256,9 +303,15 @@ _LAUNCH = "Node@launch"
     "capture.clocks",
     needs=(launches, work),
     columns=(
-        Column("skew_ns", "int", "ns", "tasks seem to start this long before their launch at most"),
-        Column("early_share", "float", "ratio", "of the tasks with a known launch: seem to start before it"),
-        Column("linked", "int", "count", "tasks with a known launch"),
+        Column("skew_ns", "int", "ns", "tasks seem to start this long before their launch at most", zh="差距"),
+        Column(
+            "early_share",
+            "float",
+            "ratio",
+            "of the tasks with a known launch: seem to start before it",
+            zh="早于下发占比",
+        ),
+        Column("linked", "int", "count", "tasks with a known launch", zh="已关联任务数"),
     ),
 )
 def clocks(facts: Facts, params: Params) -> Observations:
@@ -290,9 +343,9 @@ def clocks(facts: Facts, params: Params) -> Observations:
     "capture.damage",
     needs=(PROFILE,),
     columns=(
-        Column("errors", "int", "count", "files or tables that could not be read"),
-        Column("warnings", "int", "count", "kinds of rows or values that were left out or repaired"),
-        Column("files", "text", "", "the files"),
+        Column("errors", "int", "count", "files or tables that could not be read", zh="错误数"),
+        Column("warnings", "int", "count", "kinds of rows or values that were left out or repaired", zh="告警数"),
+        Column("files", "text", "", "the files", zh="文件"),
     ),
 )
 def damage(facts: Facts, params: Params) -> Observations:
@@ -320,9 +373,9 @@ def damage(facts: Facts, params: Params) -> Observations:
     "capture.size",
     needs=(PROFILE, steps),
     columns=(
-        Column("bytes", "int", "B", "the files that were read"),
-        Column("recorded_ns", "int", "ns", "from the first to the last task of the profiled steps"),
-        Column("steps", "int", "count", "profiled steps"),
+        Column("bytes", "int", "B", "the files that were read", zh="字节数"),
+        Column("recorded_ns", "int", "ns", "from the first to the last task of the profiled steps", zh="记录值"),
+        PROFILED_STEPS,
     ),
 )
 def size(facts: Facts, params: Params) -> Observations:
@@ -350,12 +403,22 @@ def size(facts: Facts, params: Params) -> Observations:
     wants=(KERNELS,),
     columns=(
         Column(
-            "outside_ns", "int", "ns", "device time with kernels or collectives before the first and after the last"
+            "outside_ns",
+            "int",
+            "ns",
+            "device time with kernels or collectives before the first and after the last",
+            zh="step 外",
         ),
-        Column("before_ns", "int", "ns", "of this: before the first step"),
-        Column("after_ns", "int", "ns", "of this: after the last step"),
-        Column("outside_share", "float", "ratio", "outside_ns over all device time with kernels or collectives"),
-        Column("outside_tasks", "int", "count", "kernels and collectives outside of the steps"),
+        Column("before_ns", "int", "ns", "of this: before the first step", zh="之前"),
+        Column("after_ns", "int", "ns", "of this: after the last step", zh="之后"),
+        Column(
+            "outside_share",
+            "float",
+            "ratio",
+            "outside_ns over all device time with kernels or collectives",
+            zh="step 外占比",
+        ),
+        Column("outside_tasks", "int", "count", "kernels and collectives outside of the steps", zh="step 外任务数"),
     ),
 )
 def outside(facts: Facts, params: Params) -> Observations:

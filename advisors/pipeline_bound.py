@@ -22,7 +22,9 @@ from advisor_core.api.facts import (
     pipes,
     shapes_of,
 )
-from advisors.fusion import fusion_chains, matches, patterns
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.patterns import matches, patterns
 from advisors.half_precision import reads_fp32
 from advisors.messages import message
 from advisors.products import matrix_products, tiles
@@ -43,16 +45,12 @@ _VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
 _CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
 """The cores that the blocks of a kernel are divided among; a MIX kernel counts those that lead."""
 
-_SHARES = (
-    Column("share_of_step", "float", "ratio", "total_ns over the step"),
-    Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step"),
-)
+_SHARES = shares("total_ns")
 _ABOUT = (
-    Column("operator", "text", "", "operator type"),
-    Column("input_shapes", "text", "", "shapes of its inputs"),
-    Column("dtypes", "text", "", "dtypes of its inputs"),
+    OPERATOR_TYPE,
+    Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
+    Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
 )
-
 
 CUBE_CORES = ("AI_CORE", "MIX_AIC")
 """Cores whose time goes with the clock; the vector cores mostly wait for memory."""
@@ -64,24 +62,44 @@ CUBE_CORES = ("AI_CORE", "MIX_AIC")
     wants=(chip, fusion_chains, launches, HOST_EVENTS),
     about=_ABOUT,
     columns=(
-        Column("operator_class", "text", "", "its class in the ledger"),
-        Column("core", "text", "", "the kind of core that it runs on"),
-        Column("shape", "text", "", "shape of the largest input"),
-        Column("reads_fp32", "bool", "", "it reads FP32 and no floating-point type of 16 bits"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("bound", "text", "", "the busiest pipe: mac, vec, mte1, mte2, mte3, fixpipe or scalar"),
-        Column("bound_ratio", "float", "ratio", "how much of the duration that pipe is busy"),
-        *(Column(pipe, "float", "ratio", f"how much of the duration {pipe} is busy") for pipe in PIPES),
-        Column("data_ratio", "float", "ratio", "how busy the busiest pipe is that computes or moves data: not scalar"),
-        Column("memory_ratio", "float", "ratio", "the busier of the two pipes between a vector core and memory"),
-        Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration"),
-        Column("bandwidth_share", "float", "ratio", "of what the long elementwise kernels and copies reach together"),
-        Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation"),
-        Column("in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces"),
-        Column("blocks", "float", "count", "logical blocks"),
-        Column("cores", "float", "count", "cores of the kind that it runs on"),
+        Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
+        Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
+        Column("shape", "text", "", "shape of the largest input", zh="shape"),
+        Column("reads_fp32", "bool", "", "it reads FP32 and no floating-point type of 16 bits", zh="只读 FP32"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column("bound", "text", "", "the busiest pipe: mac, vec, mte1, mte2, mte3, fixpipe or scalar", zh="瓶颈"),
+        Column("bound_ratio", "float", "ratio", "how much of the duration that pipe is busy", zh="瓶颈流水占比"),
+        *(Column(pipe, "float", "ratio", f"how much of the duration {pipe} is busy", zh=pipe) for pipe in PIPES),
+        Column(
+            "data_ratio",
+            "float",
+            "ratio",
+            "how busy the busiest pipe is that computes or moves data: not scalar",
+            zh="数据搬运占比",
+        ),
+        Column(
+            "memory_ratio",
+            "float",
+            "ratio",
+            "the busier of the two pipes between a vector core and memory",
+            zh="访存占比",
+        ),
+        Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration", zh="带宽"),
+        Column(
+            "bandwidth_share",
+            "float",
+            "ratio",
+            "of what the long elementwise kernels and copies reach together",
+            zh="带宽利用率",
+        ),
+        Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation", zh="流式带宽"),
+        Column(
+            "in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces", zh="链内占比"
+        ),
+        Column("blocks", "float", "count", "logical blocks", zh="分块数"),
+        Column("cores", "float", "count", "cores of the kind that it runs on", zh="核数"),
         *_SHARES,
     ),
 )
@@ -180,26 +198,38 @@ BLOCK_N = 128
     needs=(step_kernels, matrix_products, chip, pipes),
     wants=(launches, HOST_EVENTS),
     about=(
-        Column("operator", "text", "", "operator type"),
-        Column("left_shape", "text", "", "shape of the left operand"),
-        Column("right_shape", "text", "", "shape of the right operand"),
-        Column("dtype", "text", "", "its dtype"),
+        OPERATOR_TYPE,
+        Column("left_shape", "text", "", "shape of the left operand", zh="左矩阵 shape"),
+        Column("right_shape", "text", "", "shape of the right operand", zh="右矩阵 shape"),
+        Column("dtype", "text", "", "its dtype", zh="数据类型"),
     ),
     columns=(
-        Column("m", "int", "count", "rows of the result"),
-        Column("n", "int", "count", "columns of the result"),
-        Column("k", "int", "count", "length of the sum"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("tflops", "float", "TFLOP/s", "2 x M x N x K over the duration"),
-        Column("peak_tflops", "float", "TFLOP/s", "of the chip at the clock that was measured; unknown for FP32"),
-        Column("efficiency", "float", "ratio", "of the peak"),
-        Column("reuse", "float", "count", "multiply-adds per element of both operands and the result"),
-        Column("mte2", "float", "ratio", "how much of the duration the cube cores load"),
-        Column("core", "text", "", "the kind of core that it runs on"),
-        Column("fp32", "bool", "", "the operands are FP32"),
-        Column("peak_share", "float", "ratio", "cores that have a block to work on, of all, by M, N and the batch"),
+        Column("m", "int", "count", "rows of the result", zh="M"),
+        Column("n", "int", "count", "columns of the result", zh="N"),
+        Column("k", "int", "count", "length of the sum", zh="K"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column("tflops", "float", "TFLOP/s", "2 x M x N x K over the duration", zh="TFLOPS"),
+        Column(
+            "peak_tflops",
+            "float",
+            "TFLOP/s",
+            "of the chip at the clock that was measured; unknown for FP32",
+            zh="峰值 TFLOPS",
+        ),
+        Column("efficiency", "float", "ratio", "of the peak", zh="效率"),
+        Column("reuse", "float", "count", "multiply-adds per element of both operands and the result", zh="复用"),
+        Column("mte2", "float", "ratio", "how much of the duration the cube cores load", zh="mte2"),
+        Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
+        Column("fp32", "bool", "", "the operands are FP32", zh="FP32"),
+        Column(
+            "peak_share",
+            "float",
+            "ratio",
+            "cores that have a block to work on, of all, by M, N and the batch",
+            zh="峰值占比",
+        ),
         *_SHARES,
     ),
 )
@@ -246,12 +276,14 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     "pipeline_bound.clock",
     needs=(step_kernels, FREQUENCY),
     columns=(
-        Column("highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches"),
-        Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth"),
-        Column("drop", "float", "ratio", "how far the lowest is below the highest"),
-        Column("slow_ns", "float", "ns", "kernel time per step at a clock this far below the highest"),
-        Column("lost_ns", "float", "ns", "what the kernels would take less at the highest clock, per step"),
-        Column("share_of_step", "float", "ratio", "lost_ns over the step"),
+        Column(
+            "highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches", zh="最高频率"
+        ),
+        Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth", zh="最低频率"),
+        Column("drop", "float", "ratio", "how far the lowest is below the highest", zh="降幅"),
+        Column("slow_ns", "float", "ns", "kernel time per step at a clock this far below the highest", zh="慢"),
+        Column("lost_ns", "float", "ns", "what the kernels would take less at the highest clock, per step", zh="损失"),
+        Column("share_of_step", "float", "ratio", "lost_ns over the step", zh="占 step"),
     ),
     params=("drop",),
 )

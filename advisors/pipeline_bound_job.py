@@ -32,14 +32,14 @@ def rank_clock(facts: Facts) -> pd.DataFrame:
 @job_advisor(
     "pipeline_bound_job.clock",
     needs=(rank_clock,),
-    about=(Column("slow", "int", "", "the rank"),),
+    about=(Column("slow", "int", "", "the rank", zh="慢"),),
     columns=(
-        Column("mhz", "float", "MHz", "its clock while the cube computes"),
-        Column("others_mhz", "float", "MHz", "median of the other ranks"),
-        Column("behind", "float", "ratio", "how far it is below them; 0 if it is not"),
-        Column("cube_ns", "float", "ns", "its kernels on the cube, per step"),
-        Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step"),
-        Column("share_of_step", "float", "ratio", "lost_ns over its step"),
+        Column("mhz", "float", "MHz", "its clock while the cube computes", zh="频率"),
+        Column("others_mhz", "float", "MHz", "median of the other ranks", zh="其他 rank 频率"),
+        Column("behind", "float", "ratio", "how far it is below them; 0 if it is not", zh="落后"),
+        Column("cube_ns", "float", "ns", "its kernels on the cube, per step", zh="cube"),
+        Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step", zh="损失"),
+        Column("share_of_step", "float", "ratio", "lost_ns over its step", zh="占 step"),
     ),
 )
 def clock(facts: JobFacts, params: Params) -> Observations:

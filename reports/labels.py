@@ -48,13 +48,6 @@ def prettify(part: str) -> str:
 
 
 @cache
-def columns() -> Mapping[str, str]:
-    """Chinese headings by column name."""
-    loaded: dict[str, str] = packaged_yaml("reports", "columns.yaml")
-    return loaded
-
-
-@cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Every label: key to language to text."""
     loaded: dict[str, dict[str, str]] = packaged_yaml("reports", "locale.yaml")
@@ -80,7 +73,7 @@ class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
     def __init__(self, lang: str, added: Mapping[str, Text] | None = None) -> None:
-        """``added``: labels of plugins, from the result."""
+        """``added``: headings of the columns that the result shows and labels of plugins, from the result."""
         self.lang = "zh" if lang == "zh" else "en"
         self.added = added or {}
 
@@ -109,11 +102,8 @@ class Labels:
         return self("word.comma").join(items)
 
     def name(self, name: str) -> str:
-        """What a column is called: as its plugin says, else its name made readable, in Chinese for the columns of the
-        built-in advisors."""
-        if f"heading.{name}" in self.added:
-            return self(f"heading.{name}")
-        return (columns().get(name) if self.lang == "zh" else None) or prettify(one_line(name))
+        """The heading of a column: as it is declared, else its name made readable."""
+        return self(f"heading.{name}") if f"heading.{name}" in self else prettify(one_line(name))
 
     # --- ledger paths
 

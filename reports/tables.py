@@ -12,6 +12,7 @@ from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.text.base import Scalar
+from advisor_core.text.headings import heading_key
 from reports.labels import Labels, is_number, one_line, shorten
 from reports.ledgers import Ledger
 
@@ -85,6 +86,8 @@ def _table(
 
     def value(row: Mapping[str, Scalar], name: str) -> str:
         found = row.get(name)
+        if (key := f"value.{name}.{found}") in labels:
+            return labels(key)
         if isinstance(found, int) and units.get(name) == "ns" and found >= EPOCH_NS:
             return _relative(found, item.rank, result, labels)
         return cell(found, units.get(name), labels)
@@ -119,8 +122,7 @@ def heading(name: str, unit: str | None, labels: Labels) -> str:
         return labels(f"evidence.{name}")
     if f"evidence.{name}" in labels:
         return labels(f"evidence.{name}")
-    repeats = unit in ("ns", "us", "ms", "bytes") and name.endswith(f"_{unit}")
-    return labels.name(name.removesuffix(f"_{unit}") if repeats else name)
+    return labels.name(heading_key(name, unit))
 
 
 def cell(value: Scalar, unit: str | None, labels: Labels) -> str:

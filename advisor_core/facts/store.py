@@ -8,8 +8,10 @@ from typing import TypeVar
 import pandas as pd
 
 from advisor_core.contracts.facts import Fact, Facts
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
+from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
 from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.result.run import Diagnostic
@@ -48,7 +50,9 @@ class FactStore(Source):
         if not isinstance(key, Fact) or self._facts.get(key.name) is not key:
             return unknown(key)
         try:
-            value: T = key.compute(self.view(key.needs, key.wants))
+            view = self.view(key.needs, key.wants)
+            with working(self._owner(key.name), f"which derives {key.name}"):
+                value: T = key.compute(view)
         except Unanswered as stopped:
             return stopped.missing
         except Exception as error:
@@ -58,9 +62,12 @@ class FactStore(Source):
         return value
 
     def _failure(self, name: str, error: Exception) -> Missing:
-        plugin = str(self._facts.owner(name)) if isinstance(self._facts, Registry) else ""
         detail = f"{type(error).__name__}: {error}"
-        return Missing(message("engine.plugin_raised", what=name, plugin=plugin, error=detail), kind="failed")
+        raised = message("engine.plugin_raised", what=name, plugin=str(self._owner(name)), error=detail)
+        return Missing(raised, kind="failed")
+
+    def _owner(self, name: str) -> Owner:
+        return self._facts.owner(name) if isinstance(self._facts, Registry) else Owner("", "", builtin=True)
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts:
         """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that is not known."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput, RoleError
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
-from advisor_core.plugins.isolation import working
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
@@ -37,7 +37,7 @@ class GuardedLoader:
 
     def discover(self, root: Path) -> Sequence[RankInput]:
         try:
-            with working(f"{self.owner}, which looks for profiles"):
+            with working(self.owner, "which looks for profiles"):
                 found = list(self.loader.discover(root))
             strange = next((source for source in found if not isinstance(source, RankInput)), None)
             if strange is not None:
@@ -54,7 +54,8 @@ class GuardedLoader:
 
     def load(self, source: RankInput) -> Profile:
         try:
-            profile = self.loader.load(source)
+            with working(self.owner, f"which reads rank {source.rank}"):
+                profile = self.loader.load(source)
             if not isinstance(profile, Profile):
                 raise TypeError(f"load gives a {type(profile).__name__} where a Profile should be")
         except (InputError, RoleError):

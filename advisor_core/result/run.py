@@ -195,8 +195,9 @@ class Diagnostic(Model):
 
 class RunResult(Model):
     """``phases``: the time of each phase, where the profile tells phases. ``role_environments``: by role, where
-    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: what plugins call
-    columns (``heading.COLUMN``) and parts of the ledger (``path.PATH``)."""
+    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: the
+    headings of the columns that are shown (``heading.COLUMN``) and what plugins call parts of the ledger
+    (``path.PATH``)."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Tool

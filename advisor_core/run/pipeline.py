@@ -32,6 +32,7 @@ from advisor_core.rules.compiled import CompiledRule
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
+from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
@@ -80,6 +81,7 @@ def run(
     role = role_of(sources[0]) if len(roles) == 1 else None
     result = _of_roles(host, book, outcomes, failures, role)
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
+    result = result.model_copy(update={"labels": compose_headings(host, result)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
 
@@ -231,7 +233,6 @@ def combine(
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
-        labels=host.texts(),
     )
 
 

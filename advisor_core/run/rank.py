@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
+from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.problems import Problem, RuleFileError
@@ -38,7 +39,6 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
@@ -195,7 +195,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
-        chip=_chip(store),
+        chip=_chip(store, profile),
         variables=dict(profile.variables),
         profiler=dict(profile.profiler),
         context=context,
@@ -256,10 +256,11 @@ def _context(store: FactStore) -> dict[str, Scalar]:
     return dict(store.get(context) or {})
 
 
-def _chip(store: FactStore) -> dict[str, Scalar]:
+def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
+    """The chip as derived, else as recorded."""
     found = store.get(chip)
     if found is None:
-        return {}
+        return dict(profile.chip)
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 

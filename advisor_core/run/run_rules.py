@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from advisor_core.contracts.advisor import Advisor, Observations, Scope
 from advisor_core.contracts.facts import Facts, JobFacts
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Missing, Unanswered
@@ -137,7 +138,9 @@ _STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "erro
 
 def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
     try:
-        observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
+        view = facts.view(advisor.needs, advisor.wants)
+        with working(host.advisors.owner(advisor.name), f"which measures {advisor.name}"):
+            observed = advisor.measure(view, params)
         return replace(observed, frame=advisor.conform(observed.frame))
     except Unanswered as stopped:
         return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)

@@ -37,7 +37,7 @@ class Vocabulary:
     matrix products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries
     single tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
     ``memory_totals``: components of ``memory_record`` that tell what the framework holds, the most telling one
-    first.
+    first. ``core_counters``: whether the profilers can count cycles and times of the pipes of cores.
     """
 
     name: str = ""
@@ -67,6 +67,7 @@ class Vocabulary:
     decode_rows: int = 0
     graph_siblings: int = 0
     memory_totals: tuple[str, ...] = ()
+    core_counters: bool = True
     leaves: tuple[LedgerLeaf, ...] = ()
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()

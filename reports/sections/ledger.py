@@ -7,20 +7,7 @@ from collections.abc import Sequence
 from advisor_core.result.view import Heatmap, HeatmapView
 from advisor_core.text.base import Text
 from reports import tables
-from reports.blocks import (
-    Block,
-    Code,
-    Column,
-    Details,
-    Figure,
-    Line,
-    Paragraph,
-    Row,
-    Section,
-    Swatch,
-    Table,
-    line,
-)
+from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
 from reports.headline import rank_name
 from reports.labels import Labels, TimeColumn
 from reports.ledgers import LedgerRow

@@ -32,9 +32,7 @@ from advisor_core.result.run import (
     State,
     StepInfo,
 )
-from advisor_core.result.run import (
-    Tool as Program,
-)
+from advisor_core.result.run import Tool as Program
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions, installed_host

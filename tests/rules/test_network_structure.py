@@ -17,7 +17,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
-from advisors.fusion import patterns
+from advisors.fusion.patterns import patterns
 from tests.advisors.build import Scene, book, host, outcome
 from tests.advisors.real import real_rank
 
@@ -204,11 +204,13 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     # The gradient of a convolution reads a shape in INT32 beside its tensors; nothing reads 16 bits.
     assert {dtype for row in cube for dtype in row["Input Data Types"].split(";")} == {"FLOAT", "INT32"}
     total = sum(map(ns, cube))
-    assert (seen["cube_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
-    assert seen["hf32_share"] == pytest.approx(sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total)
+    assert (seen["dense_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
+    assert seen["shortened_share"] == pytest.approx(
+        sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total
+    )
     # Convolutions take half; the products of the linear layers load weights, which takes half as long at least.
-    assert 0.25 * total < seen["cube_saving_ns"] < 0.75 * total
-    assert 0 < seen["vector_saving_ns"] < (computing - total) / 2
+    assert 0.25 * total < seen["dense_saving_ns"] < 0.75 * total
+    assert 0 < seen["other_saving_ns"] < (computing - total) / 2
     assert 0 < seen["saving_ns"] < 0.02 * wall, "the step waits for others"
 
 

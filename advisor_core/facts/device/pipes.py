@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.missing import NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.text.messages import message
 
@@ -24,7 +25,7 @@ PIPES = (
 """mac: cube; vec: vector; mte1: L1 to L0; mte2: memory to L1 or UB; mte3: UB to memory; fixpipe: L0C to memory."""
 
 
-@fact("pipes", needs=(KERNELS,))
+@fact("pipes", needs=(KERNELS, PROFILE))
 def pipes(facts: Facts) -> pd.DataFrame:
     """Share of each kernel's duration that each pipe was busy; one row per row of ``kernels``.
 
@@ -34,6 +35,8 @@ def pipes(facts: Facts) -> pd.DataFrame:
     as not used, which is what its user waits for.
     """
     kernels = facts[KERNELS]
+    if not facts[PROFILE].vocabulary.core_counters:
+        raise NotApplicable(message("pipes.never"))
     times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():

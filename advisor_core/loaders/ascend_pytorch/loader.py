@@ -79,6 +79,7 @@ class AscendPytorchLoader:
                 bytes=files.bytes(),
                 problem=problems.get(directory, ""),
                 recorded_at=recorded_at(directory),
+                vendor=VENDOR,
             )
             for directory, files in layouts.items()
         ]

@@ -14,7 +14,9 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.device import Device
 from advisor_core.loaders.kineto.events import Columns
+from advisor_core.loaders.kineto.host import Host
 from advisor_core.loaders.readers.columns import Interner
+from advisor_core.nesting import enclosing_of
 
 _DTYPE_BYTES = {"FLOAT": 4, "FLOAT16": 2, "BF16": 2, "DOUBLE": 8, "INT64": 8, "INT32": 4, "INT16": 2, "INT8": 1,
     "UINT8": 1, "BOOL": 1, "FLOAT8_E4M3FN": 1, "FLOAT8_E5M2": 1}  # fmt: skip
@@ -23,18 +25,23 @@ _PER_STEP = 1 << 20
 """More calls of a group than a step has."""
 
 
-def operations(found: Device, metadata: Columns | None, interners: dict[str, Interner]) -> pd.DataFrame:
+def operations(
+    found: Device, host: Host | None, metadata: Columns | None, interners: dict[str, Interner]
+) -> pd.DataFrame:
     """One row per kernel that communicates, by its place among the tasks: ``operation``, ``group``, ``members``,
-    ``sequence`` and ``bytes``, as far as recorded."""
+    ``sequence`` and ``bytes``, as far as recorded. ``operation``: by the metadata, else by the mark around the
+    launch, else by the kernel's name, which is the same for a send and for an exchange of all with all."""
     rows = np.flatnonzero(found.collective)
     named = pd.Series(found.names[rows], index=rows).astype(str)
-    frame = pd.DataFrame({"operation": named.str.extract(_KERNEL_OPERATION, expand=False).fillna(named)}, index=rows)
+    by_name = named.str.extract(_KERNEL_OPERATION, expand=False).fillna(named)
+    marked = _marks(found, rows, host)
+    frame = pd.DataFrame({"operation": marked.where(marked != "", by_name)}, index=rows)
     frame["operation"] = frame["operation"].map(words.operation)
     for name, unknown in (("group", ""), ("members", -1), ("sequence", -1), ("bytes", -1)):
         frame[name] = unknown
     if metadata is None or not len(rows):
         return frame
-    place = _metadata_of(found, rows, metadata)
+    place = _metadata_of(found, rows, host, metadata)
     known = np.flatnonzero(place >= 0)
     chosen = {name: values[place[known]] for name, values in metadata.items()}
     texts = {name: _texts(interners[name], chosen[name]) for name in ("collective", "group", "dtype")}
@@ -50,14 +57,31 @@ def operations(found: Device, metadata: Columns | None, interners: dict[str, Int
     return frame
 
 
-def _metadata_of(found: Device, rows: Int64Array, metadata: Columns) -> Int64Array:
+def _marks(found: Device, rows: Int64Array, host: Host | None) -> pd.Series:
+    """What the innermost mark around the launch of each kernel says that it does; '' for none."""
+    texts = np.full(len(rows), "", dtype=object)
+    known = np.flatnonzero(found.call[rows] >= 0)
+    if host is None or not len(known):
+        return pd.Series(texts, index=rows)
+    marks = host.frame[host.named(host.of("user_annotation"), words.COLLECTIVE_MARK.search)]
+    calls = host.frame.iloc[found.call[rows[known]]]
+    around = enclosing_of(marks, calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
+    names = host.frame["name"].astype(str).iloc[np.maximum(around, 0)]
+    told = names.str.extract(words.COLLECTIVE_MARK, expand=False).fillna("").to_numpy()
+    texts[known] = np.where(around >= 0, told, "")
+    return pd.Series(texts, index=rows)
+
+
+def _metadata_of(found: Device, rows: Int64Array, host: Host | None, metadata: Columns) -> Int64Array:
     """The row of the metadata of each kernel: its own, else those of the operator around its launch; -1 for none."""
     by_event = pd.Series(np.arange(len(metadata["source_row"])), index=metadata["source_row"])
-    by_operator = pd.Series(np.arange(len(metadata["external"])), index=metadata["external"])
-    by_operator = by_operator[(by_operator.index >= 0) & ~by_operator.index.duplicated()]
-    own = by_event.reindex(found.columns["source_row"][rows])
-    around = by_operator.reindex(found.columns["external"][rows])
-    return np.where(own.notna(), own, around.fillna(-1)).astype(np.int64)
+    own = by_event.reindex(found.columns["source_row"][rows]).to_numpy()
+    operator = found.operator[rows]
+    if host is not None:
+        events = host.frame["source_row"].to_numpy()[np.maximum(operator, 0)]
+        around = by_event.reindex(np.where(operator >= 0, events, -1)).to_numpy()
+        own = np.where(np.isfinite(own), own, around)
+    return np.where(np.isfinite(own), own, -1).astype(np.int64)
 
 
 def _texts(interner: Interner, codes: np.ndarray) -> list[str]:

@@ -17,7 +17,9 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
+from advisor_core.loaders.kineto.products import operands
 from advisor_core.loaders.readers.columns import Interner
+from advisor_core.nesting import enclosing_of
 
 _WITHIN = "Memcpy DtoD"
 COMMUNICATION = "COMMUNICATION"
@@ -56,17 +58,28 @@ def device(columns: Columns, interners: dict[str, Interner], host: Host | None) 
     if host is not None:
         launched = host.named(host.of("cann"), words.GRAPH_LAUNCH.search)
         graph |= (call >= 0) & launched[np.maximum(call, 0)]
-        operator = np.where(graph, -1, host.operators(columns["external"]))
+        operator = np.where(graph, -1, _operators(columns, call, host))
     work = (kinds == words.KERNEL) | (kinds == words.MEMSET) | (task_type == _WITHIN)
     talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
     collective = talks[names.codes] & np.asarray(kinds == words.KERNEL)
     return Device(columns, names, task_type, call, operator, graph, np.asarray(work), collective)
 
 
+def _operators(columns: Columns, call: Int64Array, host: Host) -> Int64Array:
+    """The row of the operator around the launch of each task: the one that it names, else the innermost one around the
+    call; -1 for none. Traces of 2022 give as the operator's id the correlation id, which names none."""
+    named = host.operators(np.where(columns["external"] == columns["correlation"], -1, columns["external"]))
+    asked = np.flatnonzero((named < 0) & (call >= 0))
+    calls = host.frame.iloc[call[asked]]
+    around = enclosing_of(host.work_of_operators(), calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
+    named[asked] = around
+    return named
+
+
 def _task_types(names: pd.Categorical, kinds: pd.Categorical) -> pd.Categorical:
-    """Kernel, Memset, Sync, or the kind of a copy, which its name begins with."""
-    copies = [words.copy_kind(str(name)) for name in names.categories]
-    types = np.where(kinds == words.MEMCPY, np.array(copies, object)[names.codes], np.asarray(kinds, object))
+    """Kernel, Memset, or what the name of a copy or a synchronisation begins with."""
+    named = np.array([words.copy_kind(str(name)) for name in names.categories], object)[names.codes]
+    types = np.where((kinds == words.MEMCPY) | (kinds == words.SYNC), named, np.asarray(kinds, object))
     found: pd.Categorical = pd.Categorical(types.astype(object))
     return found
 
@@ -110,11 +123,34 @@ def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataF
     own = operations.reindex(rows).to_numpy()
     frame["type"] = pd.Categorical(np.where(found.collective[rows], own, types))
     if host is not None:
-        chose = (operator >= 0) & (types == host.frame["name"].astype(str).to_numpy()[np.maximum(operator, 0)])
-        for name, clean in (("shapes", words.shapes), ("dtypes", words.dtypes)):
-            recorded = host.interners[name].categorical(host.columns[name][np.maximum(operator, 0)], clean)
-            frame[f"input_{name}"] = pd.Categorical(np.where(chose, np.asarray(recorded, object), ""))
+        frame = frame.assign(**_tensors(frame, host, operator))
     return tables.KERNELS.conform(frame)
+
+
+def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Categorical]:
+    """Shapes and types of the tensors of kernels that do what their operator is: its inputs, those of a product as its
+    two operands, which tell the result. Asked once per distinct kernel, operator and inputs."""
+    rows = np.maximum(operator, 0)
+    asked = pd.DataFrame(
+        {
+            "kernel": frame["name"].astype(str),
+            "type": frame["type"].astype(str),
+            "operator": np.where(operator >= 0, host.frame["name"].astype(str).to_numpy()[rows], ""),
+            "shapes": host.inputs("shapes", rows, words.shapes),
+            "dtypes": host.inputs("dtypes", rows, words.dtypes),
+        }
+    )
+    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
+    told = [_of_kernel(*values) for values in asked.drop_duplicates().itertuples(index=False, name=None)]
+    names = ("input_shapes", "input_dtypes", "output_shapes")
+    found = np.array(told, object).reshape(-1, len(names))[numbers]
+    return {name: pd.Categorical(found[:, place]) for place, name in enumerate(names)}
+
+
+def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) -> tuple[str, str, str]:
+    if kind != operator or (operator in words.PRODUCTS and not words.multiplies(kernel)):
+        return "", "", ""
+    return operands(operator, shapes, dtypes)
 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:

@@ -187,7 +187,6 @@ class Events:
                 **texts,
                 **self._numbers(chosen, "group_size", "sequence"),
                 "elements": np.fmax(*(times.numbers([_GET[name](args) for args in chosen]) for name in _SIZES)),
-                "external": _external(chosen),
                 "source_row": ordinals[places],
             }
         )

@@ -88,7 +88,13 @@ class Recorded:
     profiler: Mapping[str, Scalar]
     versions: Mapping[str, str]
     chips: Mapping[int, Mapping[str, Scalar]]
-    amd: bool
+
+    def chip(self, device: int | None) -> Mapping[str, Scalar]:
+        """The properties of a device; where its number is not among the recorded ones (a process that sees a part of
+        the machine's devices), those that all of them have."""
+        every = list(self.chips.values())
+        alike = every[0] if every and all(chip == every[0] for chip in every) else {}
+        return alike if device is None else self.chips.get(device, alike)
 
 
 def recorded(members: Mapping[str, Any]) -> Recorded:
@@ -105,7 +111,6 @@ def recorded(members: Mapping[str, Any]) -> Recorded:
         profiler={name: bool(members[name]) for name in _OPTIONS if isinstance(members.get(name), (bool, int))},
         versions=versions,
         chips=_chips(members.get("deviceProperties")),
-        amd="hip_runtime" in versions or "roctracer" in versions,
     )
 
 
@@ -127,7 +132,7 @@ def _chips(properties: Any) -> dict[int, dict[str, Scalar]]:
             "name": str(device.get("name") or ""),
             "multiprocessors": _whole(device.get("numSms")),
             "memory_bytes": _whole(device.get("totalGlobalMem"), 1 << 62),
-            "compute_capability": ".".join(map(str, capability)) if None not in capability else None,
+            "compute_capability": None if None in capability else float(".".join(map(str, capability))),
             "warp_size": _whole(device.get("warpSize")),
         }
         found[number] = {name: value for name, value in chip.items() if value not in (None, "")}

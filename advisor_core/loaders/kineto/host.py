@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,15 @@ class Host:
         """Which rows are of a category."""
         mask: Mask = (self.frame["category"] == category).to_numpy()
         return mask
+
+    def inputs(self, name: str, rows: Int64Array, clean: Callable[[str], str]) -> npt.NDArray[np.object_]:
+        """The ``shapes`` or ``dtypes`` of the inputs of operators."""
+        return np.asarray(self.interners[name].categorical(self.columns[name][rows], clean), object)
+
+    def work_of_operators(self) -> pd.DataFrame:
+        """The events of operators, without the marks that the profiler of 2021 recorded like operators."""
+        chosen = self.of("cpu_op")
+        return self.frame[chosen & ~self.named(chosen, words.MARK.search)]
 
     def operators(self, ids: Int64Array) -> Int64Array:
         """Rows of the operators that the ids name, -1 for none."""

@@ -61,6 +61,7 @@ class KinetoLoader:
                 bytes=regular_size(trace.path) or 0,
                 problem=trace.problem,
                 recorded_at=trace.recorded_at,
+                vendor=VENDOR,
             )
             for trace in traces
         ]
@@ -108,7 +109,7 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
         missing=trace.missing,
         files=[read],
         diagnostics=problems.diagnostics(),
-        chip=around.chips.get(trace.device, {}) if trace.device is not None else {},
+        chip=around.chip(trace.device),
         world_size=around.world_size,
         groups=around.groups,
         setting_files={"profiler": problems.file} if around.profiler else {},

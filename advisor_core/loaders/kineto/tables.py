@@ -11,10 +11,11 @@ import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import FLOWS, SCHEMAS
-from advisor_core.loaders.kineto import collectives, device, memory, words
+from advisor_core.loaders.kineto import collectives, device, memory
 from advisor_core.loaders.kineto.events import Columns, Events, decode, gathered, salvage
 from advisor_core.loaders.kineto.head import Recorded, joined, recorded
 from advisor_core.loaders.kineto.host import Host, host_events
+from advisor_core.loaders.kineto.operators import operators
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.gzip_file import GzipFile
@@ -72,6 +73,7 @@ class _Assembly:
     index: ChunkIndex
     file: HashedFile | GzipFile
     problems: Problems
+    tasks: device.Device | None = None
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     missing: dict[str, Missing] = field(default_factory=dict)
 
@@ -79,6 +81,7 @@ class _Assembly:
         host = self._host()
         number = self._device(host)
         self._memory(host, number)
+        self._operators(host)
         for name in SCHEMAS:
             if name not in self.frames and name not in self.missing:
                 self.missing[name] = self._never(name)
@@ -93,16 +96,22 @@ class _Assembly:
         self.frames["host_events"] = host.frame
         return host
 
+    def _operators(self, host: Host | None) -> None:
+        if host is None or not host.of("cpu_op").any():
+            self.missing["operators"] = self._absent("kineto.no_operators", "host")
+        else:
+            self.frames["operators"] = operators(host, self.tasks)
+
     def _device(self, host: Host | None) -> int | None:
         columns = self._possible(gathered(self.events.device), times.HOUR_US)
         if columns is None:
             for name in ("kernels", "device_tasks", "flows"):
                 self.missing[name] = self._absent("kineto.no_device", "device")
-            self.missing["collectives"] = self._never("collectives")
+            self.missing["collectives"] = self._absent("kineto.no_device", "device")
             return None
         number, columns = self._one_device(columns)
-        found = device.device(columns, self.events.interners, host)
-        asked = collectives.operations(found, gathered(self.events.collectives), self.events.interners)
+        found = self.tasks = device.device(columns, self.events.interners, host)
+        asked = collectives.operations(found, host, gathered(self.events.collectives), self.events.interners)
         self.frames["kernels"] = device.kernels(found, host, asked["operation"])
         self.frames["device_tasks"] = device.device_tasks(found)
         if len(asked):
@@ -202,7 +211,7 @@ class _Assembly:
 
     def _never(self, table: str) -> Missing:
         """A table that no trace of this kind has."""
-        return Missing(message("kineto.never", what=SCHEMAS[table].meaning.partition(" (")[0]), kind="not_applicable")
+        return Missing(message(f"kineto.never.{table}"), kind="not_applicable")
 
 
 def positions(file: HashedFile | GzipFile, index: ChunkIndex, rows: np.ndarray) -> np.ndarray:
@@ -216,7 +225,6 @@ def _operators_around(host: Host | None, columns: Columns) -> np.ndarray:
     """The name of the innermost operator around each event, '' for none."""
     if host is None:
         return np.full(len(columns["start_ns"]), "", object)
-    operators = host.frame[host.of("cpu_op") & ~host.named(host.of("cpu_op"), words.STEP.search)]
-    rows = enclosing_of(operators, columns["thread"], columns["start_ns"])
+    rows = enclosing_of(host.work_of_operators(), columns["thread"], columns["start_ns"])
     names = host.frame["name"].astype(str).to_numpy()
     return np.where(rows >= 0, names[np.maximum(rows, 0)], "").astype(object)

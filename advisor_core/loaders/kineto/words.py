@@ -29,8 +29,11 @@ RANK_IN_NAME: Final = re.compile(_WORDS["rank_in_name"])
 SPAN_IN_NAME: Final = re.compile(_WORDS["span_in_name"])
 NAMES_OF_OTHERS: Final = re.compile(_WORDS["names_of_others"])
 LAUNCHING_CALLS: Final = re.compile(_WORDS["launching_calls"])
+MARK: Final = re.compile(_WORDS["mark"])
+COLLECTIVE_MARK: Final = re.compile(_WORDS["collective_mark"])
 STEP: Final = re.compile(_WORDS["step"])
-DEVICE_CATEGORIES: Final[tuple[str, ...]] = tuple(_WORDS["device"])
+PRODUCTS: Final[dict[str, list[int]]] = _WORDS["products"]
+"""Operators that are a matrix product, and which of their inputs are the operands."""
 
 KERNEL: Final = "Kernel"
 MEMCPY: Final = "Memcpy"
@@ -114,6 +117,11 @@ def has_class(type_name: str) -> bool:
     return _CLASSES.class_of(type_name) != OTHER
 
 
+def multiplies(kernel: str) -> bool:
+    """Whether a kernel is the one of a matrix product, and none that fills or adds up beside it."""
+    return _CLASSES.class_of(short_name(kernel)) == "matmul" and not _REDUCES.search(kernel)
+
+
 def kernel_type(kernel: str, operator: str) -> str:
     """The type of a kernel: the operator that launched it, which tells more reliably than the kernel's name what it
     computes; its own name in short where the operator is not known (''), says no class of work, or where the kernel
@@ -124,6 +132,7 @@ def kernel_type(kernel: str, operator: str) -> str:
     return operator if telling else short
 
 
+_REDUCES: Final = re.compile(r"(?i)split_?k_?reduce|reduce_?split")
 _NAMED_BY_LENGTH: Final = re.compile(r"(\d+)(?=[A-Za-z_])")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 _ANONYMOUS: Final = "(anonymous namespace)::"

@@ -25,7 +25,7 @@ def kernel_lengths(facts: Facts) -> pd.DataFrame:
     columns=(
         Column("kernels", "float", "count", "kernels per step"),
         Column("short_share", "float", "ratio", "of the kernels: shorter than the parameter short"),
-        Column("short_ns", "float", "ns", "device time of these per step"),
+        Column("short_ns", "float", "ns", "device time of these per step", zh="短 kernel 耗时"),
     ),
 )
 def short_kernels(facts: Facts, params: Params) -> Observations:
