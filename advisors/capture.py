@@ -275,7 +275,7 @@ def shapes(facts: Facts, params: Params) -> Observations:
 def completeness(facts: Facts, params: Params) -> Observations:
     """Whether what was launched was also recorded on the device."""
     events, device, launched = facts[HOST_EVENTS], facts[work], facts[launches]
-    calls = events[(events["category"] == "cann") & events["name"].astype(str).str.startswith(_LAUNCH)]
+    calls = events[(events["category"] == "runtime") & events["name"].astype(str).str.startswith(_LAUNCH)]
     flows = facts.get(FLOWS)
     arrows = flows[flows["kind"] == "host_to_device"] if flows is not None else None
     heads, tails = (arrows.loc[arrows["end"] == end, "flow"] if arrows is not None else pd.Series() for end in "sf")

@@ -297,13 +297,13 @@ LINKS = _schema(
 
 HOST_EVENTS = _schema(
     "host_events",
-    "what threads of the host did (trace_view.json: the Python and CANN processes)",
+    "what threads of the host did (trace_view.json: the Python and CANN processes); runtime: calls of CANN, CUDA, HIP",
     [
         (
             "category",
             "text",
             "",
-            "cpu_op, python_function, enqueue, dequeue, user_annotation, cann, gc, os or mstx",
+            "cpu_op, python_function, enqueue, dequeue, user_annotation, runtime, gc, os or mstx",
             "类别",
         ),
         (
@@ -317,8 +317,8 @@ HOST_EVENTS = _schema(
         ("start_ns", "int", "ns", "start", "开始"),
         ("duration_ns", "int", "ns", "duration", "时长"),
         ("correlation", "int", "", "enqueue and dequeue: joins the two", "关联号"),
-        ("connection", "int", "", "CANN: joins the call and the tasks it launched, -1 where beyond int64", "连接号"),
-        ("item", "text", "", "CANN: what was launched (kernel name)", "下发对象"),
+        ("connection", "int", "", "runtime: joins the call and the tasks it launched, -1 where beyond int64", "连接号"),
+        ("item", "text", "", "runtime: what was launched (kernel name)", "下发对象"),
         ("call_stack", "text", "", "innermost frame first, one per line", "调用栈"),
         ("input_shapes", "text", "", "cpu_op: shapes of the inputs", "输入 shape"),
     ],

@@ -89,7 +89,7 @@ class Derivations:
         row |= self._work("ended_by", following)
         if self._launched is None:
             return
-        for word, name in (("launch", "cann_row"), ("operator", "op_row")):
+        for word, name in (("launch", "call_row"), ("operator", "op_row")):
             link = int(self._launched.frame[name].to_numpy()[following])
             if link >= 0:
                 row |= self._position(word, "host_events", link)

@@ -89,7 +89,7 @@ class Scene:
         kernel = {"type": type_, "name": type_, "core": core, "stream": stream, "step": step}
         self.add("kernels", start_us=start, duration_us=duration, aic_ns=1000.0 * duration, **kernel)
         self.add("device_tasks", name=type_, task_type=core, stream=stream, start_us=start, duration_us=duration)
-        self.event("cann", "Node@launch", launched - 1, 2, item=type_)
+        self.event("runtime", "Node@launch", launched - 1, 2, item=type_)
         if op is not None:
             self.event("cpu_op", op, launched - 5, 10, call_stack=stack)
         return self._arrow(launched, start, stream)
@@ -148,7 +148,7 @@ class Scene:
         launched = start - 5 if launched is None else launched
         row = {"start_us": start, "duration_us": duration}
         self.add("kernels", type="", name=name, core="COMMUNICATION", step=step, **row)
-        self.event("cann", "AscendCL@hcom", launched - 1, 2)
+        self.event("runtime", "AscendCL@hcom", launched - 1, 2)
         self._arrow(launched, start, -1)
         if planes is not None:
             common = {"group": group, "own_rank": self.rank}

@@ -27,7 +27,7 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     """One row per idle gap that a late launch ended, with the operator that was launched late.
 
     Columns: ``gap`` (row of ``gaps``), ``start_ns``, ``end_ns``, ``step``, ``late_ns``, ``next`` (row of ``work``),
-    ``cann_row``, ``dequeue_row``, ``enqueue_row``, ``op_row`` (innermost operator) and ``outer_row`` (outermost
+    ``call_row``, ``dequeue_row``, ``enqueue_row``, ``op_row`` (innermost operator) and ``outer_row`` (outermost
     operator, the one that the model's code called) as rows of ``host_events``, -1 unknown; ``path``: the leaf with
     most of the gap.
     """
@@ -40,7 +40,7 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     links = launched.frame.iloc[following].reset_index(drop=True)
     frame = late[["start_ns", "end_ns", "step", "next", "path"]].rename_axis("gap").reset_index()
     frame["late_ns"] = late["host_late_ns"].to_numpy()
-    for column in ("cann_row", "dequeue_row", "enqueue_row", "op_row"):
+    for column in ("call_row", "dequeue_row", "enqueue_row", "op_row"):
         frame[column] = links[column]
     frame["outer_row"] = _outermost(events, links["op_row"].to_numpy(), facts[PROFILE].vocabulary)
     return frame

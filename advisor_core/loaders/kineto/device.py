@@ -56,7 +56,7 @@ def device(columns: Columns, interners: dict[str, Interner], host: Host | None) 
     graph = columns["graph"] >= 0
     operator = none
     if host is not None:
-        launched = host.named(host.of("cann"), words.GRAPH_LAUNCH.search)
+        launched = host.named(host.of("runtime"), words.GRAPH_LAUNCH.search)
         graph |= (call >= 0) & launched[np.maximum(call, 0)]
         operator = np.where(graph, -1, _operators(columns, call, host))
     work = (kinds == words.KERNEL) | (kinds == words.MEMSET) | (task_type == _WITHIN)
@@ -183,7 +183,7 @@ def launch_flows(found: Device, host: Host) -> pd.DataFrame:
     """Both ends of the arrow from each call to each task that it launched, by their correlation id; and the beginnings
     of those calls that launch kernels of which none was recorded."""
     tasks = np.flatnonzero(found.call >= 0)
-    launching = host.named(host.of("cann"), words.LAUNCHING_CALLS.search)
+    launching = host.named(host.of("runtime"), words.LAUNCHING_CALLS.search)
     launching[found.call[tasks]] = True
     calls = np.flatnonzero(launching & (host.columns["correlation"] >= 0))
     begin = host.frame.iloc[calls]

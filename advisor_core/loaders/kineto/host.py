@@ -58,7 +58,7 @@ class Host:
 
     def calls(self, correlations: Int64Array) -> Int64Array:
         """Rows of the calls of the runtime that the correlation ids name, -1 for none."""
-        return _rows(self.columns["correlation"], self.of("cann"), correlations)
+        return _rows(self.columns["correlation"], self.of("runtime"), correlations)
 
     def steps(self) -> pd.DataFrame:
         """The recorded steps of the framework in order of time: ``step``, ``start_ns``, ``end_ns``."""

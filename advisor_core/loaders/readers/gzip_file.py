@@ -16,6 +16,7 @@ from advisor_core.result.run import InputFile
 
 MAGIC: Final = b"\x1f\x8b"
 _RAW_BYTES: Final = 256 << 10
+_SMALL: Final = 16
 _APART: Final = 32 << 20
 """Inflated bytes between two states that are kept; a state takes about 40 KiB."""
 
@@ -90,17 +91,29 @@ class _Content:
             self.at_end = True
             self.damage = "cut_off" if self._began or not self.taken else ""
             return b""
+        before = self._state.copy()
         try:
             part: bytes = self._state.decompress(self._pending, size)
         except zlib.error:
             self.at_end, self.damage = True, "damaged"
-            return b""
+            return _up_to_damage(before, self._pending, size)
         self._began = True
         self._pending = self._state.unconsumed_tail
         if self._state.eof:  # a gzip file may be several of them, one after the other, and padded with zeros
             self._pending = self._state.unused_data.lstrip(b"\0")
             self._state, self._began = _inflater(), False
         return part
+
+
+def _up_to_damage(state: Any, data: bytes, size: int) -> bytes:
+    """What can be inflated before the bytes that cannot."""
+    parts: list[bytes] = []
+    for start in range(0, len(data), _SMALL):
+        try:
+            parts.append(state.decompress(data[start : start + _SMALL]))
+        except zlib.error:
+            break
+    return b"".join(parts)[:size]
 
 
 class GzipFile:
