@@ -86,8 +86,6 @@ def _table(
 
     def value(row: Mapping[str, Scalar], name: str) -> str:
         found = row.get(name)
-        if (key := f"value.{name}.{found}") in labels:
-            return labels(key)
         if isinstance(found, int) and units.get(name) == "ns" and found >= EPOCH_NS:
             return _relative(found, item.rank, result, labels)
         return cell(found, units.get(name), labels)

@@ -19,7 +19,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
         KERNELS_PER_STEP,
         TOTAL_NS,
         MEAN_NS,
-        Column("largest_type", "text", "", "operator type that takes most of it", zh="最耗时的算子"),
+        Column("largest_type", "text", "", "operator type that takes most of it", zh="最大的类型"),
         *shares("total_ns"),
     ),
     about=(Column("operator_class", "text", "", "class of operator, as in the ledger", zh="算子类别"),),

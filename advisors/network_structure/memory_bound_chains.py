@@ -32,12 +32,12 @@ _SHOWN = 4
     wants=(launches, HOST_EVENTS),
     columns=(
         Column(
-            "chains", "float", "count", "series of neighbouring kernels that only read and write, per step", zh="串数"
+            "chains", "float", "count", "series of neighbouring kernels that only read and write, per step", zh="链数"
         ),
         Column("kernels", "float", "count", "kernels in them, per step", zh="kernel 数"),
-        Column("chain", "text", "", "the series on which most time is spent, by operator type", zh="最耗时的一串"),
-        Column("chain_ns", "float", "ns", "their time per step", zh="合计"),
-        Column("saving_ns", "float", "ns", "of it: all but the longest kernel of each series", zh="除最长者外"),
+        Column("chain", "text", "", "the series on which most time is spent, by operator type", zh="算子链"),
+        Column("chain_ns", "float", "ns", "their time per step", zh="算子链"),
+        Column("saving_ns", "float", "ns", "of it: all but the longest kernel of each series", zh="节省"),
         *shares("saving_ns"),
     ),
 )

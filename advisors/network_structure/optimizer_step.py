@@ -20,7 +20,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
     columns=(
         Column("optimizer", "text", "", "class of the optimizer, as PyTorch marks its step", zh="优化器"),
         Column("kernels", "float", "count", "kernels that it launches, per step", zh="kernel 数"),
-        Column("kernel_ns", "float", "ns", "their time per step", zh="kernel 耗时"),
+        Column("kernel_ns", "float", "ns", "their time per step", zh="kernel"),
         Column("host_ns", "float", "ns", "time of the host in it, per step", zh="host 耗时"),
         Column("idle_ns", "float", "ns", "idle between its first and its last kernel, per step", zh="空闲"),
         Column("share_of_step", "float", "ratio", "idle_ns over the step", zh="占 step"),
