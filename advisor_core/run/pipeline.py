@@ -303,8 +303,8 @@ def _rule_outcomes(
     findings: Sequence[Finding],
     context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
-    for_others = [compiled for compiled in (*book, *book.disabled) if not compiled.judges(vendors)]
-    outcomes = [_for_others(host, compiled, vendors) for compiled in for_others]
+    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
+    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
     for compiled in (compiled for compiled in book if compiled.judges(vendors)):
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
@@ -347,7 +347,7 @@ def _rule_outcomes(
     return sorted(outcomes, key=lambda outcome: outcome.rule)
 
 
-def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str]) -> RuleOutcome:
+def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
     """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
     reason = other_vendor(host, compiled, vendors)
     return RuleOutcome(
@@ -356,8 +356,8 @@ def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str]) ->
         ruleset=compiled.ruleset,
         only_for=devices(host, compiled.vendors),
         title=reason,
-        state="not_applicable",
-        reason=reason,
+        state=state,
+        reason=reason if state == "not_applicable" else None,
     )
 
 

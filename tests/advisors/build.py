@@ -46,6 +46,12 @@ def book(file: str) -> RuleBook:
     return rules.select([prefix])
 
 
+@cache
+def judged_for_gpus() -> frozenset[str]:
+    """The advisors that rules for GPUs judge."""
+    return frozenset(rule.rule.advisor for rule in load_rules([ROOT / "rulesets" / "gpu"], host().advisors))
+
+
 class Scene:
     """One rank, written down event by event.
 
