@@ -135,7 +135,7 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
         {
             "kernel": frame["name"].astype(str),
             "type": frame["type"].astype(str),
-            "operator": np.where(operator >= 0, host.frame["name"].astype(str).to_numpy()[rows], ""),
+            "operator": host.names(operator),
             "shapes": host.inputs("shapes", rows, words.shapes),
             "dtypes": host.inputs("dtypes", rows, words.dtypes),
         }
@@ -155,10 +155,7 @@ def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:
     """The type of each kernel; asked once per distinct pair of kernel and operator."""
-    operators = np.full(len(names), "", object)
-    if host is not None and len(host.frame):
-        known = operator >= 0
-        operators[known] = host.frame["name"].astype(str).to_numpy()[operator[known]]
+    operators = np.full(len(names), "", object) if host is None else host.names(operator)
     pairs = pd.DataFrame({"kernel": names.astype(str), "operator": operators})
     numbers = pairs.groupby(["kernel", "operator"], sort=False).ngroup().to_numpy()
     distinct = pairs.drop_duplicates()
