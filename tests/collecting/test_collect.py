@@ -421,7 +421,7 @@ def test_stretching_options_are_named() -> None:
 
 def test_options_that_code_names_exist() -> None:
     named = set()
-    for path in (*ROOT.glob("advisors/*.py"), *ROOT.glob("advisor_core/**/*.py")):
+    for path in (*ROOT.glob("advisors/**/*.py"), *ROOT.glob("advisor_core/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Missing", "Unavailable"}:
                 named |= {option for given in node.args[2:] for option in _texts(given)}
