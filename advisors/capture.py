@@ -141,7 +141,7 @@ def activities(facts: Facts, params: Params) -> Observations:
     events, device = facts.get(HOST_EVENTS), facts.get(work)
     calls = int((events["category"] == "cpu_op").sum()) if events is not None else 0
     tasks = len(device) if device is not None else 0
-    framework, npu = _asked(chosen, "CPU"), _asked(chosen, "NPU")
+    framework, npu = _requested(chosen, "CPU"), _requested(chosen, "NPU")
     if framework is None and events is not None:
         framework = calls > 0
     frame = row(
@@ -161,7 +161,7 @@ def activities(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-def _asked(activities: Scalar, name: str) -> bool | None:
+def _requested(activities: Scalar, name: str) -> bool | None:
     """Whether the profiler was told to record an activity; ``None`` if that is not recorded."""
     if not isinstance(activities, str) or not activities:
         return None

@@ -170,7 +170,7 @@ def _host_share(facts: Facts) -> float:
 # --- ME002, ME003: how it changes from step to step
 
 
-@fact("memory_trend", needs=(memory_steps,))
+@fact("memory_trend", needs=(memory_steps,), frames=memory_steps.frames)
 def memory_trend(facts: Facts) -> pd.DataFrame:
     """The rows of memory_steps, where there are enough of them to compare."""
     steps = facts[memory_steps]

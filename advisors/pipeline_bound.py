@@ -24,7 +24,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.fusion.chains import fusion_chains
-from advisors.fusion.patterns import matches, patterns
+from advisors.fusion.computations import computations, matches
 from advisors.half_precision import reads_fp32
 from advisors.messages import message
 from advisors.products import matrix_products, tiles
@@ -176,7 +176,7 @@ def _largest(input_shapes: str) -> str:
 
 def _streaming(table: pd.DataFrame) -> pd.Series:
     """Elementwise kernels and passes over lists of tensors, less those that are a fusion already."""
-    fused = {name for pattern in patterns() for name in pattern.fused}
+    fused = {name for computation in computations() for name in computation.fused}
     distinct = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
     passes = table["operator"].str.match(_PASSES)
     simple = table["operator_class"].isin(STREAMING) | passes

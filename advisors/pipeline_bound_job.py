@@ -13,11 +13,16 @@ from advisors.messages import message
 from advisors.pipeline_bound import CUBE_CORES, clock_at
 from advisors.step_kernels import records, step_kernels
 
+RANK_CLOCK = (
+    Column("mhz", "float", "MHz", "recorded clock of the AI cores while kernels of the cube ran, mean over their time"),
+    Column("cube_ns", "float", "ns", "time of these kernels per step"),
+    Column("wall_ns", "float", "ns", "wall time of a step"),
+)
 
-@fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True)
+
+@fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True, columns=RANK_CLOCK)
 def rank_clock(facts: Facts) -> pd.DataFrame:
-    """One row: ``mhz``, the recorded clock of the AI cores while kernels of the cube ran, mean over their time;
-    ``cube_ns``, that time per step; ``wall_ns`` of a step."""
+    """One row: the clock of the AI cores while the cube computes."""
     own = facts[step_kernels]
     mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
     mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())

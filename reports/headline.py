@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 from reports.labels import Labels, one_line
 from reports.ledgers import Ledger
 from reports.outline import STATE_ORDER, Outline

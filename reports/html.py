@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 from reports import prose
 from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Words
 from reports.charts.chart import Chart

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from advisor_core.result.finding import Advice
-from advisor_core.text.base import Scalar, Text
-from advisor_core.text.packaged import packaged_yaml
-from advisor_core.text.plural import countable
-from advisor_core.text.units import format_quantity
+from advisor_core.api import Scalar, Text, packaged_yaml
+from advisor_core.api.renderers import Advice, countable, format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from advisor_core.result.finding import SEVERITIES, Advice
-from advisor_core.result.problem import Unexplained
-from advisor_core.result.run import MeanStep, RuleOutcome, RunResult, State
-from advisor_core.result.view import View
-from advisor_core.text.base import Text
+from advisor_core.api import Text
+from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
 from reports.problems import Item, items
 
@@ -73,8 +70,8 @@ class Outline:
         return self.by_role if self.has_roles else extremes(self.by_rank)
 
     @cached_property
-    def told(self) -> tuple[Ledger, ...]:
-        """The ranks whose largest stretches are told: those shown, or the slowest of each role."""
+    def detailed(self) -> tuple[Ledger, ...]:
+        """The ranks whose largest stretches are listed: those shown, or the slowest of each role."""
         if not self.has_roles:
             return self.shown
         ordered = sorted(self.by_rank, key=lambda ledger: -ledger.wall_ns)
@@ -185,7 +182,7 @@ class Outline:
         """What is drawn: of roles, whose views are many, those of the slowest rank alone."""
         if not self.has_roles:
             return self.result.views
-        slowest = {ledger.lane for ledger in self.told}
+        slowest = {ledger.lane for ledger in self.detailed}
         return [view for view in self.result.views if view.rank is None or (view.role, view.rank) in slowest]
 
     @property

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from advisor_core.result.evidence import Evidence, Source
-from advisor_core.result.finding import Finding
-from advisor_core.result.run import RunResult
-from advisor_core.text.base import Scalar
-from advisor_core.text.headings import heading_key
+from advisor_core.api import Scalar
+from advisor_core.api.renderers import Evidence, Finding, RunResult, Source, heading_key
 from reports.labels import Labels, is_number, one_line, shorten
 from reports.ledgers import Ledger
 

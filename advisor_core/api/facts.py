@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
@@ -25,6 +26,7 @@ from advisor_core.contracts.tables import (
     OPERATORS,
     OVERLAP,
     SCHEMAS,
+    SOURCE_ROW,
     STEP_TRACE,
     RowRef,
     row_refs,
@@ -92,6 +94,7 @@ __all__ = [
     "POINT_TO_POINT",
     "PROFILE",
     "SCHEMAS",
+    "SOURCE_ROW",
     "STEP_TRACE",
     "TIMES_USUAL",
     "AnyKey",
@@ -99,6 +102,7 @@ __all__ = [
     "Capacity",
     "Chip",
     "CollectiveState",
+    "Column",
     "Fact",
     "Facts",
     "HostActivity",

@@ -43,7 +43,7 @@ def render(plan: Plan, lang: str) -> str:
     """Comments and code, both as ``#`` lines and statements of the tool's language (Python or shell)."""
     template = _environment().get_template(_TEMPLATES[plan.tool])
     code = template.render(
-        plan=plan, said=partial(_said, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
+        plan=plan, comment=partial(_comment, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
     )
     return "\n".join([*(f"# {line}".rstrip() for line in _explained(plan, lang)), "", code.strip()])
 
@@ -156,7 +156,7 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
     return [*lines, line]
 
 
-def _said(lang: str, name: str, /, **values: object) -> str:
+def _comment(lang: str, name: str, /, **values: object) -> str:
     """A message as comment lines, for a template."""
     return "\n".join(f"# {line}" for line in _filled(f"collect.{name}", lang, **values))
 

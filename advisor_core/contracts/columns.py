@@ -62,12 +62,13 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
 def require_exactly(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> None:
     """Raise TypeError, as `conform`, for a frame that has other columns or other dtypes than these: what a fact gives
     is exactly what it declares."""
+    given = dict(zip(map(str, frame.columns), frame.dtypes.tolist(), strict=True))
     names = {column.name for column in columns}
-    if set(frame.columns) != names:
-        lacks, more = sorted(names - set(frame.columns)), sorted(set(map(str, frame.columns)) - names)
+    if given.keys() != names:
+        lacks, more = sorted(names - given.keys()), sorted(given.keys() - names)
         raise TypeError(f"{owner} gives other columns than it declares: without {lacks}, with {more}")
     for column in columns:
-        dtype = frame[column.name].dtype
+        dtype = given[column.name]
         if len(frame) and _KINDS[column.dtype] != _kind(dtype):
             raise TypeError(f"{owner}.{column.name} is declared {column.dtype}, but has dtype {dtype}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
@@ -60,16 +61,23 @@ def _held(record: pd.DataFrame | None) -> float:
     return float(most) if np.isfinite(most) else 0.0
 
 
-@fact("memory_curve", needs=(PROFILE,), wants=(MEMORY_RECORD, OPERATOR_MEMORY))
+CURVE = (
+    Column("time_ns", "int", "ns", "clock of the host"),
+    Column("allocated_bytes", "float", "B", "allocated by the framework"),
+    Column("reserved_bytes", "float", "B", "reserved by the framework"),
+)
+
+
+@fact("memory_curve", needs=(PROFILE,), wants=(MEMORY_RECORD, OPERATOR_MEMORY), columns=CURVE)
 def memory_curve(facts: Facts) -> pd.DataFrame:
     """What the framework has allocated and reserved, in order of time (host clock).
 
-    Columns ``time_ns``, ``allocated_bytes``, ``reserved_bytes``. From the framework's rows of memory_record.csv;
-    without them from the totals at each allocation in operator_memory.csv. Two devices of a process are not told apart.
+    From the framework's rows of memory_record.csv; without them from the totals at each allocation in
+    operator_memory.csv. Two devices of a process are not told apart.
     """
     record = facts.get(MEMORY_RECORD)
     operators = facts.get(OPERATOR_MEMORY)
-    columns = ["time_ns", "allocated_bytes", "reserved_bytes"]
+    columns = [column.name for column in CURVE]
     if record is not None:
         for component in facts[PROFILE].vocabulary.memory_totals:
             curve = record.loc[record["component"] == component, columns].dropna()
@@ -90,13 +98,22 @@ def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
 
 
-@fact("memory_steps", needs=(memory_curve, HOST_EVENTS, PROFILE))
+STEPS = (
+    Column("step", "int", "", "number of the mark"),
+    Column("start_ns", "int", "ns", "start, clock of the host"),
+    Column("end_ns", "int", "ns", "end, clock of the host"),
+    Column("trough_bytes", "float", "B", "least allocated"),
+    Column("peak_bytes", "float", "B", "most allocated"),
+    Column("reserved_bytes", "float", "B", "most reserved"),
+)
+
+
+@fact("memory_steps", needs=(memory_curve, HOST_EVENTS, PROFILE), columns=STEPS)
 def memory_steps(facts: Facts) -> pd.DataFrame:
     """Allocated and reserved in each step of the host, which is where memory comes and goes.
 
-    One row per recorded ``ProfilerStep#N``: ``step``, ``start_ns``, ``end_ns`` (host clock), ``trough_bytes`` and
-    ``peak_bytes`` (least and most allocated, with what was allocated when the step began), ``reserved_bytes`` (most
-    reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
+    One row per recorded ``ProfilerStep#N``, with what was allocated when the step began. Not the windows of ``steps``:
+    the host may be several steps ahead of the device.
     """
     curve, events = facts[memory_curve], facts[HOST_EVENTS]
     step_mark = facts[PROFILE].vocabulary.step_mark
@@ -125,11 +142,18 @@ def memory_steps(facts: Facts) -> pd.DataFrame:
     )
 
 
+BY_OPERATOR = (
+    Column("name", "text", "", "operator that allocated"),
+    Column("bytes", "float", "B", "what its tensors hold"),
+    Column("tensors", "int", "count", "its tensors"),
+)
+
+
 @dataclass(frozen=True)
 class PeakMemory:
     """The moment when most was allocated. ``rows``: tensors that were alive then, as rows of ``operator_memory``, the
-    largest first; ``by_operator``: the same by ``name``, with ``bytes`` and ``tensors``; ``earlier_bytes``: allocated
-    before the profile began, or not recorded."""
+    largest first; ``by_operator``: the same by operator; ``earlier_bytes``: allocated before the profile
+    began, or not recorded."""
 
     time_ns: int
     allocated_bytes: int
@@ -139,7 +163,7 @@ class PeakMemory:
     earlier_bytes: int
 
 
-@fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY))
+@fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY), frames={"by_operator": BY_OPERATOR})
 def memory_peak(facts: Facts) -> PeakMemory:
     """What was alive when most was allocated, by operator."""
     curve, operators = facts[memory_curve], facts[OPERATOR_MEMORY]

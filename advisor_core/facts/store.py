@@ -7,13 +7,14 @@ from typing import TypeVar
 
 import pandas as pd
 
+from advisor_core.contracts.columns import require_exactly
 from advisor_core.contracts.facts import Fact, Facts
 from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
-from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
@@ -36,12 +37,13 @@ class FactStore(Source):
         revised."""
         if self._settled:
             raise RuntimeError(f"{CROSS_RANK_WAITS.name} was read before the ranks were compared")
+        require_exactly(waits, COLUMNS, CROSS_RANK_WAITS.name)
         self._answers.put(CROSS_RANK_WAITS, waits)
 
     def find(self, key: Key[T]) -> T | Missing:
         """The value, or why it is not known: because a function raised by mistake is said in a diagnostic as well, as
         a fact that is only wanted fails in silence otherwise."""
-        if not self._answers.asked(key):
+        if not self._answers.answers(key):
             self._answers.put(key, self._derive(key))
         self._settled |= key is CROSS_RANK_WAITS
         return self._answers.find(key)
@@ -53,6 +55,7 @@ class FactStore(Source):
             view = self.view(key.needs, key.wants)
             with working(self._owner(key.name), f"which derives {key.name}"):
                 value: T = key.compute(view)
+                key.check(value)
         except Unanswered as stopped:
             return stopped.missing
         except Exception as error:

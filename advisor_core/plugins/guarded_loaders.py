@@ -25,11 +25,11 @@ class LoaderError(InputError):
 
 @dataclass
 class GuardedLoader:
-    """A loader that finds nothing where another plugin's raises; ``said`` takes why."""
+    """A loader that finds nothing where another plugin's raises; ``problems`` takes why."""
 
     loader: Loader
     owner: Owner
-    said: list[Diagnostic] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -47,8 +47,8 @@ class GuardedLoader:
         except Exception as error:
             text = _raised(self.name, self.owner, error)
             diagnostic = Diagnostic(severity="error", source=str(self.owner), message=text, about="tool")
-            if diagnostic not in self.said:  # a path for each rank of a job, and the same mistake
-                self.said.append(diagnostic)
+            if diagnostic not in self.problems:  # a path for each rank of a job, and the same mistake
+                self.problems.append(diagnostic)
             return []
         return found
 
@@ -76,9 +76,9 @@ def guarded(host: Host, name: str) -> Loader:
     return host.loaders[name] if owner.builtin else GuardedLoader(host.loaders[name], owner)
 
 
-def said(asked: Sequence[Loader]) -> list[Diagnostic]:
+def problems_of(among: Sequence[Loader]) -> list[Diagnostic]:
     """What went wrong with the loaders while they looked for profiles."""
-    return [diagnostic for loader in asked if isinstance(loader, GuardedLoader) for diagnostic in loader.said]
+    return [diagnostic for loader in among if isinstance(loader, GuardedLoader) for diagnostic in loader.problems]
 
 
 def _raised(loader: str, owner: Owner, error: Exception) -> Text:

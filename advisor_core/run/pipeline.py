@@ -22,7 +22,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
-from advisor_core.plugins.guarded_loaders import LoaderError, loaders, said
+from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
@@ -72,8 +72,8 @@ def run(
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    asked = loaders(host)
-    sources = _sources(asked, paths, rank, roles, host.phase_marks.third_parties_first())
+    guarded = loaders(host)
+    sources = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
     outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
@@ -83,20 +83,20 @@ def run(
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
     result = result.model_copy(update={"labels": compose_headings(host, result)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
-    return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
+    return result.model_copy(update={"timings": timings, "diagnostics": [*problems_of(guarded), *result.diagnostics]})
 
 
 def _sources(
-    asked: Sequence[Loader],
+    guarded: Sequence[Loader],
     paths: Sequence[Path],
     rank: int | None,
     roles: Sequence[str],
     marks: Sequence[PhaseMark],
 ) -> list[RankInput]:
     try:
-        found = discover(asked, *paths, roles=roles, marks=marks)
+        found = discover(guarded, *paths, roles=roles, marks=marks)
     except InputError as error:
-        raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
+        raise InputError("; ".join([str(error), *(problem.message.en for problem in problems_of(guarded))])) from None
     ranks = {source.rank for source in found}
     if rank is not None and rank not in ranks:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
@@ -289,7 +289,7 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     return result
 
 
-_TOLD_FIRST: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
+_STATES_IN_ORDER: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
 """Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
 ranks lack a file has answers, and says for which ranks."""
 
@@ -309,7 +309,7 @@ def _rule_outcomes(
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
         states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
-        first = min(states, key=lambda state: _TOLD_FIRST.index(state.state), default=None)
+        first = min(states, key=lambda state: _STATES_IN_ORDER.index(state.state), default=None)
         state = first or RuleState("not_applicable", message("engine.no_rank"))
         unanswered = next((s for s in states if s.state == "cannot_answer"), None)
         own = [finding for finding in findings if finding.rule == rule.id]
@@ -320,7 +320,9 @@ def _rule_outcomes(
                 ruleset=compiled.ruleset,
                 title=compiled.good_text(context),
                 state=state.state,
-                ranks={name: ranks for name in _TOLD_FIRST if (ranks := [r for r in told if told[r].state == name])},
+                ranks={
+                    name: ranks for name in _STATES_IN_ORDER if (ranks := [r for r in told if told[r].state == name])
+                },
                 reason=state.reason,
                 collect=unanswered.collect if unanswered else state.collect,
                 options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
@@ -412,8 +414,8 @@ def _diagnostics(
 def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
     source, error = failure
     # a report leaves the machine: without the directories of this one
-    said = str(error).replace(str(source.directory), source.directory.name)
-    text = message("engine.rank_unreadable", rank=source.rank, error=said)
+    reason = str(error).replace(str(source.directory), source.directory.name)
+    text = message("engine.rank_unreadable", rank=source.rank, error=reason)
     about: Literal["input", "tool"] = "tool" if isinstance(error, LoaderError) else "input"
     return Diagnostic(severity="error", source=source.directory.name, message=text, about=about)
 

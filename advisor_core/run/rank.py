@@ -247,7 +247,7 @@ def _shared(host: Host, store: FactStore) -> Answers:
     of_job = [advisor for advisor in host.advisors.values() if advisor.scope is Scope.JOB]
     shared = Answers()
     for key in (key for advisor in of_job for key in (*advisor.needs, *advisor.wants)):
-        if not shared.asked(key):
+        if not shared.answers(key):
             shared.put(key, store.find(key))
     return shared
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pandas as pd
 
-from advisor_core.api.facts import KERNELS, PROFILE, Facts, steps, work
+from advisor_core.api.facts import KERNELS, PROFILE, Column, Facts, steps, work
 
 _SHOWN = 10
+
+
+LONGEST_KERNELS = (
+    Column("row", "int", "", "row number in the table that work was read from"),
+    Column("type", "text", "", "operator type"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("duration_ns", "int", "ns", "duration"),
+    Column("file", "text", "", "file that it was read from, '' unknown"),
+    Column("line", "int", "", "where in the file: line, offset or rowid; -1 unknown"),
+)
 
 
 def computing_in_steps(facts: Facts) -> pd.DataFrame:
@@ -18,7 +28,7 @@ def computing_in_steps(facts: Facts) -> pd.DataFrame:
 
 
 def longest_kernels(facts: Facts, device: pd.DataFrame) -> pd.DataFrame:
-    """The longest kernels: ``file``, ``line`` (rowid of a DB), ``type``, ``start_ns``, ``duration_ns``."""
+    """The longest kernels, `LONGEST_KERNELS`, with where they stand in the profile."""
     longest = (device["end_ns"] - device["start_ns"]).rename("duration_ns").nlargest(_SHOWN)
     shown = device.loc[longest.index, ["row", "type", "start_ns"]].assign(duration_ns=longest)
     shown["type"] = shown["type"].astype(str)

@@ -26,7 +26,7 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
-from advisors.communication_job.computing import computing_in_steps, longest_kernels
+from advisors.communication_job.computing import LONGEST_KERNELS, computing_in_steps, longest_kernels
 from advisors.communication_job.groups import group_members, group_of_size
 from advisors.measuring import records, share, step_count
 from advisors.messages import message
@@ -56,6 +56,7 @@ class ExpertPart:
     needs=(PROFILE, steps, work),
     wants=(KERNELS, collective_calls),
     shared=True,
+    frames={"longest": LONGEST_KERNELS},
 )
 def expert_part(facts: Facts) -> ExpertPart:
     """The experts of a rank: how long they compute between exchanges of tokens."""

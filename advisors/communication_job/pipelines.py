@@ -22,7 +22,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.communication_job.computing import computing_in_steps, longest_kernels
+from advisors.communication_job.computing import LONGEST_KERNELS, computing_in_steps, longest_kernels
 from advisors.communication_job.groups import group_members, pipeline_by_order
 from advisors.measuring import step_count
 from advisors.messages import message
@@ -53,6 +53,7 @@ class PipelinePart:
     needs=(PROFILE, steps, work, collective_calls),
     wants=(KERNELS,),
     shared=True,
+    frames={"longest": LONGEST_KERNELS},
 )
 def pipeline_part(facts: Facts) -> PipelinePart:
     """The pipeline that a rank belongs to, and what the rank computes."""

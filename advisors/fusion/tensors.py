@@ -1,4 +1,4 @@
-"""The tensors that kernels read and write: whether data flow from one to the next, and what a fused kernel moves."""
+"""The tensors that kernels read and write: what a fused kernel moves."""
 
 from __future__ import annotations
 
@@ -40,17 +40,6 @@ def _bytes(shape: Shape, size: int) -> int:
         return elements(shape) * size
     # A scalar, or an optional input that was not given (recorded as an empty shape of undefined type).
     return 0 if elements(shape) == 1 else -1
-
-
-def connected(earlier: Sequence[Tensors], kernel: Tensors) -> bool:
-    """Whether the kernel reads what one of the earlier kernels wrote or read. Tensors are the same if they have equally
-    many elements (what was read: the same shape); a kernel without recorded inputs, such as one that draws random
-    numbers, is not known to be apart."""
-    if not kernel.inputs or not any(known.inputs or known.outputs for known in earlier):
-        return True
-    written = {elements(shape) for known in earlier for shape, _ in known.outputs}
-    read = {shape for known in earlier for shape, _ in known.inputs if elements(shape) > 1}
-    return any(shape in read or (elements(shape) in written and elements(shape) > 1) for shape, _ in kernel.inputs)
 
 
 def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool) -> int:

@@ -15,7 +15,7 @@ from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, launches
 from advisors.columns import shares
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.fusion.chains import Chains, fusion_chains
-from advisors.fusion.patterns import Pattern, matches, patterns
+from advisors.fusion.computations import Computation, computations, matches
 from advisors.messages import message
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
@@ -24,7 +24,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, ker
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
     wants=(step_replay, launches, HOST_EVENTS),
-    about=(Column("pattern", "text", "", "which pattern of fusion/patterns.yaml", zh="模式"),),
+    about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
         Column("api", "text", "", "what replaces the chain", zh="接口"),
         Column("chain", "text", "", "the operator types of the chain on which most time is spent", zh="算子链"),
@@ -104,12 +104,12 @@ def fusion(facts: Facts, params: Params) -> Observations:
     # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
-    forward = [pattern for pattern in patterns() if not pattern.backward]
+    forward = [computation for computation in computations() if not computation.backward]
     replay = facts.get(step_replay)
     rows = []
-    for pattern in forward:
-        mine = found[found["pattern"] == pattern.name]
-        rows.append(_row(pattern, mine, own) | _savings(mine, chains, own, replay))
+    for computation in forward:
+        mine = found[found["pattern"] == computation.name]
+        rows.append(_row(computation, mine, own) | _savings(mine, chains, own, replay))
     frame = pd.DataFrame(rows)
     frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
     frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
@@ -140,16 +140,16 @@ def fusion(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-def _row(pattern: Pattern, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
+def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
     top = mine[~mine["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
     largest: Any = top.idxmax() if len(top) else (None, None)
     back = mine[mine["backward"]]
     moving = mine["moved_ns"] > 0
     types = own.frame["type"]
-    running = types.isin([name for name in types.cat.categories if matches(str(name), pattern.fused)])
+    running = types.isin([name for name in types.cat.categories if matches(str(name), computation.fused)])
     return {
-        "pattern": pattern.name,
-        "api": pattern.api,
+        "pattern": computation.name,
+        "api": computation.api,
         "chain": largest[0],
         "shape": largest[1],
         "chains": float(len(mine) - len(back)) / own.steps,

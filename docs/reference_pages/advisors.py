@@ -34,8 +34,8 @@ def one_advisor(advisor: Advisor, catalogue: Catalogue, page: str) -> str:
             [
                 ("Scope", f"{advisor.scope.value}: {_SCOPES[advisor.scope.value]}"),
                 ("One row is about", about or f"the {advisor.scope.value}"),
-                ("Needs", catalogue.keys(advisor.needs, page)),
-                ("Uses if there", catalogue.keys(advisor.wants, page)),
+                ("Needs", catalogue.links_to_keys(advisor.needs, page)),
+                ("Uses if there", catalogue.links_to_keys(advisor.wants, page)),
                 ("Reads thresholds", ", ".join(map(code, advisor.params)) or "none"),
                 ("Judged by", ", ".join(catalogue.rule(name, page) for name in sorted(judged)) or "no rule"),
                 ("Source", source_link(source_of(advisor.measure), page)),

@@ -34,17 +34,17 @@ class Catalogue:
     def advisor(self, name: str, start: str) -> str:
         return to(advisor_page(name), name, start)
 
-    def given(self, name: str, start: str) -> str:
-        """A fact, a table, or the profile itself."""
+    def link_to(self, name: str, start: str) -> str:
+        """A link to a fact, a table, or the profile itself."""
         if name in tables.SCHEMAS:
             return to("tables.md", name, start)
         return to("facts.md", name, start)
 
-    def keys(self, keys: Iterable[AnyKey], start: str) -> str:
-        return self.givens((key.name for key in keys), start)
+    def links_to_keys(self, keys: Iterable[AnyKey], start: str) -> str:
+        return self.links_to((key.name for key in keys), start)
 
-    def givens(self, names: Iterable[str], start: str) -> str:
-        return ", ".join(self.given(name, start) for name in names) or "nothing"
+    def links_to(self, names: Iterable[str], start: str) -> str:
+        return ", ".join(self.link_to(name, start) for name in names) or "nothing"
 
     def tables_of(self, advisor: Advisor) -> tuple[list[str], list[str]]:
         """(tables without which it cannot answer, tables it uses where they are there), through all facts."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import typing
+from collections.abc import Iterable
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Fact
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS as WAITS
 from reference_pages.catalogue import Catalogue
 from reference_pages.markdown import code, join, source_link, table
 from reference_pages.texts import details, source_of
@@ -23,12 +26,21 @@ def facts_page(catalogue: Catalogue) -> str:
         details(importlib.import_module("advisor_core.contracts.profile").Profile),
         "## cross_rank_waits",
         details(importlib.import_module("advisor_core.facts.communication.cross_rank_waits")),
+        columns_of("", WAITS),
         *(one_fact(catalogue.host.facts[name], catalogue, page) for name in sorted(catalogue.host.facts)),
     )
 
 
+def columns_of(field: str, columns: Iterable[Column]) -> str:
+    """The columns of a frame, which is a field of the value or the value itself."""
+    rows = ((code(column.name), column.dtype, column.unit, column.meaning) for column in columns)
+    return join(f"Columns of {code(field)}:" if field else "", table(("Column", "Type", "Unit", "Meaning"), rows))
+
+
 def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
-    users = [catalogue.given(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact in (*f.needs, *f.wants)]
+    users = [
+        catalogue.link_to(n, page) for n, f in sorted(catalogue.host.facts.items()) if fact in (*f.needs, *f.wants)
+    ]
     users += [
         catalogue.advisor(n, page) for n, a in sorted(catalogue.host.advisors.items()) if fact in (*a.needs, *a.wants)
     ]
@@ -41,11 +53,12 @@ def one_fact(fact: Fact[object], catalogue: Catalogue, page: str) -> str:
         table(
             ("", ""),
             [
-                ("Needs", catalogue.keys(fact.needs, page)),
-                ("Uses if there", catalogue.keys(fact.wants, page)),
+                ("Needs", catalogue.links_to_keys(fact.needs, page)),
+                ("Uses if there", catalogue.links_to_keys(fact.wants, page)),
                 ("Shared", "yes" if fact.shared else "no"),
                 ("Used by", ", ".join(users) or "no fact or advisor"),
                 ("Source", source_link(source_of(fact.compute), page)),
             ],
         ),
+        *(columns_of(field, columns) for field, columns in fact.frames.items()),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference_pages.catalogue import Catalogue
 from reference_pages.markdown import join, listing, table
-from reference_pages.texts import told
+from reference_pages.texts import rule_text
 
 
 def index_page(catalogue: Catalogue) -> str:
@@ -28,7 +28,7 @@ def index_page(catalogue: Catalogue) -> str:
         table(
             ("Rule", "Name", "Judges", "In order means"),
             (
-                (catalogue.rule(r.id, page), r.rule.name, catalogue.advisor(r.rule.advisor, page), told(r.good))
+                (catalogue.rule(r.id, page), r.rule.name, catalogue.advisor(r.rule.advisor, page), rule_text(r.good))
                 for r in rules
             ),
         ),

@@ -15,7 +15,7 @@ from advisor_core.rules.show import describe_holds
 from reference_pages.catalogue import Catalogue, rule_heading
 from reference_pages.markdown import ROOT, Pages, code, fence, join, listing, source_link, table, to
 from reference_pages.names import names_of_rule
-from reference_pages.texts import told
+from reference_pages.texts import rule_text
 
 LEDGER = "../the-ledger.md"
 
@@ -34,7 +34,7 @@ def rule_pages(catalogue: Catalogue) -> Pages:
             "are changed with `--set` or a rule file.",
             table(
                 ("Rule", "In order means"),
-                ((catalogue.rule(r.id, page) + " " + r.rule.name, told(r.good)) for r in rules),
+                ((catalogue.rule(r.id, page) + " " + r.rule.name, rule_text(r.good)) for r in rules),
             ),
             *(one_rule(compiled, catalogue, page) for compiled in rules),
         )
@@ -48,9 +48,9 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
     explained_by = [other.id for other in catalogue.rules.values() if rule.id in other.explains]
     facts = [("Advisor", f"{catalogue.advisor(rule.advisor, page)}: {compiled.advisor.meaning}"), ("Status", status)]
     facts += [("Confidence", rule.confidence), ("At most", f"{rule.limit} findings")]
-    facts += [("Needs", catalogue.keys(compiled.advisor.needs, page))]
-    facts += [("Tables it cannot do without", catalogue.givens(must, page))] if must else []
-    facts += [("Tables it uses if recorded", catalogue.givens(may, page))] if may else []
+    facts += [("Needs", catalogue.links_to_keys(compiled.advisor.needs, page))]
+    facts += [("Tables it cannot do without", catalogue.links_to(must, page))] if must else []
+    facts += [("Tables it uses if recorded", catalogue.links_to(may, page))] if may else []
     for word, names in (
         ("Judged after", compiled.after),
         ("Cause of", compiled.explains),
@@ -58,11 +58,11 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
     ):
         facts += [(word, ", ".join(catalogue.rule(name, page) for name in names))] if names else []
     if rule.caveat:
-        facts += [("Puts a caveat on", ", ".join(map(code, rule.caveats)) + f": “{told(compiled.caveat)}”")]
+        facts += [("Puts a caveat on", ", ".join(map(code, rule.caveats)) + f": “{rule_text(compiled.caveat)}”")]
     return join(
         f"## {rule_heading(compiled)}",
-        f"**{told(compiled.title)}**",
-        told(compiled.why),
+        f"**{rule_text(compiled.title)}**",
+        rule_text(compiled.why),
         table(("", ""), facts),
         "**Condition**",
         listing(f"{code(name)}: {code(sign.source)}" for name, sign in compiled.signs.items()),
@@ -86,9 +86,9 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
         *example(compiled),
         "**Advice**",
         "\n".join(f"{number}. {text}" for number, text in enumerate(advice(compiled), 1)),
-        f"**How to verify**: {told(compiled.verify)}",
+        f"**How to verify**: {rule_text(compiled.verify)}",
         f"**Names**: {mentioned}" if (mentioned := names_of_rule(compiled, page)) else "",
-        f"**Not a problem if** {told(compiled.not_a_problem_if)}" if compiled.not_a_problem_if else "",
+        f"**Not a problem if** {rule_text(compiled.not_a_problem_if)}" if compiled.not_a_problem_if else "",
         "**References**",
         listing(f"[{r.title}]({r.url})" if r.url else r.title for r in rule.references),
     )
@@ -137,11 +137,11 @@ def impact(compiled: CompiledRule, page: str) -> str:
 def advice(compiled: CompiledRule) -> Iterator[str]:
     for item in compiled.advice:
         settings = " ".join(code(f"{name}={value}") for name, value in item.spec.set.items())
-        lines = [f"**{item.spec.kind}** {settings} {told(item.text)}".replace("  ", " ")]
+        lines = [f"**{item.spec.kind}** {settings} {rule_text(item.text)}".replace("  ", " ")]
         lines += [f"Holds for {holds}."] if (holds := describe_holds(item.holds_for)) else []
         lines += [f"Given if {code(item.when.source)}."] if item.when else []
-        lines += [f"Not if {code(item.unless.source)}: {told(item.unless_text)}."] if item.unless else []
+        lines += [f"Not if {code(item.unless.source)}: {rule_text(item.unless_text)}."] if item.unless else []
         lines += [f"Not together with {', '.join(code(name) for name, _ in item.excludes)}."] if item.excludes else []
         hazards = f" (hazard: {', '.join(item.spec.hazards)})" if item.spec.hazards else ""
-        lines += [f"Risk{hazards}: {told(item.risk)}"] if item.risk else []
+        lines += [f"Risk{hazards}: {rule_text(item.risk)}"] if item.risk else []
         yield "\n   - ".join(line.replace("\n", "\n     ") for line in lines)

@@ -15,14 +15,14 @@ def tables_page(catalogue: Catalogue) -> str:
     users: dict[str, list[str]] = {name: [] for name in tables.SCHEMAS}
     for name, fact in sorted(catalogue.host.facts.items()):
         for table_name in users.keys() & {key.name for key in (*fact.needs, *fact.wants)}:
-            users[table_name].append(catalogue.given(name, page))
+            users[table_name].append(catalogue.link_to(name, page))
     for name, advisor in sorted(catalogue.host.advisors.items()):
         for table_name in users.keys() & {key.name for key in (*advisor.needs, *advisor.wants)}:
             users[table_name].append(catalogue.advisor(name, page))
     files = (
         (
             code(deliverable.name),
-            catalogue.givens(deliverable.tables, page),
+            catalogue.links_to(deliverable.tables, page),
             "level 1 and above" if deliverable.from_level1 else "any level",
             message(deliverable.collect).en,
         )

@@ -12,7 +12,7 @@ from advisor_core.rules.language.template import TextTemplate
 from reference_pages.markdown import ROOT, code
 
 
-def told(text: TextTemplate | None) -> str:
+def rule_text(text: TextTemplate | None) -> str:
     """The English text of a rule: parameters with the value they have, measured values by their column's name."""
     if text is None:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.result.view import BarsView
+from advisor_core.api.renderers import BarsView
 from reports.charts.chart import Chart
 from reports.charts.svg import WIDTH, drawing, fit, rect, text, width_of
 from reports.labels import Labels, one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from advisor_core.result.view import CurveView
+from advisor_core.api.renderers import CurveView
 from reports.charts.axis import round_step, value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor_core.result.view import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
+from advisor_core.api.renderers import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
 from reports.charts.bars import draw_bars
 from reports.charts.chart import Chart
 from reports.charts.curve import draw_curve

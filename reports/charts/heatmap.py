@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from advisor_core.result.view import HeatmapView
+from advisor_core.api.renderers import HeatmapView
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, fit, rect, text, width_of
 from reports.labels import Labels, one_line

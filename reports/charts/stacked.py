@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from advisor_core.result.view import StackedBarsView, StackRow
+from advisor_core.api.renderers import StackedBarsView, StackRow
 from reports.charts.axis import value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from advisor_core.result.view import StretchMark, StripView
+from advisor_core.api.renderers import StretchMark, StripView
 from reports.charts.axis import value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys

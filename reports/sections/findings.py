@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.result.finding import Advice, Finding
+from advisor_core.api.renderers import Advice, Finding
 from reports import tables
 from reports.blocks import (
     Block,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.result.run import RuleOutcome, State
+from advisor_core.api.renderers import RuleOutcome, State
 from reports.blocks import (
     Below,
     Block,

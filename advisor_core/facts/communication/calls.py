@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
@@ -26,14 +27,48 @@ _LEAVES = {
 }
 
 
+RECORDED = (
+    Column("work", "int", "", "row of work"),
+    Column("table", "text", "", "name of the canonical table that it was read from"),
+    Column("row", "int", "", "row number in that table"),
+    Column("step", "int", "", "row of steps, -1 outside"),
+    Column("name", "text", "", "as the exporter names it"),
+    Column("operation", "text", "", "kind of operation, such as allReduce"),
+    Column("group", "text", "", "hash of the group, or the digits in the name"),
+    Column("ranks", "text", "", "global ranks of the group as recorded, '' unknown: groups side by side share a hash"),
+    Column(
+        "members",
+        "int",
+        "count",
+        "ranks in the group: as recorded, else at least as many as its planes name; -1 unknown",
+    ),
+    Column("index", "int", "", "which call of the group, -1 unknown"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("elapse_ns", "int", "ns", "duration including waiting"),
+    Column("uncovered_ns", "int", "ns", "no computing runs: the sum of the next four"),
+    Column("transmit_ns", "int", "ns", "of it: some plane moves data"),
+    Column("wait_ns", "int", "ns", "of it: it waits for a rank"),
+    Column("launch_gap_ns", "int", "ns", "of it: it has begun and its next task has not"),
+    Column("unknown_ns", "int", "ns", "of it: not known which"),
+    Column("waits_for", "int", "", "rank that held it up longest, -1 none"),
+    Column("waits_for_ns", "int", "ns", "uncovered waiting for that rank"),
+    Column("launch_ns", "int", "ns", "launch of the host in device time, lowest int64 if unknown"),
+    Column("moving_ns", "int", "ns", "some plane moves data, covered or not; -1 unknown"),
+    Column("bytes", "int", "B", "over links, -1 unknown"),
+    Column("packets", "int", "count", "over links, -1 unknown"),
+    Column("max_packet_bytes", "int", "B", "largest packet, -1 unknown"),
+)
+
+
 @fact(
     "recorded_calls",
     needs=(work, recorded_bookings, PROFILE),
     wants=(launches, COLLECTIVES, COLLECTIVE_BANDWIDTH, COMMUNICATION_TASKS, collective_state),
+    columns=RECORDED,
 )
 def recorded_calls(facts: Facts) -> pd.DataFrame:
-    """One row per collective or send/receive, as far as this rank alone tells; the columns of ``collective_calls``
-    without ``last_rank`` and ``waited_ns``."""
+    """One row per collective or send/receive, as far as this rank alone tells."""
     device, booked = facts[work], facts[recorded_bookings].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
@@ -90,25 +125,23 @@ def _identified(calls: pd.DataFrame, words: Vocabulary, collectives: pd.DataFram
     return calls
 
 
+COLUMNS = (
+    *RECORDED,
+    Column("last_rank", "int", "", "rank that arrived last, -1 where the ranks of the job were not compared"),
+    Column("waited_ns", "int", "ns", "uncovered waiting for that rank"),
+)
+
+
 @fact(
     "collective_calls",
     needs=(recorded_calls, CROSS_RANK_WAITS),
     shared=True,
+    columns=COLUMNS,
 )
 def collective_calls(facts: Facts) -> pd.DataFrame:
     """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
 
-    Columns: ``work`` (row), ``table`` and ``row`` (where it was read, as in ``work``), ``step`` (row of
-    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
-    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
-    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
-    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
-    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
-    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
-    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
-    name; -1 unknown), ``last_rank`` (that arrived last; -1 where the ranks of the job were not compared) and
-    ``waited_ns`` (uncovered, for it). What the rank alone does not tell (``unknown_ns``) is waiting and transfer where
-    the ranks were compared.
+    What the rank alone does not tell (``unknown_ns``) is waiting and transfer where the ranks were compared.
     """
     calls = facts[recorded_calls]
     waits = facts[CROSS_RANK_WAITS].set_index("work").reindex(calls["work"])

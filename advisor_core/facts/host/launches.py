@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
@@ -29,16 +30,29 @@ ROUNDING_NS = 2
 """kernel_details.csv and trace_view.json write the start of a collective up to 1 ns apart (real AlexNet export)."""
 
 
+COLUMNS = (
+    Column("launch_ns", "int", "ns", "when the host had launched it, in device time; lowest int64 if unknown"),
+    Column(
+        "entered_ns",
+        "int",
+        "ns",
+        "when it had been put into the task queue, in device time; launch_ns where there is none",
+    ),
+    Column("thread", "int", "", "thread of the launch, -1 unknown"),
+    Column("lead_ns", "int", "ns", "start less launch, -1 unknown"),
+    Column("call_row", "int", "", "row of host_events of the launching call, -1 unknown"),
+    Column("dequeue_row", "int", "", "row of host_events of the dequeue, -1 unknown"),
+    Column("enqueue_row", "int", "", "row of host_events of the enqueue, -1 unknown"),
+    Column("op_row", "int", "", "row of host_events of the operator, -1 unknown"),
+    Column("siblings", "int", "count", "tasks of the same launch, 0 unknown"),
+)
+
+
 @dataclass(frozen=True)
 class Launches:
-    """``frame`` has one row per row of the fact ``work``:
-
-    ``launch_ns``: when the host had launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown. The
-    arrow starts with the launching call, which takes 5 to 20 us; where the call took longer than `CALL_NS` (a
-    collective that the host unfolds takes 840 us in a real export) the launch counts from `CALL_NS` before its end;
-    ``entered_ns``: when it had been put into the task queue, in device time, ``launch_ns`` where there is no queue;
-    ``thread``: of the launch; ``lead_ns``: start less launch, -1 if unknown; ``call_row``, ``dequeue_row``,
-    ``enqueue_row``, ``op_row``: rows of ``host_events``, -1 if unknown; ``siblings``: tasks of the same launch.
+    """``frame`` has one row per row of the fact ``work``. An arrow starts with the launching call, which takes 5 to 20
+    us; where the call took longer than `CALL_NS` (a collective that the host unfolds takes 840 us in a real export) the
+    launch counts from `CALL_NS` before its end.
 
     ``skew_ns``: what host times are ahead of device times at least. The clocks are aligned by software, so that tasks
     seem to start before their launch; the largest such lead is taken off every host time.
@@ -51,7 +65,7 @@ class Launches:
         return self.frame["launch_ns"] != NO_TIME
 
 
-@fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,))
+@fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,), frames={"frame": COLUMNS})
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
     device, flows = facts[work], facts[FLOWS]

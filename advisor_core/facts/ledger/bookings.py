@@ -42,6 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
@@ -67,25 +68,47 @@ of another process, or work that was launched before recording began. Our choice
 _REFILLING = ("runtime", "framework", "python")
 
 
+PIECES = (
+    Column("step", "int", "", "row of steps"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("path", "text", "", "leaf of the ledger"),
+    Column("overlapped", "bool", "", "communication runs under computing"),
+    Column("gap", "int", "", "row of gaps, -1 none"),
+    Column("collective", "int", "", "row of work, -1 none"),
+    Column("wait", "int", "", "row of communication_tasks, -1 none"),
+    Column("sync", "int", "", "row of host_events of the call that idle/sync is about, -1 none"),
+)
+
+
+GAPS = (
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("step", "int", "", "row of steps"),
+    Column("next", "int", "", "row of work of the task that ended it, -1 at the end"),
+    Column("launch_ns", "int", "ns", "launch of that task, lowest int64 if unknown"),
+    Column("host_late_ns", "int", "ns", "how much of it the host was late"),
+    Column("queued_ns", "int", "ns", "of that: the task lay in the task queue already"),
+    Column("path", "text", "", "leaf with most of it"),
+)
+
+
 @dataclass(frozen=True)
 class Bookings:
-    """``pieces``: one row per piece, in order of time and without holes: ``step`` (row of the fact ``steps``),
-    ``start_ns``, ``end_ns``, ``path`` (categorical), ``overlapped`` (bool), ``gap`` (row of ``gaps`` or -1),
-    ``collective`` (row of ``work`` or -1), ``wait`` (row of ``communication_tasks`` or -1), ``sync`` (row of
-    ``host_events`` of the call that ``idle/sync`` is about, or -1).
-
-    ``gaps``: one row per idle gap: ``start_ns``, ``end_ns``, ``step``, ``next`` (row of ``work`` of the task that
-    ended it, -1 at the end), ``launch_ns`` (`NO_TIME` if unknown), ``host_late_ns`` (how much of it the host was
-    late), ``queued_ns`` (of that: the task lay in the task queue already), ``path`` (the leaf with most of it)."""
+    """``pieces``: one row per piece, in order of time and without holes. ``gaps``: one row per idle gap."""
 
     pieces: pd.DataFrame
     gaps: pd.DataFrame
+
+
+FRAMES = {"pieces": PIECES, "gaps": GAPS}
 
 
 @fact(
     "recorded_bookings",
     needs=(work, timeline, PROFILE),
     wants=(launches, host_activity, collective_state, DEVICE_TASKS),
+    frames=FRAMES,
 )
 def recorded_bookings(facts: Facts) -> Bookings:
     """Every piece of profiled time under one leaf of the ledger, as far as this rank alone tells."""

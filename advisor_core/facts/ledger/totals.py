@@ -19,14 +19,22 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.steps import steps
 
+COLUMNS = (
+    Column("step", "int", "", "row of steps"),
+    Column("path", "text", "", "leaf of the ledger"),
+    Column("ns", "int", "ns", "time of the step that is booked there"),
+    Column("overlapped_ns", "int", "ns", "of it: communication runs under computing"),
+)
 
-@fact("ledger", needs=(steps, bookings), shared=True)
+
+@fact("ledger", needs=(steps, bookings), shared=True, columns=COLUMNS)
 def ledger(facts: Facts) -> pd.DataFrame:
-    """One row per step and leaf: ``step`` (row of ``steps``), ``path``, ``ns``, ``overlapped_ns``; sums to the step."""
+    """One row per step and leaf; the leaves of a step add up to its wall time."""
     pieces = facts[bookings].pieces
     lengths = pd.DataFrame(
         {

@@ -66,9 +66,8 @@ def _marks(found: Device, rows: Int64Array, host: Host | None) -> pd.Series:
     marks = host.frame[host.named(host.of("user_annotation"), words.COLLECTIVE_MARK.search)]
     calls = host.frame.iloc[found.call[rows[known]]]
     around = enclosing_of(marks, calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
-    names = host.frame["name"].astype(str).iloc[np.maximum(around, 0)]
-    told = names.str.extract(words.COLLECTIVE_MARK, expand=False).fillna("").to_numpy()
-    texts[known] = np.where(around >= 0, told, "")
+    names = pd.Series(host.names(around), dtype=str)
+    texts[known] = names.str.extract(words.COLLECTIVE_MARK, expand=False).fillna("").to_numpy()
     return pd.Series(texts, index=rows)
 
 

@@ -18,6 +18,7 @@ from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
 from advisor_core.loaders.kineto.products import operands
+from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.nesting import enclosing_of
 
@@ -113,6 +114,7 @@ def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataF
             "core": pd.Categorical(np.where(found.collective[rows], COMMUNICATION, "")),
             "start_ns": columns["start_ns"],
             "duration_ns": columns["duration_ns"],
+            "wait_ns": _waits(found)[rows],
             "stream": columns["stream"],
             "task": columns["correlation"],
             "model": np.where(found.graph[rows], np.maximum(columns["graph"], 0), -1),
@@ -135,7 +137,7 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
         {
             "kernel": frame["name"].astype(str),
             "type": frame["type"].astype(str),
-            "operator": np.where(operator >= 0, host.frame["name"].astype(str).to_numpy()[rows], ""),
+            "operator": host.names(operator),
             "shapes": host.inputs("shapes", rows, words.shapes),
             "dtypes": host.inputs("dtypes", rows, words.dtypes),
         }
@@ -153,12 +155,21 @@ def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) 
     return operands(operator, shapes, dtypes)
 
 
+def _waits(found: Device) -> Int64Array:
+    """How long each stream had been without a task when the next one started; 0 for the first of a stream."""
+    columns = found.columns
+    start, stream = columns["start_ns"], columns["stream"]
+    order = np.lexsort((start, stream))
+    ends = pd.Series((start + columns["duration_ns"])[order]).groupby(stream[order]).cummax()
+    before = ends.groupby(stream[order]).shift(fill_value=times.NO_TIME).to_numpy()  # a float would lose ns
+    waits = np.zeros(len(start), np.int64)
+    waits[order] = np.where(before == times.NO_TIME, 0, np.maximum(start[order] - before, 0))
+    return waits
+
+
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:
     """The type of each kernel; asked once per distinct pair of kernel and operator."""
-    operators = np.full(len(names), "", object)
-    if host is not None and len(host.frame):
-        known = operator >= 0
-        operators[known] = host.frame["name"].astype(str).to_numpy()[operator[known]]
+    operators = np.full(len(names), "", object) if host is None else host.names(operator)
     pairs = pd.DataFrame({"kernel": names.astype(str), "operator": operators})
     numbers = pairs.groupby(["kernel", "operator"], sort=False).ngroup().to_numpy()
     distinct = pairs.drop_duplicates()

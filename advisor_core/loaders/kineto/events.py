@@ -114,7 +114,7 @@ class Events:
         self.memory: list[Columns] = []
         self.flows: list[Columns] = []
         self.collectives: list[Columns] = []
-        texts = ("name", "category", "shapes", "dtypes", "stack", "phase", "flow", "collective", "group", "dtype")
+        texts = ("name", "category", "shapes", "dtypes", "stack", "phase", "collective", "group", "dtype")
         self.interners: dict[str, Interner] = {name: Interner() for name in texts}
 
     def add(self, batch: Batch[Event]) -> None:
@@ -134,7 +134,8 @@ class Events:
         spans = phase == phases["X"]
         self._add_host(*of(spans & of_host[category]))
         self._add_device(*of(spans & of_device[category]))
-        self._add_flows(*of(np.isin(phase, [phases["s"], phases["f"]])))
+        of_flow = _categories(categories, words.flow_kind)
+        self._add_flows(*of(np.isin(phase, [phases["s"], phases["f"]]) & of_flow[category]))
         self._add_memory(*of(phase == phases["i"]))
 
     def _add_host(self, events: list[Event], ordinals: Int64Array, category: npt.NDArray[Any]) -> None:
@@ -192,19 +193,16 @@ class Events:
         )
 
     def _add_flows(self, events: list[Event], ordinals: Int64Array, category: npt.NDArray[Any]) -> None:
-        kinds = [words.flow_kind(str(event.cat)) for event in events]
-        kept = np.array([bool(kind) for kind in kinds], bool)
-        if not kept.any():
+        if not events:
             return
-        events = [event for event, kind in zip(events, kinds, strict=True) if kind]
         self.flows.append(
             {
-                "kind": self.interners["flow"].codes([kind for kind in kinds if kind]),
+                "kind": category,
                 "end": self.interners["phase"].codes(list(map(_ph, events))),
                 "flow": whole_numbers(list(map(_id, events))),
                 "thread": whole_numbers(list(map(_tid, events))),
                 "start_ns": times.points_ns(map(_ts, events)),
-                "source_row": ordinals[kept],
+                "source_row": ordinals,
             }
         )
 
@@ -244,8 +242,9 @@ class Events:
         return {name: whole_numbers(list(map(_GET[name], arguments))) for name in names}
 
     def _raw(self, name: str, arguments: list[Args]) -> npt.NDArray[Any]:
-        get = _GET[name]
-        return self.interners[name].codes([bytes(get(args)).decode("utf-8", "replace") for args in arguments])
+        recorded = map(_GET[name], arguments)
+        texts = ["" if raw is _NOT_RECORDED else bytes(raw).decode("utf-8", "replace") for raw in recorded]
+        return self.interners[name].codes(texts)
 
 
 _COLLECTIVE_TEXTS: Final = ("collective", "group", "dtype")

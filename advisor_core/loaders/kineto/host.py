@@ -38,6 +38,13 @@ class Host:
         found: Mask = rows & hits[codes]
         return found
 
+    def names(self, rows: Int64Array) -> npt.NDArray[np.object_]:
+        """The names of rows, '' for -1."""
+        column = self.frame["name"].cat
+        texts = np.append(column.categories.to_numpy(object), "")
+        found: npt.NDArray[np.object_] = texts[np.where(rows >= 0, column.codes.to_numpy()[rows], -1)]
+        return found
+
     def of(self, category: str) -> Mask:
         """Which rows are of a category."""
         mask: Mask = (self.frame["category"] == category).to_numpy()

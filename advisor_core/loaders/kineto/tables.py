@@ -11,7 +11,7 @@ import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import FLOWS, SCHEMAS
-from advisor_core.loaders.kineto import collectives, device, memory
+from advisor_core.loaders.kineto import collectives, device, memory, words
 from advisor_core.loaders.kineto.events import Columns, Events, decode, gathered, salvage
 from advisor_core.loaders.kineto.head import Recorded, joined, recorded
 from advisor_core.loaders.kineto.host import Host, host_events
@@ -143,7 +143,7 @@ class _Assembly:
             texts = self.events.interners
             more = pd.DataFrame(
                 {
-                    "kind": texts["flow"].categorical(others["kind"]),
+                    "kind": texts["category"].categorical(others["kind"], words.flow_kind),
                     "end": texts["phase"].categorical(others["end"]),
                     "flow": others["flow"],
                     "thread": others["thread"],
@@ -226,5 +226,4 @@ def _operators_around(host: Host | None, columns: Columns) -> np.ndarray:
     if host is None:
         return np.full(len(columns["start_ns"]), "", object)
     rows = enclosing_of(host.work_of_operators(), columns["thread"], columns["start_ns"])
-    names = host.frame["name"].astype(str).to_numpy()
-    return np.where(rows >= 0, names[np.maximum(rows, 0)], "").astype(object)
+    return host.names(rows)

@@ -38,7 +38,7 @@ def test_rdma_between_servers_has_settings_of_its_own() -> None:
         return [one.set for one in advised("CO014", training(between_servers(bandwidth=1e9, **about))) if one.set]
 
     assert settings() == []
-    assert settings(transport="RDMA") == [{"HCCL_INTER_HCCS_DISABLE": "FALSE"}, {"HCCL_RDMA_QPS_PER_CONNECTION": "4"}]
+    assert settings(transport="RDMA") == [{"HCCL_RDMA_QPS_PER_CONNECTION": "4"}, {"HCCL_INTER_HCCS_DISABLE": "FALSE"}]
 
 
 def test_fewer_digits_of_gradients_are_for_training_only_and_come_last() -> None:

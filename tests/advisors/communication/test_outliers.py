@@ -31,9 +31,9 @@ def test_zero_copy_is_not_advised() -> None:
     assert not any("ZERO_COPY" in name for one in specs("CO004") for name in one.set)
 
 
-def test_the_settings_of_rdma_have_their_documented_defaults() -> None:
+def test_the_settings_of_rdma_are_named_and_a_misaligned_tensor_is_not_copied_in_every_step() -> None:
     first, aligned, *_ = specs("CO004")
-    assert "`HCCL_RDMA_TC` (132 by default)" in first.text.en and "`HCCL_RDMA_SL` (4 by default)" in first.text.en
+    assert "`HCCL_RDMA_TC`" in first.text.en and "`HCCL_RDMA_SL`" in first.text.en
     assert "128" in aligned.text.en and "contiguous" not in aligned.text.en
 
 

@@ -47,7 +47,7 @@ def test_experts_are_evened_out_by_what_the_phase_has() -> None:
     ranks = {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)}
     served = outcome("CO012", ranks).first.advice
     assert "--enable-eplb" in served[0].text.en and "DYNAMIC_EPLB" in served[0].text.en
-    assert "model runner" in served[0].risk.en and "dispatch_ffn_combine" in served[0].risk.en
+    assert "model runner" in served[0].risk.en and "1024 tokens" in served[0].risk.en
     assert not any("--moe-" in advice.text.en for advice in served)
     trained = [
         advice for advice in book("communication")["CO012"].rule.advice if advice.holds_for.phase == ["training"]

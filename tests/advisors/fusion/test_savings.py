@@ -9,6 +9,7 @@ from tests.advisors.fusion.chains import (
     ADAM,
     ATTENTION,
     ENTROPY,
+    HALF,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -129,7 +130,7 @@ def test_without_shapes_no_chain_is_claimed(rule: str) -> None:
 
 
 def test_bytes_of_unknown_dtype_are_not_guessed() -> None:
-    strange = [(kernel[0], kernel[1], ("1000,2000 INT4",), ("1000,1000 INT4",)) for kernel in SWIGLU[:1]]
+    strange = [(kernel[0], kernel[1], ("1000,2000 INT4",), (HALF,)) for kernel in SWIGLU[:1]]
     chain = [*strange, *SWIGLU[1:]]
     unknown = scene_of(chain)
     assert found_in(unknown) == [("swiglu", False, 4)]

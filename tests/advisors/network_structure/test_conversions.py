@@ -34,18 +34,16 @@ def test_format_conversions_fire_with_what_is_undone() -> None:
     assert (seen["before"], seen["after"]) == (None, "Conv2D") and seen["inside_ns"] == 0
     assert found.first.impact_ns == 30_000 and found.first.severity == "medium"
     assert seen["share_of_step"] == pytest.approx(0.03)
-    assert kinds(found) == ["config", "investigate", "investigate", "config"]
+    assert kinds(found) == ["config", "investigate", "investigate"]
     assert found.evidence()[1].rows.tolist() == [0, 2, 3]
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_private_formats_are_advised_last_and_with_their_hazard(training: bool) -> None:
-    """Operators compute differently on NZ: what turns it on never comes first, and says so."""
-    advice = outcome("NS003", converted(10, training=training).store()).first.advice
-    turned_on = [one for one in advice if "allow_internal_format = True" in one.text.en]
-    assert turned_on == [advice[-1]] and advice[-1].hazards == ["accuracy"]
-    assert ("npu_format_cast" in advice[-1].text.en) == (not training)
-    assert not any(one.hazards for one in advice[:-1])
+def test_private_formats_are_advised_last_and_with_their_hazard() -> None:
+    """Operators compute differently on NZ: what turns it on never comes first, says so, and is for inference."""
+    training, inference = (outcome("NS003", converted(10, training=is_).store()).first.advice for is_ in (True, False))
+    assert [one.hazards for one in inference] == [[], [], ["accuracy"], ["accuracy"]]
+    assert "weight_nz_mode" in inference[2].text.en and "allow_internal_format = True" in inference[3].text.en
+    assert not any("allow_internal_format = True" in one.text.en or one.hazards for one in training)
 
 
 def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
@@ -57,7 +55,7 @@ def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
     [
         ("aclnnMm_TransData_TransData", True, ["investigate"]),
         ("aclnnMm_TransData_TransData", False, ["investigate"]),
-        ("trans_TransData_3", False, ["investigate", "investigate", "code"]),
+        ("trans_TransData_3", False, ["investigate", "investigate", "config", "code"]),
     ],
 )
 def test_no_setting_reaches_what_an_operator_converts_for_itself(name: str, training: bool, advice: list[str]) -> None:
@@ -92,7 +90,7 @@ def test_undone_agrees_with_looking_at_all_pairs() -> None:
                         expected |= {number, other}
                     break
         part = pd.DataFrame({"reads": reads, "writes": writes}, index=places)
-        own = StepKernels(pd.DataFrame(), breaks, 1, 1.0)
+        own = StepKernels(pd.DataFrame(), breaks, breaks, 1, 1.0)
         assert set(np.flatnonzero(_undone(part, own, reach))) == expected
 
 

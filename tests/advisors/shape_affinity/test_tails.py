@@ -129,13 +129,17 @@ def test_a_product_with_two_bad_axes_counts_once_under_the_larger_operand() -> N
 
 def test_unaligned_advice_follows_the_axis_and_the_kind_of_run() -> None:
     inference = kernels_alone("SA001", unaligned())
-    assert [advice.text.en.split()[0] for advice in inference.first.advice] == ["Choose", "Store", "Cast"]
+    assert [advice.text.en.split(":")[0] for advice in inference.first.advice[1:]] == [
+        "If this axis is not a vocabulary",
+        "If the operand is a weight",
+    ]
     assert all(advice.risk for advice in inference.first.advice)
-    assert [advice.hazards for advice in inference.first.advice] == [[], [], ["accuracy"]]
+    assert [advice.hazards for advice in inference.first.advice] == [[], ["accuracy"], ["accuracy"]]
     vocabulary = times(Scene(), 0, 2000, "4096,50257", "50257,2048", "4096,2048")
     vocabulary.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     first = kernels_alone("SA001", until_the_end(vocabulary)).first
-    assert [advice.text.en.split()[0] for advice in first.advice] == ["It", "Store"]
+    said = [advice.text.en.split(":")[0] for advice in first.advice]
+    assert said[0] == "If this axis is the vocabulary" and said[-1] == "If this axis is not a vocabulary"
     assert first.observation["good"] == 50_432 and first.observation["good"] * 2 % 512 == 0
 
 
@@ -218,9 +222,8 @@ def test_strided_axis_fires_where_it_is_slower() -> None:
     at_peer = 500 * 8192 / 4864 * 8448 / 8192
     assert found.first.impact_ns == pytest.approx((1200 - at_peer) * 1000, abs=1)
     assert found.first.severity == "medium" and found.first.confidence == "low"
-    assert kinds(found) == ["code", "code", "code"]
-    assert ["npu_format_cast" in one.text.en for one in found.first.advice] == [False, False, True]
-    assert found.first.advice[2].hazards == ["accuracy"]
+    assert kinds(found) == ["code", "code"]
+    assert [one.hazards for one in found.first.advice] == [[], ["accuracy"]]
 
 
 @pytest.mark.parametrize("scene", [strided(930), strided(1200, peer=False), unaligned()])
