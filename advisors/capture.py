@@ -45,6 +45,13 @@ _FIRST = ("skip_first", "wait", "warmup")
             "untyped_share", "float", "ratio", "of the kernels that compute: recorded without a type", zh="无类型占比"
         ),
         Column(
+            "unshaped_share",
+            "float",
+            "ratio",
+            "of the kernels that compute: recorded without shapes of inputs",
+            zh="无 shape 占比",
+        ),
+        Column(
             "unmeasured_share",
             "float",
             "ratio",
@@ -75,6 +82,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         level=profile.level,
         kernels=len(kernels) if kernels is not None else 0,
         untyped_share=float((computing["type"] == "").mean()) if known and computing is not None else np.nan,
+        unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         inflating=len(options),
         inflating_options=", ".join(options),
@@ -273,7 +281,7 @@ def shapes(facts: Facts, params: Params) -> Observations:
 def completeness(facts: Facts, params: Params) -> Observations:
     """Whether what was launched was also recorded on the device."""
     events, device, launched = facts[HOST_EVENTS], facts[work], facts[launches]
-    calls = events[(events["category"] == "cann") & events["name"].astype(str).str.startswith(_LAUNCH)]
+    calls = events[(events["category"] == "runtime") & events["name"].astype(str).str.startswith(_LAUNCH)]
     flows = facts.get(FLOWS)
     arrows = flows[flows["kind"] == "host_to_device"] if flows is not None else None
     heads, tails = (arrows.loc[arrows["end"] == end, "flow"] if arrows is not None else pd.Series() for end in "sf")

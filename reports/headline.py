@@ -141,6 +141,14 @@ def coverage(outline: Outline, labels: Labels) -> list[str]:
     return [labels(f"states.{state}", n=len(outline.rules[state])) for state in STATE_ORDER if outline.rules[state]]
 
 
+def for_others(outline: Outline, labels: Labels) -> list[str]:
+    """A sentence for each rule set that is for other devices than those recorded."""
+    return [
+        labels("rules.for_others", count=found.rules, ruleset=found.ruleset, devices=labels.of(found.devices))
+        for found in outline.for_others
+    ]
+
+
 def rank_name(ledger: Ledger, outline: Outline, labels: Labels) -> str:
     """What a bar or a column is called: its rank, and for a choice of many which of them it is."""
     if ledger.rank is None and ledger.role is not None:

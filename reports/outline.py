@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
+from advisor_core.api import Text
 from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
 from reports.problems import Item, items
@@ -23,6 +24,15 @@ STATE_ORDER: tuple[State, ...] = ("fail", "error", "cannot_answer", "not_applica
 assert set(STATE_ORDER) == set(get_args(State))
 
 _NOTHING = Ledger(MeanStep(role=None, rank=None, steps=0, wall_ns=0, entries={}))
+
+
+@dataclass(frozen=True)
+class ForOthers:
+    """``rules`` of a rule set that were not judged: they are for ``devices``, and none of these was recorded."""
+
+    ruleset: str
+    devices: Text
+    rules: int
 
 
 @dataclass(frozen=True)
@@ -128,16 +138,26 @@ class Outline:
 
     @cached_property
     def rules(self) -> dict[State, list[RuleOutcome]]:
-        """Every rule by its state; the states that want attention first. Stages for which a rule says the same of
-        itself share one entry, with their names as its ``role``."""
+        """Every rule by its state, apart from those that are for other devices; the states that want attention first.
+        Stages for which a rule says the same of itself share one entry, with their names as its ``role``."""
         groups: dict[State, list[RuleOutcome]] = {state: [] for state in STATE_ORDER}
-        for outcome in _together(self.result.rules):
+        for outcome in _together([outcome for outcome in self.result.rules if outcome.only_for is None]):
             groups[outcome.state].append(outcome)
         return {state: sorted(found, key=lambda outcome: outcome.rule) for state, found in groups.items()}
 
+    @cached_property
+    def for_others(self) -> list[ForOthers]:
+        """The sets, or parts of sets, that are for devices of which none was recorded."""
+        judged = {outcome.rule for outcome in self.result.rules if outcome.only_for is None}
+        found: dict[tuple[str, str], tuple[Text, set[str]]] = {}
+        for outcome in self.result.rules:
+            if outcome.only_for is not None and outcome.rule not in judged:
+                found.setdefault((outcome.ruleset, outcome.only_for.en), (outcome.only_for, set()))[1].add(outcome.rule)
+        return [ForOthers(ruleset, devices, len(rules)) for (ruleset, _), (devices, rules) in found.items()]
+
     @property
     def outcomes(self) -> int:
-        """Rules that were asked: without those that were left out."""
+        """Rules that were asked: without those that were left out, or are for other devices."""
         return sum(len(found) for state, found in self.rules.items() if state != "left_out")
 
     @property

@@ -22,6 +22,7 @@ _TEMPLATES: dict[Tool, str] = {
     "vllm": "vllm.sh.j2",
     "mindie": "mindie.sh.j2",
     "msprof": "msprof.sh.j2",
+    "torch": "torch.py.j2",
 }
 _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
@@ -29,6 +30,7 @@ _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
     "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
     "msprof": ("msprof.command", "msprof.attach"),
+    "torch": ("torch.loop", "torch.writing"),
 }
 """What to know before using a configuration: messages ``collect.note...``."""
 _WIDTH = 110
@@ -68,7 +70,8 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
         provides = choice.option.provides.of(lang)
         yield from _filled("collect.beyond", lang, provides=provides)
         if choice.rules:
-            yield from _indented(message("collect.beyond.rules", rules=_listed(choice.rules)).of(lang))
+            told = message("collect.beyond.rules", tool=_recorder(choice, lang), rules=_listed(choice.rules))
+            yield from _indented(told.of(lang))
     for rule, reason in plan.open:
         yield from _filled("collect.open", lang, rule=rule, reason=reason.of(lang) if reason else "")
     yield ""
@@ -83,6 +86,11 @@ def _why(choice: Choice, lang: str) -> str:
     if choice.rules:
         return message("collect.why.rules", provides=provides, rules=_listed(choice.rules)).of(lang)
     return message("collect.why.noticed" if choice.noticed else "collect.why.keeps", provides=provides).of(lang)
+
+
+def _recorder(choice: Choice, lang: str) -> str:
+    """The profiler that records the option, the first of several."""
+    return message(f"collect.tool.{next(iter(choice.option.settings))}").of(lang)
 
 
 def _listed(rules: tuple[str, ...]) -> str:

@@ -240,8 +240,9 @@ API_STATISTIC = _schema(
 
 COLLECTIVES = _schema(
     "collectives",
-    "one row per collective or point-to-point operation (communication.json). The split of elapse_ns into transit, "
-    "wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do not rely on it",
+    "one row per collective or point-to-point operation (communication.json, metadata of NCCL). The split of elapse_ns "
+    "into transit, wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do "
+    "not rely on it",
     [
         ("step", "int", "", "step id, -1 where the export names none", "step"),
         ("name", "text", "", "for example hcom_allReduce__586_0_1", "名称"),
@@ -253,6 +254,10 @@ COLLECTIVES = _schema(
         ("wait_ns", "int", "ns", "as the exporter says", "等待"),
         ("synchronization_ns", "int", "ns", "as the exporter says", "同步"),
         ("idle_ns", "int", "ns", "as the exporter says", "空闲"),
+        ("operation", "text", "", "allReduce, send, ...; '' where only the name tells", "通信算子"),
+        ("index", "int", "", "n-th call of the group, the same number on every rank; -1 by the name only", "序号"),
+        ("members", "int", "", "ranks in the group, -1 unknown", "成员数"),
+        ("bytes", "int", "B", "moved over links by this rank, -1 where it is told by transport", "字节数"),
     ],
 )
 
@@ -292,13 +297,13 @@ LINKS = _schema(
 
 HOST_EVENTS = _schema(
     "host_events",
-    "what threads of the host did (trace_view.json: the Python and CANN processes)",
+    "what threads of the host did (trace_view.json: the Python and CANN processes); runtime: calls of CANN, CUDA, HIP",
     [
         (
             "category",
             "text",
             "",
-            "cpu_op, python_function, enqueue, dequeue, user_annotation, cann, gc, os or mstx",
+            "cpu_op, python_function, enqueue, dequeue, user_annotation, runtime, gc, os or mstx",
             "类别",
         ),
         (
@@ -312,8 +317,8 @@ HOST_EVENTS = _schema(
         ("start_ns", "int", "ns", "start", "开始"),
         ("duration_ns", "int", "ns", "duration", "时长"),
         ("correlation", "int", "", "enqueue and dequeue: joins the two", "关联号"),
-        ("connection", "int", "", "CANN: joins the call and the tasks it launched, -1 where beyond int64", "连接号"),
-        ("item", "text", "", "CANN: what was launched (kernel name)", "下发对象"),
+        ("connection", "int", "", "runtime: joins the call and the tasks it launched, -1 where beyond int64", "连接号"),
+        ("item", "text", "", "runtime: what was launched (kernel name)", "下发对象"),
         ("call_stack", "text", "", "innermost frame first, one per line", "调用栈"),
         ("input_shapes", "text", "", "cpu_op: shapes of the inputs", "输入 shape"),
     ],

@@ -22,8 +22,6 @@ GRAPH_ENGINE = "cann::"
 
 _SLOW_CLOCK = 1750.0
 """MHz. Of the parts with 20 cube cores those at 1800 MHz have 64 GB; those at 1500 MHz exist with 32 and with 64."""
-_TOTALS = ("PTA", "PTA+GE", "GE")
-"""Components whose totals say what the framework does, the most telling one first."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,17 @@ class Capacity:
     basis: str
 
 
-@fact("memory_capacity", wants=(chip, MEMORY_RECORD), shared=True)
+@fact("memory_capacity", needs=(PROFILE,), wants=(chip, MEMORY_RECORD), shared=True)
 def memory_capacity(facts: Facts) -> Capacity:
-    """Memory of the device, by the kind of chip: no export records it.
+    """Memory of the device: as recorded (``memory_bytes`` of the profile's chip), else by the kind of chip.
 
     A2 and A3 dies with 24 cube and 48 vector cores all have 64 GB. Those with 20 and 40 have 64 GB at 1800 MHz and 32
     or 64 GB at 1500 MHz; a process that holds more than 32 GB settles that. (``platform_config/*.ini`` of
     hicann/runtime.) Anything else is not known: other chips share their core counts.
     """
+    recorded = facts[PROFILE].chip.get("memory_bytes")
+    if isinstance(recorded, int) and recorded > 0:
+        return Capacity(recorded, "properties of the device")
     device = facts.get(chip)
     if device is not None and device.vector_cores == 2 * device.cube_cores:
         if device.cube_cores == 24:
@@ -67,7 +68,7 @@ CURVE = (
 )
 
 
-@fact("memory_curve", wants=(MEMORY_RECORD, OPERATOR_MEMORY), columns=CURVE)
+@fact("memory_curve", needs=(PROFILE,), wants=(MEMORY_RECORD, OPERATOR_MEMORY), columns=CURVE)
 def memory_curve(facts: Facts) -> pd.DataFrame:
     """What the framework has allocated and reserved, in order of time (host clock).
 
@@ -78,7 +79,7 @@ def memory_curve(facts: Facts) -> pd.DataFrame:
     operators = facts.get(OPERATOR_MEMORY)
     columns = [column.name for column in CURVE]
     if record is not None:
-        for component in _TOTALS:
+        for component in facts[PROFILE].vocabulary.memory_totals:
             curve = record.loc[record["component"] == component, columns].dropna()
             if len(curve):
                 return curve.sort_values("time_ns", kind="stable", ignore_index=True)

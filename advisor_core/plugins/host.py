@@ -107,7 +107,8 @@ class Host:
 
     def name_book(self) -> NameBook:
         """The registry of names that the rule sets bring."""
-        return load_names(tuple(ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None))
+        folders = (ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None)
+        return load_names(tuple(dict.fromkeys(folders)))
 
     def vocabulary(self, vendor: str) -> Vocabulary:
         """The words of a vendor's exports with those that plugins add; of a vendor that no plugin knows only these."""

@@ -11,8 +11,8 @@ import pandas as pd
 from advisor_core.contracts.tables import Table, row_refs
 from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.host.launches import Launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.nesting import enclosing_of
 from advisor_core.text.base import Scalar
 
 PIECES = 3
@@ -89,7 +89,7 @@ class Derivations:
         row |= self._work("ended_by", following)
         if self._launched is None:
             return
-        for word, name in (("launch", "cann_row"), ("operator", "op_row")):
+        for word, name in (("launch", "call_row"), ("operator", "op_row")):
             link = int(self._launched.frame[name].to_numpy()[following])
             if link >= 0:
                 row |= self._position(word, "host_events", link)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +27,8 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
 from advisor_core.result.view import View
-from advisor_core.rules.files.ruleset import RuleBook
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.compiled import CompiledRule
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
@@ -35,7 +36,7 @@ from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
-from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
+from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
@@ -204,7 +205,8 @@ def combine(
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
-    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known)
+    vendors = {outcome.vendor for outcome in outcomes}
+    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     runs = [*by_rank.values(), job]
@@ -226,7 +228,7 @@ def combine(
         ),
         ledger=ledger,
         findings=findings,
-        rules=_rule_outcomes(book, by_rank, job, findings, context),
+        rules=_rule_outcomes(host, book, vendors, by_rank, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
@@ -293,14 +295,17 @@ ranks lack a file has answers, and says for which ranks."""
 
 
 def _rule_outcomes(
+    host: Host,
     book: RuleBook,
+    vendors: Collection[str],
     by_rank: Mapping[int, RuleRun],
     job: RuleRun,
     findings: Sequence[Finding],
     context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
-    outcomes = []
-    for compiled in book:
+    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
+    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
+    for compiled in (compiled for compiled in book if compiled.judges(vendors)):
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
         states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
@@ -312,6 +317,7 @@ def _rule_outcomes(
             RuleOutcome(
                 rule=rule.id,
                 name=rule.name,
+                ruleset=compiled.ruleset,
                 title=compiled.good_text(context),
                 state=state.state,
                 ranks={
@@ -331,14 +337,30 @@ def _rule_outcomes(
         RuleOutcome(
             rule=compiled.id,
             name=compiled.rule.name,
+            ruleset=compiled.ruleset,
             title=compiled.good_text(context),
             state="left_out",
             reason=book.left_out.get(compiled.id),
             condition=compiled.condition,
         )
         for compiled in book.disabled
+        if compiled.judges(vendors)
     ]
     return sorted(outcomes, key=lambda outcome: outcome.rule)
+
+
+def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
+    """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
+    reason = other_vendor(host, compiled, vendors)
+    return RuleOutcome(
+        rule=compiled.id,
+        name=compiled.rule.name,
+        ruleset=compiled.ruleset,
+        only_for=devices(host, compiled.vendors),
+        title=reason,
+        state=state,
+        reason=reason if state == "not_applicable" else None,
+    )
 
 
 def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:

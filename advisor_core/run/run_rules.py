@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -21,8 +21,8 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.finding import CONFIDENCES, Finding, Impact
 from advisor_core.result.run import State
 from advisor_core.rules.applicability import Job
+from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.rules.files.ruleset import RuleBook
 from advisor_core.rules.judge import Context, Judged, Verdict, judge
 from advisor_core.run.claims import Want
 from advisor_core.run.resolve_evidence import resolve, scalar
@@ -84,14 +84,19 @@ def run_rules(
     profile: Profile | None,
     context: Mapping[str, Scalar],
     job: Job,
+    vendors: Collection[str],
 ) -> RuleRun:
-    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds. One advisor
-    or rule that raises becomes the state ``error`` of that rule; the others run."""
+    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds.
+    ``vendors``: those of the recordings; a rule for others is not judged. One advisor or rule that raises becomes the
+    state ``error`` of that rule; the others run."""
     result = RuleRun()
     measured: dict[tuple[str, str], Observations | RuleState] = {}
     for compiled in book:
         advisor = host.advisors[compiled.rule.advisor]
         if advisor.scope is not scope:
+            continue
+        if not compiled.judges(vendors):
+            result.states[compiled.id] = RuleState("not_applicable", other_vendor(host, compiled, vendors))
             continue
         params = compiled.measure_params
         key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
@@ -115,6 +120,20 @@ def run_rules(
         result.states[compiled.rule.id] = _settled(verdict, advisor, facts)
         result.drafts += drafts
     return result
+
+
+def other_vendor(host: Host, compiled: CompiledRule, vendors: Collection[str]) -> Text:
+    """Why a rule is not judged for recordings of these vendors."""
+    recorded = devices(host, sorted(vendors))
+    return message(
+        "engine.other_vendor", ruleset=compiled.ruleset, devices=devices(host, compiled.vendors), recorded=recorded
+    )
+
+
+def devices(host: Host, vendors: Sequence[str]) -> Text:
+    """What the devices of these vendors are called."""
+    called = [host.vocabulary(vendor).called for vendor in vendors]
+    return Text(en=" and ".join(text.en for text in called), zh="、".join(text.zh for text in called))
 
 
 _STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}

@@ -90,9 +90,10 @@ def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], con
     """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
     host = load_host()
     book = load_rules(
-        [*(ruleset.root for ruleset in host.rulesets.values()), rules],
+        [*host.rulesets.values(), rules],
         host.advisors,
         names=host.name_book(),
         paths=host.ledger_paths,
+        vendors=host.vocabularies,
     )
     return judge(book[rule], pd.DataFrame(list(rows)), context)

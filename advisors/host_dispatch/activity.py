@@ -126,12 +126,14 @@ def _not_nested(thread: np.ndarray, start: np.ndarray, length: np.ndarray) -> np
     return found
 
 
-def cann_calls_named(what: str) -> Chosen:
-    return lambda events, words: (events["category"] == "cann").to_numpy() & matching(events["name"], words.calls[what])
+def runtime_calls_named(what: str) -> Chosen:
+    return lambda events, words: (
+        (events["category"] == "runtime").to_numpy() & matching(events["name"], words.calls[what])
+    )
 
 
-def require_cann(facts: Facts) -> None:
-    if not (facts[HOST_EVENTS]["category"] == "cann").any():
+def require_runtime_calls(facts: Facts) -> None:
+    if not (facts[HOST_EVENTS]["category"] == "runtime").any():
         raise Unavailable(
             message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host", "level1")
         )

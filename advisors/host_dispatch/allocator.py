@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from advisors.host_dispatch.activity import activity_advisor, cann_calls_named, require_cann
+from advisors.host_dispatch.activity import activity_advisor, require_runtime_calls, runtime_calls_named
 
 allocation = activity_advisor(
     "host_dispatch.allocator",
     "Allocating and freeing device memory while the device waited.",
     "idle/host/memory",
-    cann_calls_named("memory"),
-    require_cann,
+    runtime_calls_named("memory"),
+    require_runtime_calls,
 )

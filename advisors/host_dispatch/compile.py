@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from advisors.host_dispatch.activity import activity_advisor, cann_calls_named, require_cann
+from advisors.host_dispatch.activity import activity_advisor, require_runtime_calls, runtime_calls_named
 
 compilation = activity_advisor(
     "host_dispatch.compile",
     "Online compilation of operators while the device waited.",
     "idle/host/compile",
-    cann_calls_named("compile"),
-    require_cann,
+    runtime_calls_named("compile"),
+    require_runtime_calls,
 )

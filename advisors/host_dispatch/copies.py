@@ -21,7 +21,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
-from advisors.host_dispatch.activity import cann_calls_named
+from advisors.host_dispatch.activity import runtime_calls_named
 from advisors.host_dispatch.savings import layer_of
 from advisors.measuring import (
     by_gap,
@@ -73,7 +73,7 @@ def copies(facts: Facts, params: Params) -> Observations:
     pieces = pieces[pieces["ns"] > 0]
     on_host = float(pieces.loc[pieces["path"] == "idle/host/copy", "ns"].sum()) / steps
     sums = by_gap(pieces)
-    rows = np.flatnonzero(cann_calls_named("copy")(events, facts[PROFILE].vocabulary) & active)
+    rows = np.flatnonzero(runtime_calls_named("copy")(events, facts[PROFILE].vocabulary) & active)
     rows = rows[reads.at(events["start_ns"].to_numpy()[rows] - facts[launches].skew_ns) < 0]
     rows = rows[_in_window(facts, events, rows)]
     frame = row(

@@ -29,7 +29,7 @@ from advisor_core.api.facts import (
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
-from advisors.host_dispatch.savings import cann_calls, saving_by_replay
+from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
 from advisors.measuring import (
     LARGEST,
     by_gap,
@@ -112,7 +112,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
     without = saving_by_replay(replayed, wall, Change(slow, slow))
-    queue = Change(handed_over=cann_calls(facts)) if task_queue == "off" and host is not None else Change()
+    queue = Change(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else Change()
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
@@ -164,4 +164,4 @@ def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
     categories = events["category"]
     if categories.isin(["enqueue", "dequeue"]).any():
         return "on"
-    return "off" if (categories == "cpu_op").any() and (categories == "cann").any() else "unknown"
+    return "off" if (categories == "cpu_op").any() and (categories == "runtime").any() else "unknown"

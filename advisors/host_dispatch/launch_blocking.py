@@ -13,7 +13,7 @@ from advisor_core.api.facts import HOST_EVENTS, PROFILE, Facts, host_activity, l
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.host_events import recorded_variable
 from advisors.host_dispatch.late_time import LATE
-from advisors.host_dispatch.savings import cann_calls, layer_of
+from advisors.host_dispatch.savings import layer_of, runtime_calls
 from advisors.measuring import host_rows, leaves, row, step_count, step_ns, under
 from advisors.messages import message
 from advisors.without_waiting import Change, replay
@@ -80,7 +80,7 @@ def _without_blocking(facts: Facts) -> float:
         return under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
     events, host = facts[HOST_EVENTS], facts[host_activity]
     replayed = facts[replay]
-    change = Change(layer_of(events, host.syncs.ids, facts[launches].skew_ns), handed_over=cann_calls(facts))
+    change = Change(layer_of(events, host.syncs.ids, facts[launches].skew_ns), handed_over=runtime_calls(facts))
     return replayed.saved_by(change) / replayed.steps
 
 
@@ -90,9 +90,9 @@ def _synchronised(events: pd.DataFrame | None) -> tuple[int, int, np.ndarray]:
     none = np.zeros(0, dtype=np.int64)
     if events is None:
         return 0, 0, none
-    cann = (events["category"] == "cann").to_numpy()
-    launch = cann & matching(events["name"], _LAUNCH)
-    sync = cann & matching(events["name"], _SYNC_STREAM)
+    runtime = (events["category"] == "runtime").to_numpy()
+    launch = runtime & matching(events["name"], _LAUNCH)
+    sync = runtime & matching(events["name"], _SYNC_STREAM)
     rows = np.flatnonzero(launch | sync)
     thread, start = events["thread"].to_numpy()[rows], events["start_ns"].to_numpy()[rows]
     rows = rows[np.lexsort((start, thread))]

@@ -46,10 +46,10 @@ def without_calls(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, sk
     return Change(layer_of(events, rows[~on_launcher], skew_ns), layer_of(events, rows[on_launcher], skew_ns))
 
 
-def cann_calls(facts: Facts) -> Layer:
+def runtime_calls(facts: Facts) -> Layer:
     """Calls into CANN of the threads that feed the device, but for those that wait for it: what a thread of its own
     would do for them with a task queue."""
     events, host = facts[HOST_EVENTS], facts[host_activity]
-    rows = (events["category"] == "cann").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
+    rows = (events["category"] == "runtime").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
     rows &= ~matching(events["name"], facts[PROFILE].vocabulary.sync_calls)
     return layer_of(events, np.flatnonzero(rows), facts[launches].skew_ns)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from advisors.network_structure import ai_cpu, conversions, fusion, hot_share, norm_cast_matmul, precision, slices
+from advisors.network_structure import (
+    ai_cpu,
+    classes,
+    conversions,
+    fusion,
+    hot_share,
+    memory_bound_chains,
+    norm_cast_matmul,
+    optimizer_step,
+    precision,
+    slices,
+    written_out_attention,
+)
 
 ADVISORS = (
     hot_share.hot_share,
@@ -12,4 +24,8 @@ ADVISORS = (
     ai_cpu.ai_cpu,
     precision.precision,
     fusion.fusion,
+    classes.classes,
+    memory_bound_chains.memory_bound_chains,
+    written_out_attention.written_out_attention,
+    optimizer_step.optimizer_step,
 )

@@ -1,4 +1,4 @@
-"""NS022: work of the cube cores in FP32, and what a step would take in 16 bits."""
+"""NS022: matrix products, attention and convolutions in FP32, and what a step would take in 16 bits."""
 
 from __future__ import annotations
 
@@ -24,23 +24,29 @@ CUBE_WORK = (*PRODUCTS, "convolution")
     needs=(step_kernels, fusion_chains),
     wants=(matrix_products, chip, pipes, step_replay),
     columns=(
-        Column("cube_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="cube"),
+        Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
-        Column("fp32_share", "float", "ratio", "fp32_ns of cube_ns", zh="FP32 占比"),
-        Column("hf32_share", "float", "ratio", "part of fp32_ns in kernels that may use HF32", zh="HF32 占比"),
+        Column("fp32_share", "float", "ratio", "fp32_ns of dense_ns", zh="FP32 占比"),
         Column(
-            "cube_saving_ns",
+            "shortened_share",
+            "float",
+            "ratio",
+            "part of fp32_ns in kernels that may use a shortened FP32 (HF32)",
+            zh="缩短 FP32 占比",
+        ),
+        Column(
+            "dense_saving_ns",
             "float",
             "ns",
             "what they take less on 16 bits: products by arithmetic and bytes, others by the assumed saving",
-            zh="cube 节省",
+            zh="密集计算节省",
         ),
         Column(
-            "vector_saving_ns",
+            "other_saving_ns",
             "float",
             "ns",
             "what the other kernels on FP32 take less, by their bytes",
-            zh="vector 节省",
+            zh="其他节省",
         ),
         Column(
             "saving_ns", "float", "ns", "how much shorter a step is with both, from a replay of the launches", zh="节省"
@@ -51,7 +57,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
     params=("saving", "reach"),
 )
 def precision(facts: Facts, params: Params) -> Observations:
-    """How much of the work of the cube cores is done in FP32, and what the step would take in 16 bits."""
+    """How much of products, attention and convolutions is done in FP32, and what the step would take in 16 bits."""
     own = facts[step_kernels]
     frame = own.frame
     cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
@@ -79,12 +85,12 @@ def precision(facts: Facts, params: Params) -> Observations:
         step = float(facts[step_replay].saved_ns(quicker))
     result = pd.DataFrame(
         {
-            "cube_ns": [total],
+            "dense_ns": [total],
             "fp32_ns": [fp32],
             "fp32_share": [fp32 / total],
-            "hf32_share": [hf32 / fp32 if fp32 else np.nan],
-            "cube_saving_ns": [float(saved[cube].sum()) / own.steps],
-            "vector_saving_ns": [float(saved[~cube].sum()) / own.steps],
+            "shortened_share": [hf32 / fp32 if fp32 else np.nan],
+            "dense_saving_ns": [float(saved[cube].sum()) / own.steps],
+            "other_saving_ns": [float(saved[~cube].sum()) / own.steps],
             "saving_ns": [step / own.steps],
             "share_of_step": [step / own.steps / own.wall_ns],
             "share_of_computing": [float(saved.sum()) / own.steps / own.kernel_ns],
@@ -92,7 +98,8 @@ def precision(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(_: int) -> list[Reference]:
-        columns = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", "hf32")
+        recorded = ("hf32",) if (frame["hf32"] != "").any() else ()
+        columns = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", *recorded)
         by_class = pd.DataFrame(
             {"operator_class": frame["operator_class"].astype(str), "per_step_ns": took, "in_16_bits_ns": after}
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisors.shape_affinity import attention, blocks, rows, shared_input, tails
+from advisors.shape_affinity import alignment, attention, blocks, rows, shared_input, tails
 
 ADVISORS = (
     tails.tails,
@@ -10,4 +10,5 @@ ADVISORS = (
     blocks.blocks,
     shared_input.shared_input,
     attention.attention,
+    alignment.alignment,
 )

@@ -97,7 +97,8 @@ def one_rule(compiled: CompiledRule, catalogue: Catalogue, page: str) -> str:
 @cache
 def cases() -> dict[str, list[Case]]:
     """The cases of our rules, by rule."""
-    return {file.cases.cases: file.cases.examples for file in read_cases(ROOT / "rulesets" / "ascend")}
+    sets = sorted(path.parent for path in (ROOT / "rulesets").glob("*/defaults.yaml"))
+    return {file.cases.cases: file.cases.examples for ruleset in sets for file in read_cases(ruleset)}
 
 
 def example(compiled: CompiledRule) -> Iterator[str]:

@@ -176,7 +176,7 @@ def test_launched_but_never_run() -> None:
     def launched(count: int) -> FactStore:
         made = job(100, 100, 100)
         for number in range(count):
-            made.event("cann", "Node@launch", 400 + number, 1, item="Add")
+            made.event("runtime", "Node@launch", 400 + number, 1, item="Add")
         return made.store()
 
     assert outcome("DQ009", launched(0)).state == "pass"

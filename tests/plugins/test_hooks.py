@@ -76,10 +76,10 @@ def test_a_leaf_takes_the_idle_time_of_its_calls() -> None:
     events = [
         {"category": "user_annotation", "name": "ProfilerStep#1", "thread": 1, "start_us": 0, "duration_us": 1000},
         {"category": "cpu_op", "name": "aten::mul", "thread": 1, "start_us": 1, "duration_us": 9},
-        {"category": "cann", "name": "Node@launch", "thread": 1, "start_us": 5, "duration_us": 2},
+        {"category": "runtime", "name": "Node@launch", "thread": 1, "start_us": 5, "duration_us": 2},
         {"category": "python_function", "name": "save_state", "thread": 1, "start_us": 100, "duration_us": 600},
         {"category": "cpu_op", "name": "aten::mul", "thread": 1, "start_us": 890, "duration_us": 20},
-        {"category": "cann", "name": "Node@launch", "thread": 1, "start_us": 900, "duration_us": 2},
+        {"category": "runtime", "name": "Node@launch", "thread": 1, "start_us": 900, "duration_us": 2},
     ]
     flows = [
         {"kind": "host_to_device", "flow": n, "end": end, "time_us": time, "thread": thread, "device": end == "f"}

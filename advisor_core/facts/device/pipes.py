@@ -7,7 +7,8 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.missing import NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.text.messages import message
 
@@ -32,7 +33,7 @@ COLUMNS = (
 )
 
 
-@fact("pipes", needs=(KERNELS,), columns=COLUMNS)
+@fact("pipes", needs=(KERNELS, PROFILE), columns=COLUMNS)
 def pipes(facts: Facts) -> pd.DataFrame:
     """Share of each kernel's duration that each pipe was busy; one row per row of ``kernels``.
 
@@ -41,6 +42,8 @@ def pipes(facts: Facts) -> pd.DataFrame:
     as not used, which is what its user waits for.
     """
     kernels = facts[KERNELS]
+    if not facts[PROFILE].vocabulary.core_counters:
+        raise NotApplicable(message("pipes.never"))
     times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():

@@ -12,10 +12,10 @@ from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.timeline import timeline
+from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
@@ -31,7 +31,7 @@ LATE_GAPS = (
     Column("next", "int", "", "row of work of the task that ended it"),
     Column("path", "text", "", "leaf with most of the gap"),
     Column("late_ns", "int", "ns", "how much of the gap the launch was late"),
-    Column("cann_row", "int", "", "row of host_events of the launching call, -1 unknown"),
+    Column("call_row", "int", "", "row of host_events of the launching call, -1 unknown"),
     Column("dequeue_row", "int", "", "row of host_events of the dequeue, -1 unknown"),
     Column("enqueue_row", "int", "", "row of host_events of the enqueue, -1 unknown"),
     Column("op_row", "int", "", "row of host_events of the innermost operator, -1 unknown"),
@@ -56,7 +56,7 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     links = launched.frame.iloc[following].reset_index(drop=True)
     frame = late[["start_ns", "end_ns", "step", "next", "path"]].rename_axis("gap").reset_index()
     frame["late_ns"] = late["host_late_ns"].to_numpy()
-    for column in ("cann_row", "dequeue_row", "enqueue_row", "op_row"):
+    for column in ("call_row", "dequeue_row", "enqueue_row", "op_row"):
         frame[column] = links[column]
     frame["outer_row"] = _outermost(events, links["op_row"].to_numpy(), facts[PROFILE].vocabulary)
     return frame

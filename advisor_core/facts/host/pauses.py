@@ -31,7 +31,7 @@ exports at hand spread by a factor of 2 to 3 around their median."""
 OCCURRENCES = 4
 """How often a passage must occur before one of them can be called unusual; our choice."""
 
-_KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "cann")
+_KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "runtime")
 
 
 COLUMNS = (

@@ -28,7 +28,8 @@ not; ``unknown`` where the export has no tasks of planes.
   for an event or a notification, else ``launch_latency``. A task that had been launched before the gap began and
   started more than `LATENCY_NS` after it, with no task seen to wait, is ``task_switch``: time the device needs between
   two tasks. (In the real exports at hand it is a steady 95 us between any two kernels while the host is 90 ms ahead:
-  the cost of reading counters between tasks, with l2_cache on.)
+  the cost of reading counters between tasks, with l2_cache on.) One that an idle device started more than
+  `LONGEST_LATENCY_NS` after its launch was held up by what is not recorded: ``unknown``.
 - Without a launch (no trace, no CPU activity) the gap is ``unknown``.
 
 All of it is sorting and merging of whole arrays: linear in events but for the sorts.
@@ -59,6 +60,10 @@ LATENCY_NS = 30_000
 """A gap shorter than this before a task that was launched in time is launch latency. 30 us is the limit of HTA's idle
 time breakdown (`consecutive_kernel_delay`), checked there on GPUs; the launch-to-start times of tasks that an idle
 device waited for are 4 to 20 us in the real Ascend exports at hand."""
+
+LONGEST_LATENCY_NS = 1_000_000
+"""A task that an idle device runs only this long after its launch was held up by something that is not recorded: work
+of another process, or work that was launched before recording began. Our choice, 50 times the longest latency above."""
 
 _REFILLING = ("runtime", "framework", "python")
 
@@ -228,7 +233,9 @@ def _book_gaps(
         host_path = np.where(outside, "idle/step_boundary", host_path)
     launched = gaps["launch_ns"].to_numpy()[gap]
     early = (launched <= starts[gap]) & ((ends - starts)[gap] > LATENCY_NS)
-    device_path = np.where(early, "idle/task_switch", "idle/launch_latency")
+    held_up = (launched > starts[gap]) & (ends[gap] - launched > LONGEST_LATENCY_NS)
+    device_path = np.where(held_up, "idle/unknown", "idle/launch_latency")
+    device_path = np.where(early, "idle/task_switch", device_path)
     device_path = np.where(depending != NOTHING, "idle/dependency", device_path)
     device_path = np.where(copying != NOTHING, "idle/copy", device_path)
     path = np.where(is_late != NOTHING, host_path, device_path)

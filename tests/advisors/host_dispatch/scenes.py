@@ -35,14 +35,14 @@ def synchronised(*, held: float) -> Scene:
     scene.kernel(0, 100, op="aten::mul")
     stack = "/site-packages/torch/_tensor.py(9): item;\n/train/train.py(42): log;\n/train/train.py(3): main;"
     scene.event("cpu_op", "aten::item", 99 - held, 53 + held, call_stack=stack)
-    scene.event("cann", "AscendCL@aclrtSynchronizeStreamWithTimeout", 100 - held, 50 + held)
+    scene.event("runtime", "AscendCL@aclrtSynchronizeStreamWithTimeout", 100 - held, 50 + held)
     return scene.kernel(310, 290, launched=300, op="aten::conv2d")
 
 
 ACTIVITIES = {
-    "HD005": ("cann", "AscendCL@aclopCompileAndExecute"),
+    "HD005": ("runtime", "AscendCL@aclopCompileAndExecute"),
     "HD007": ("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
     "HD008": ("gc", "GC"),
-    "HD009": ("cann", "AscendCL@aclrtMallocPhysical"),
-    "HD012": ("cann", "AscendCL@aclrtMemcpy"),
+    "HD009": ("runtime", "AscendCL@aclrtMallocPhysical"),
+    "HD012": ("runtime", "AscendCL@aclrtMemcpy"),
 }

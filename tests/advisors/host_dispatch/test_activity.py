@@ -40,7 +40,7 @@ def test_activity_without_a_trace_cannot_answer(rule: str) -> None:
 @pytest.mark.parametrize("rule", ["HD005", "HD009"])
 def test_cann_activities_cannot_answer_where_the_level_records_no_calls(rule: str) -> None:
     scene = late()
-    scene.rows["host_events"] = [row for row in scene.rows["host_events"] if row["category"] != "cann"]
+    scene.rows["host_events"] = [row for row in scene.rows["host_events"] if row["category"] != "runtime"]
     assert outcome(rule, scene.store()).state == "cannot_answer"
 
 
@@ -65,7 +65,9 @@ def test_no_data_loader_is_not_applicable() -> None:
 
 def test_compilation_counts_nested_calls_once() -> None:
     scene = (
-        late().event("cann", "AscendCL@aclopCompileAndExecute", 110, 190).event("cann", "AscendCL@opCompile", 120, 90)
+        late()
+        .event("runtime", "AscendCL@aclopCompileAndExecute", 110, 190)
+        .event("runtime", "AscendCL@opCompile", 120, 90)
     )
     seen = outcome("HD005", scene.store()).first.observation
     assert seen["calls"] == 1 and seen["total_ns"] == 190_000

@@ -8,7 +8,7 @@ from tests.advisors.build import Scene, outcome
 
 def test_copy_on_the_device_alone_counts() -> None:
     scene = Scene().step(1, -20, 640).kernel(0, 100, op="aten::mul")
-    scene.event("cann", "AscendCL@aclrtMemcpyAsync", 90, 5)
+    scene.event("runtime", "AscendCL@aclrtMemcpyAsync", 90, 5)
     scene.add("device_tasks", name="MEMCPY_ASYNC", task_type="SDMA_SQE", stream=3, start_us=110, duration_us=150)
     scene.kernel(300, 300, launched=95, op="aten::conv2d")
     found = outcome("HD012", scene.store())

@@ -12,7 +12,7 @@ def blocking(*, synchronised: int) -> Scene:
         start = 200 * number
         scene.kernel(start, 50, launched=start - 5, op="aten::mul")
         if number < synchronised:
-            scene.event("cann", "AscendCL@aclrtSynchronizeStreamWithTimeout", start - 3, 60)
+            scene.event("runtime", "AscendCL@aclrtSynchronizeStreamWithTimeout", start - 3, 60)
     return scene
 
 

@@ -20,7 +20,7 @@ def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
 
 def test_sync_that_only_waits_for_a_busy_device_is_silent() -> None:
     scene = Scene().step(1, -20, 640).kernel(0, 500, op="aten::mul").kernel(501, 99, launched=20)
-    scene.event("cpu_op", "aten::item", 30, 469).event("cann", "AscendCL@aclrtSynchronizeStream", 31, 467)
+    scene.event("cpu_op", "aten::item", 30, 469).event("runtime", "AscendCL@aclrtSynchronizeStream", 31, 467)
     assert outcome("HD004", scene.store()).state == "pass"
 
 
@@ -35,14 +35,14 @@ def queued(*, sync: bool) -> Scene:
     scene.event("cpu_op", "aten::add", 60, 60)
     scene.event("enqueue", "Enqueue", 110, 3, correlation=1)
     scene.event("dequeue", "Dequeue@aclnnAdd", 115, 285, thread=ACL, correlation=1)
-    scene.event("cann", "AscendCL@aclnnAdd", 120, 275, thread=ACL)
+    scene.event("runtime", "AscendCL@aclnnAdd", 120, 275, thread=ACL)
     scene.add("kernels", type="Add", name="Add", core="AI_VECTOR_CORE", stream=2, step=1, start_us=400, duration_us=100)
     for end, time, thread, device in (("s", 390, ACL, False), ("f", 400, 2, True)):
         row = {"kind": "host_to_device", "end": end, "flow": 99, "time_us": time}
         scene.add("flows", thread=thread, device=device, **row)
-    scene.event("cann", "Node@launch", 389, 3, thread=ACL, item="Add")
+    scene.event("runtime", "Node@launch", 389, 3, thread=ACL, item="Add")
     if sync:
-        scene.event("cpu_op", "aten::item", 119, 332).event("cann", "AscendCL@aclrtSynchronizeStream", 120, 330)
+        scene.event("cpu_op", "aten::item", 119, 332).event("runtime", "AscendCL@aclrtSynchronizeStream", 120, 330)
     return scene
 
 

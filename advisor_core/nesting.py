@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.facts.intervals import Ints
+from advisor_core.contracts.tables import Int64Array as Ints
 
 
 def enclosing(
@@ -36,6 +36,17 @@ def enclosing(
     while outermost and (inner := (found >= 0) & (around[found] >= 0)).any():
         found[inner] = around[found[inner]]
     return np.where(found >= 0, rows[found], -1)
+
+
+def parents(threads: Ints, starts: Ints, ends: Ints) -> Ints:
+    """For each event the row of the one that it lies directly in, -1 for none; of two that are equally long the earlier
+    row is the outer one."""
+    order = np.lexsort((np.arange(len(starts)), starts - ends, starts, threads))
+    around = _around(threads[order], ends[order])
+    found = np.full(len(starts), -1, dtype=np.int64)
+    inside = around >= 0
+    found[order[inside]] = order[around[inside]]
+    return found
 
 
 def _around(threads: Ints, ends: Ints) -> Ints:
