@@ -10,7 +10,7 @@ import pandas as pd
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import FREQUENCY, Facts, JobFacts, NotApplicable, Unavailable, fact
 from advisors.messages import message
-from advisors.pipeline_bound import CUBE_CORES, clock_at
+from advisors.pipeline_bound.clock import CUBE_CORES, clock_at
 from advisors.step_kernels import records, step_kernels
 
 RANK_CLOCK = (

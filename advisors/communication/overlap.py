@@ -56,7 +56,7 @@ from advisors.messages import message
 def overlap(facts: Facts, params: Params) -> Observations:
     """Communication that is not covered by computing."""
     if kernel_list in facts:
-        raise NotApplicable(message("capture_start.no_loop"))
+        raise NotApplicable(message("capture.no_loop"))
     if (missing := facts.missing(collective_calls)) is not None and missing.kind == "not_applicable":
         raise missing.error()
     calls = calls_in_steps(facts) if missing is None else None

@@ -68,7 +68,7 @@ from advisors.messages import message
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
     if kernel_list in facts:
-        raise NotApplicable(message("capture_start.no_loop"))
+        raise NotApplicable(message("capture.no_loop"))
     booked, summary = facts.get(bookings), facts[rank_summary]
     per_leaf, wall, steps = leaves(facts), float(summary["wall_ns"].mean()), len(summary)
     total = under(per_leaf, "idle")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisors.shape_affinity import alignment, attention, blocks, rows, shared_input, tails
+from advisors.shape_affinity import alignment, attention, blocks, patches, rows, shared_input, tails
 
 ADVISORS = (
     tails.tails,
@@ -11,4 +11,5 @@ ADVISORS = (
     shared_input.shared_input,
     attention.attention,
     alignment.alignment,
+    patches.patches,
 )

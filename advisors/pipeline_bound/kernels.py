@@ -1,21 +1,18 @@
-"""Utilisation by kernels of their bounding pipe, the memory, the cores and the clock."""
+"""PB001 to PB005, PB010, PB012, PB013: which pipe bounds a kernel, and how busy it is."""
 
 from __future__ import annotations
 
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
-    FREQUENCY,
     HOST_EVENTS,
     Chip,
     Facts,
     NotApplicable,
-    Unavailable,
     chip,
     elements,
     launches,
@@ -27,10 +24,11 @@ from advisors.fusion.chains import fusion_chains
 from advisors.fusion.computations import computations, matches
 from advisors.half_precision import reads_fp32
 from advisors.messages import message
-from advisors.products import matrix_products, tiles
-from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, records, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
+
+
 _SOURCES = {
     "mac": ("aic_mac",),
     "vec": ("aiv_vec",),
@@ -40,20 +38,26 @@ _SOURCES = {
     "fixpipe": ("aic_fixpipe",),
     "scalar": ("aic_scalar", "aiv_scalar"),
 }
+
+
 _PASSES = re.compile(r"^Foreach", re.I)
+
+
 _VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
+
+
 _CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
 """The cores that the blocks of a kernel are divided among; a MIX kernel counts those that lead."""
 
+
 _SHARES = shares("total_ns")
+
+
 _ABOUT = (
     OPERATOR_TYPE,
     Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
     Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
 )
-
-CUBE_CORES = ("AI_CORE", "MIX_AIC")
-"""Cores whose time goes with the clock; the vector cores mostly wait for memory."""
 
 
 @advisor(
@@ -187,149 +191,3 @@ def _core_counts(chip: Chip | None) -> dict[str, float]:
     if chip is None:
         return {}
     return {core: float(getattr(chip, f"{kind}_cores")) for core, kind in _CORES.items()}
-
-
-BLOCK_N = 128
-"""The narrower of the two blocks of a product: that which gives work to more cores."""
-
-
-@advisor(
-    "pipeline_bound.products",
-    needs=(step_kernels, matrix_products, chip, pipes),
-    wants=(launches, HOST_EVENTS),
-    about=(
-        OPERATOR_TYPE,
-        Column("left_shape", "text", "", "shape of the left operand", zh="左矩阵 shape"),
-        Column("right_shape", "text", "", "shape of the right operand", zh="右矩阵 shape"),
-        Column("dtype", "text", "", "its dtype", zh="数据类型"),
-    ),
-    columns=(
-        Column("m", "int", "count", "rows of the result", zh="M"),
-        Column("n", "int", "count", "columns of the result", zh="N"),
-        Column("k", "int", "count", "length of the sum", zh="K"),
-        KERNELS_PER_STEP,
-        MEAN_NS,
-        TOTAL_NS,
-        Column("tflops", "float", "TFLOP/s", "2 x M x N x K over the duration", zh="TFLOPS"),
-        Column(
-            "peak_tflops",
-            "float",
-            "TFLOP/s",
-            "of the chip at the clock that was measured; unknown for FP32",
-            zh="峰值 TFLOPS",
-        ),
-        Column("efficiency", "float", "ratio", "of the peak", zh="效率"),
-        Column("reuse", "float", "count", "multiply-adds per element of both operands and the result", zh="复用"),
-        Column("mte2", "float", "ratio", "how much of the duration the cube cores load", zh="mte2"),
-        Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
-        Column("fp32", "bool", "", "the operands are FP32", zh="FP32"),
-        Column(
-            "peak_share",
-            "float",
-            "ratio",
-            "cores that have a block to work on, of all, by M, N and the batch",
-            zh="峰值占比",
-        ),
-        *_SHARES,
-    ),
-)
-def product_efficiency(facts: Facts, params: Params) -> Observations:
-    """Matrix products: how much of the peak of the cube cores they reach."""
-    own = facts[step_kernels]
-    device = facts[chip]
-    table: pd.DataFrame = facts[matrix_products].copy()
-    if table.empty:
-        raise NotApplicable(message("pipeline_bound.no_products"))
-    frame = own.frame
-    loads = facts[pipes]["aic_mte2"].to_numpy()[frame["row"].to_numpy()] * frame["duration_ns"].to_numpy()
-    sums = pd.DataFrame({"signature": frame["signature"], "loads": loads, "duration": frame["duration_ns"]})
-    per_signature = sums.groupby("signature").sum(min_count=1)
-    table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
-    table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
-    peaks = {size: device.peak_flops(int(size)) / 1e12 for size in table["element_bytes"].unique()}
-    table["peak_tflops"] = table["element_bytes"].map(peaks)
-    table["efficiency"] = table["tflops"] / table["peak_tflops"]
-    table["fp32"] = table["dtype"] == "FLOAT"
-    m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))
-    table["reuse"] = m * n * k / (m * k + k * n + m * n)
-    table["peak_share"] = np.minimum(tiles(table["m"], table["n"], BLOCK_N, table["batch"]) / device.cube_cores, 1.0)
-    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
-    table = table.assign(**own.shares(table["total_ns"]))
-
-    def evidence(row: int) -> list[Reference]:
-        rows = frame[frame["signature"] == table["signature"][row]]
-        peers = table.loc[
-            table["peak_tflops"].notna(), ["left_shape", "right_shape", "tflops", "efficiency", "mean_ns"]
-        ]
-        best = peers.sort_values("efficiency", ascending=False, kind="stable").head(5)
-        units = {"tflops": "TFLOP/s", "efficiency": "ratio", "mean_ns": "ns"}
-        return [
-            kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
-            Metric(message("pipeline_bound.best_products"), records(best), units),
-            *call_stack(facts, rows),
-        ]
-
-    return Observations(table, evidence)
-
-
-@advisor(
-    "pipeline_bound.clock",
-    needs=(step_kernels, FREQUENCY),
-    columns=(
-        Column(
-            "highest_mhz", "float", "MHz", "clock that the fastest tenth of the cube kernels reaches", zh="最高频率"
-        ),
-        Column("lowest_mhz", "float", "MHz", "clock of the slowest tenth", zh="最低频率"),
-        Column("drop", "float", "ratio", "how far the lowest is below the highest", zh="降幅"),
-        Column("slow_ns", "float", "ns", "kernel time per step at a clock this far below the highest", zh="慢"),
-        Column("lost_ns", "float", "ns", "what the kernels would take less at the highest clock, per step", zh="损失"),
-        Column("share_of_step", "float", "ratio", "lost_ns over the step", zh="占 step"),
-    ),
-    params=("drop",),
-)
-def clock(facts: Facts, params: Params) -> Observations:
-    """The clock of the AI cores when kernels began, as it was recorded.
-
-    The cycle counters cannot replace the record: the exporter computes the time of a core from its cycles and one
-    fixed clock, so cycles over time is that clock whatever the chip did.
-    """
-    own = facts[step_kernels]
-    mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
-    mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
-    if not np.isfinite(mhz).any():
-        raise Unavailable(message("pipeline_bound.no_clock"))
-    highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))
-    duration = mine["duration_ns"].to_numpy(dtype=np.float64)
-    behind = np.nan_to_num(np.clip(1 - mhz / highest, 0.0, 1.0))
-    slow = behind >= params["drop"]
-    lost = float((duration * behind)[slow].sum()) / own.steps
-    row = {
-        "highest_mhz": highest,
-        "lowest_mhz": lowest,
-        "drop": max(1 - lowest / highest, 0.0),
-        "slow_ns": float(duration[slow].sum()) / own.steps,
-        "lost_ns": lost,
-        "share_of_step": lost / own.wall_ns,
-    }
-
-    def evidence(_: int) -> list[Reference]:
-        columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aic_ns")
-        grouped = pd.DataFrame({"mhz": np.round(mhz), "total_ns": duration}).groupby("mhz")["total_ns"]
-        table = pd.DataFrame({"kernels": grouped.size(), "ns": grouped.sum()})
-        top = table.sort_values("ns", ascending=False, kind="stable").head(8).reset_index()
-        return [
-            Metric(message("pipeline_bound.clocks"), records(top), {"mhz": "MHz", "ns": "ns", "kernels": "count"}),
-            kernel_rows(message("pipeline_bound.slow_rows"), mine[slow], columns),
-        ]
-
-    return Observations(pd.DataFrame([row]), evidence)
-
-
-def clock_at(frequency: pd.DataFrame, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The clock in MHz at each moment: that of the last change before it; NaN before the first."""
-    changes = frequency.sort_values("time_ns", kind="stable")
-    clocks = np.concatenate([[np.nan], changes["mhz"].to_numpy(dtype=np.float64)])
-    return np.asarray(clocks[np.searchsorted(changes["time_ns"].to_numpy(), moments, side="right")], dtype=np.float64)
-
-
-ADVISORS = (kernels, product_efficiency, clock)

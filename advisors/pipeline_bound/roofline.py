@@ -92,7 +92,7 @@ def roofline(facts: Facts, params: Params) -> Observations:
 
     def evidence(row: int) -> Sequence[Reference]:
         rows = frame[frame["type"].astype(str) == table["operator"][row]]
-        return [kernel_rows(message("roofline.rows"), rows, PIPE_COLUMNS), *call_stack(facts, rows)]
+        return [kernel_rows(message("pipeline_bound.roofline.rows"), rows, PIPE_COLUMNS), *call_stack(facts, rows)]
 
     return Observations(table, evidence)
 

@@ -1,10 +1,10 @@
-"""Doubt in the recording: totals that two of its files both have and give differently."""
+"""DQ016: totals that two files of the recording both have and give differently."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.api.advisors import Advisor, Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import DOUBT, Facts, Unavailable
 from advisors.measuring import row
 from advisors.messages import message
@@ -31,7 +31,7 @@ def disagreement(facts: Facts, params: Params) -> Observations:
     """Files of one recording that give the same total differently."""
     doubt = facts[DOUBT]
     if not doubt.compared and not doubt.disagreements:
-        raise Unavailable(message("capture_doubt.nothing_in_common"), message("capture_doubt.whole_export"))
+        raise Unavailable(message("capture.nothing_in_common"), message("capture.whole_export"))
     found = doubt.disagreements
     worst = found[0] if found else None
     others = dict.fromkeys(one.other_file for one in found if worst is not None and one.file == worst.file)
@@ -58,5 +58,3 @@ def disagreement(facts: Facts, params: Params) -> Observations:
 
 _LISTED = 10
 """How many totals are shown as evidence, those furthest apart first."""
-
-ADVISORS: tuple[Advisor, ...] = (disagreement,)
