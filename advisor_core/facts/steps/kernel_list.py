@@ -12,7 +12,6 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.intervals import union
 from advisor_core.text.messages import message
 
 FEW_KERNELS: Final = 3
@@ -20,7 +19,8 @@ FEW_KERNELS: Final = 3
 tensors. Our choice."""
 
 MOSTLY_GAPS: Final = 0.5
-"""Share of the recording in which no kernel runs, from which the gaps are those of a script. Our choice."""
+"""Share of the time from one launch to the next in which no kernel runs, at the median, from which the gaps are those
+of a script. Our choice."""
 
 HOLES: Final = 0.1
 """Share of the recording in which rows are missing, from which it is no step any more: it would make idle time of a
@@ -55,7 +55,7 @@ def kernel_list(facts: Facts) -> KernelList:
     """The launches of a recording that is no loop: a benchmark of one operator, or rows with holes between them.
 
     A benchmark launches a few kinds of kernels again and again, without collectives and without a framework, and lets
-    the device wait for most of the time.
+    the device wait for most of the time between two launches.
     """
     device = facts[work]
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
@@ -65,10 +65,12 @@ def kernel_list(facts: Facts) -> KernelList:
     if wall and int(missing.sum()) > HOLES * wall:
         return _launches(starts, reach, missing > 0, "holes")
     again = _begins(device)
-    idle = wall - union(starts, ends).total()
-    if again.sum() < LAUNCHES or idle < MOSTLY_GAPS * wall or _has_framework(facts.get(HOST_EVENTS)):
+    if again.sum() < LAUNCHES or _has_framework(facts.get(HOST_EVENTS)):
         raise NotApplicable(message("kernel_list.loop"))
     found = _launches(starts, reach, again, "benchmark")
+    idle = (found.starts[1:] - found.ends[:-1]) / np.maximum(np.diff(found.starts), 1)
+    if np.median(idle) < MOSTLY_GAPS:
+        raise NotApplicable(message("kernel_list.loop"))
     lengths = found.ends - found.starts
     cold = bool(lengths[0] > COLD * np.median(lengths[1:]))
     return replace(found, cold=int(cold))

@@ -71,7 +71,7 @@ def phase_ledger(facts: Facts) -> pd.DataFrame:
     """One row per step, phase and leaf; the phases of a step add up to its entries of the fact ``ledger``."""
     spans = facts[phases]
     booked = facts[bookings]
-    windows, pieces = facts[steps], booked.pieces
+    windows, pieces = facts[steps], booked.pieces[booked.pieces["step"] >= 0]
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
     layers = [
         Layer(starts, ends, np.arange(len(pieces))),
