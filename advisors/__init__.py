@@ -49,19 +49,25 @@ def advisor_register_labels(registry: Registry[Label]) -> None:
 def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     from advisors import (
         capture,
+        capture_doubt,
         capture_job,
+        capture_start,
         communication,
         communication_job,
+        convolutions,
         host_dispatch,
         memory,
         network_structure,
         pipeline_bound,
         pipeline_bound_job,
         rl,
+        roofline,
         shape_affinity,
     )
 
     registry.add(*capture.ADVISORS)
+    registry.add(*capture_start.ADVISORS)
+    registry.add(*capture_doubt.ADVISORS)
     registry.add(*capture_job.ADVISORS)
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)
@@ -70,5 +76,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
+    registry.add(*convolutions.ADVISORS)
+    registry.add(*roofline.ADVISORS)
     registry.add(*memory.ADVISORS)
     registry.add(*rl.ADVISORS)

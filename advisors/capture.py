@@ -18,7 +18,10 @@ from advisor_core.api.facts import (
     NotApplicable,
     Profile,
     Unavailable,
+    kernel_list,
     launches,
+    rank_summary,
+    start_up,
     steps,
     union,
     work,
@@ -34,7 +37,7 @@ _FIRST = ("skip_first", "wait", "warmup")
 @advisor(
     "capture.settings",
     needs=(PROFILE,),
-    wants=(KERNELS, steps),
+    wants=(KERNELS, rank_summary),
     columns=(
         Column("level", "text", "", "level of the profiler, as recorded", zh="级别"),
         Column("kernels", "int", "count", "kernels in kernel_details.csv", zh="kernel 数"),
@@ -75,7 +78,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         inflating=len(options),
         inflating_options=", ".join(options),
-        steps=len(facts[steps]) if steps in facts else 0,
+        steps=len(facts[rank_summary]) if rank_summary in facts else 0,
         warm_up_steps=_steps_before(profile),
     )
 
@@ -163,6 +166,7 @@ def _requested(activities: Scalar, name: str) -> bool | None:
 @advisor(
     "capture.steps",
     needs=(steps, work),
+    wants=(kernel_list,),
     columns=(
         PROFILED_STEPS,
         Column(
@@ -183,6 +187,8 @@ def _requested(activities: Scalar, name: str) -> bool | None:
 )
 def odd_steps(facts: Facts, params: Params) -> Observations:
     """How the first and the last profiled step compare with the others."""
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     windows = facts[steps]
     if len(windows) < _COMPARED:
         raise Unavailable(
@@ -392,7 +398,7 @@ def size(facts: Facts, params: Params) -> Observations:
 @advisor(
     "capture.outside",
     needs=(PROFILE, steps, work),
-    wants=(KERNELS,),
+    wants=(KERNELS, kernel_list, start_up),
     columns=(
         Column(
             "outside_ns",
@@ -416,11 +422,15 @@ def size(facts: Facts, params: Params) -> Observations:
 def outside(facts: Facts, params: Params) -> Observations:
     """How much the device did before the first and after the last step, where no figure of the report counts it."""
     windows, device = facts[steps], facts[work]
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
     if not (windows["step"] >= 0).any():
         raise NotApplicable(message("capture.no_steps"))
     if facts[PROFILE].selected_step is not None:
         raise NotApplicable(message("capture.chosen_step"))
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+    if start_up in facts:  # told by a rule of its own
+        first = min(first, facts[start_up].began_ns)
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     before, after = (starts < first), (ends > last)
     parts = {

@@ -152,11 +152,15 @@ def _interval(item: Evidence, result: RunResult, labels: Labels) -> list[dict[st
 
 
 def _relative(ns: int, rank: int | None, result: RunResult, labels: Labels) -> str:
-    steps = [step for step in result.profile.steps if rank is None or step.rank == rank]
-    for step in steps:
-        if step.start_ns <= ns <= step.end_ns and step.step is not None:
-            return f"{labels.time(ns - step.start_ns)} {labels('evidence.into_step', step=step.step)}"
-    first = min((step.start_ns for step in steps), default=None)
+    spans = [
+        (step.start_ns, step.end_ns, step.step)
+        for step in result.profile.steps
+        if (rank is None or step.rank == rank) and step.start_ns is not None and step.end_ns is not None
+    ]
+    for start, end, number in spans:
+        if start <= ns <= end and number is not None:
+            return f"{labels.time(ns - start)} {labels('evidence.into_step', step=number)}"
+    first = min((start for start, _, _ in spans), default=None)
     if first is None or ns < first:
         return f"{ns} ns"
     return f"{labels.time(ns - first)} {labels('evidence.into_rank')}"

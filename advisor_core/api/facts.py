@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
@@ -64,8 +65,10 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
+from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.rank_summary import rank_summary
+from advisor_core.facts.steps.start_up import StartUp, start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.vocabulary.operator_class import kernel_type
@@ -77,6 +80,7 @@ __all__ = [
     "COLLECTIVE_BANDWIDTH",
     "COMMUNICATION_TASKS",
     "DEVICE_TASKS",
+    "DOUBT",
     "DTYPE_BYTES",
     "FLOWS",
     "FREQUENCY",
@@ -107,6 +111,7 @@ __all__ = [
     "Facts",
     "HostActivity",
     "JobFacts",
+    "KernelList",
     "Key",
     "Launches",
     "Layer",
@@ -117,6 +122,7 @@ __all__ = [
     "Profile",
     "RowRef",
     "Shape",
+    "StartUp",
     "Timeline",
     "Unavailable",
     "Vocabulary",
@@ -132,6 +138,7 @@ __all__ = [
     "fact",
     "host_activity",
     "host_pauses",
+    "kernel_list",
     "kernel_type",
     "late_gaps",
     "launches",
@@ -151,6 +158,7 @@ __all__ = [
     "rank_summary",
     "row_refs",
     "shapes_of",
+    "start_up",
     "steps",
     "sync_calls",
     "tensor_bytes",

@@ -167,8 +167,8 @@ def _noticed(result: RunResult) -> set[str]:
 
 def _steps_within(result: RunResult | None, seconds: Seconds) -> int:
     """The steps of the profile at hand that fit into the window, at least one."""
-    steps = result.profile.steps if result else []
-    mean = sum(step.end_ns - step.start_ns for step in steps) / len(steps) if steps else 0
+    steps = result.ledger if result else []
+    mean = sum(step.wall_ns for step in steps) / len(steps) if steps else 0
     return max(1, round(seconds.duration * 1e9 / mean)) if mean > 0 else 1
 
 
@@ -187,7 +187,7 @@ def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> E
         return None
     level = next((source.level for source in result.inputs if source.level), "")
     growth = recording().growth.get(level)
-    wall = sum(step.end_ns - step.start_ns for step in result.profile.steps) / recorded
+    wall = sum(step.wall_ns for step in result.ledger) / recorded
     count = len(ranks) if ranks is not None else max(result.profile.world_size or 0, len(result.profile.ranks))
     return Estimate(
         bytes=round(size / recorded * (growth or 1.0) * steps * count),

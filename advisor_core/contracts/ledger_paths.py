@@ -56,6 +56,7 @@ def covered(leaf: str, paths: Iterable[str]) -> bool:
 
 
 _LEAVES: Final = (
+    "compute/unknown",
     "communication/transmit",
     "communication/wait/rank N",
     "communication/wait/group rank N",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from advisor_core.contracts.doubt import DOUBT, Doubt
 from advisor_core.contracts.keys import Answers, Key
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.tables import SCHEMAS, Table
@@ -84,11 +85,14 @@ class Profile:
     """Which file the settings were read from: ``profiler``, ``variables``."""
     vendor: str = ""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    doubt: Doubt = field(default_factory=Doubt)
+    """What its files say against each other; the host finds it."""
 
     def given(self) -> Answers:
         """What facts are derived from: the profile itself, its tables, and why others are missing."""
         answers = Answers()
         answers.put(PROFILE, self)
+        answers.put(DOUBT, self.doubt)
         for name, schema in SCHEMAS.items():
             if name in self.tables:
                 answers.put(schema, self.tables[name].frame)

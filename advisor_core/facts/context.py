@@ -23,22 +23,22 @@ GRAPH_SHARE = 0.5
 most of a step."""
 
 
-@fact("context", needs=(PROFILE, work, steps), wants=(KERNELS, HOST_EVENTS, launches, chip), shared=True)
+@fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
 
     ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
     ``world_size``.
     """
-    profile, device = facts[PROFILE], facts[work]
-    kind = _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
+    profile, device = facts[PROFILE], facts.get(work)
+    kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     return {
         "kind": kind,
         "phase": kind if kind != "inference" else _phase(facts.get(KERNELS), profile.vocabulary),
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
-        "steps": len(facts[steps]),
+        "steps": len(facts[steps]) if steps in facts else None,
         "graph_mode": _graph_mode(facts),
         "with_stack": profile.profiler.get("with_stack"),
         "l2_cache": profile.profiler.get("l2_cache"),

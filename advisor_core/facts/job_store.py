@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from advisor_core.contracts.facts import JobFacts
 from advisor_core.contracts.keys import Answers, AnyKey
 from advisor_core.contracts.missing import Missing
+from advisor_core.facts.doubt.marks import caveats
+from advisor_core.text.base import Text
 
 
 class JobStore:
@@ -28,3 +30,8 @@ class JobStore:
             if (missing := self.missing(key)) is not None:
                 raise missing.error()
         return JobFacts(self._ranks, (*needs, *wants))
+
+    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
+        """What speaks against a measurement that needs these values, on any rank."""
+        needs = tuple(needs)
+        return tuple(dict.fromkeys(text for rank in self._ranks.values() for text in caveats(needs, rank)))

@@ -15,7 +15,9 @@ from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
 from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
+from advisor_core.facts.doubt.marks import caveats
 from advisor_core.result.run import Diagnostic
+from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
 T = TypeVar("T")
@@ -81,3 +83,7 @@ class FactStore(Source):
         for key in wants:
             self.find(key)
         return Facts(self._answers, (*needs, *wants), self.diagnostics.append)
+
+    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
+        """What speaks against a measurement that needs these values."""
+        return caveats(needs, self)

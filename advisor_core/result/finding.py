@@ -16,6 +16,7 @@ Hazard = Literal["hang", "crash", "accuracy"]
 AdviceKind = Literal["env", "code", "config", "collect", "investigate"]
 
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
 
 class Claim(Model):
@@ -97,5 +98,8 @@ class Finding(Model):
     explains: list[str] = Field(default_factory=list, description="fingerprints of the symptoms this is a cause of")
     explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
     caveats: list[Text] = Field(default_factory=list)
+    doubted: bool = Field(
+        default=False, description="another file contradicts what it was measured on: it stands after all that are not"
+    )
     references: list[Reference] = Field(default_factory=list)
     role: str | None = None

@@ -52,10 +52,12 @@ class Environment(Model):
 
 
 class StepInfo(Model):
+    """A recorded step. Its start and end are ``None`` where only the exporter's summary of it is known."""
+
     rank: int
     step: int | None
-    start_ns: int
-    end_ns: int
+    start_ns: int | None
+    end_ns: int | None
     role: str | None = None
 
 

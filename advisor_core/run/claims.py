@@ -133,10 +133,12 @@ def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> lis
 
 
 def rank_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Most time at stake first; then severity, rule and subject, so that the order never depends on the machine."""
+    """What no file contradicts first; of these most time at stake first; then severity, rule and subject, so that the
+    order never depends on the machine."""
     return sorted(
         findings,
         key=lambda finding: (
+            finding.doubted,
             -finding.impact.ns_per_step,
             SEVERITIES.index(finding.severity),
             finding.rule,

@@ -38,7 +38,7 @@ def of_role(result: RunResult, role: str) -> RunResult:
 def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] = ()) -> RunResult:
     """One result from those of the roles, which are put in order of time; ``unread``: what is said of roles of which
     nothing could be read. The findings of all roles are ranked together."""
-    ordered = sorted(parts, key=lambda part: (min((s.start_ns for s in part[1].profile.steps), default=0), part[0]))
+    ordered = sorted(parts, key=lambda part: (min(_starts(part[1]), default=0), part[0]))
     results = [result for _, result in ordered]
     first = results[0]
     profiles = [result.profile for result in results]
@@ -75,6 +75,10 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "role_environments": environments,
         }
     )
+
+
+def _starts(result: RunResult) -> list[int]:
+    return [step.start_ns for step in result.profile.steps if step.start_ns is not None]
 
 
 def _named(things: Sequence[Any], role: str) -> list[Any]:

@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.keys import Answers
-from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.communication.calls import recorded_calls
@@ -29,27 +28,24 @@ from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.activity import host_activity
-from advisor_core.facts.host.launches import launches
+from advisor_core.facts.doubt.cross_check import cross_checked, doubts
 from advisor_core.facts.ledger.settled import bookings
-from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.result.run import Diagnostic, Input, LedgerEntry, LedgerStep, PhaseTime, StepInfo
+from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, displayed_files, load_rules
 from advisor_core.run.job_context import job_of
-from advisor_core.run.ledger_pieces import Derivations
+from advisor_core.run.ledger_steps import ledger_steps
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
-from advisor_core.run.why_unknown import why_unknown
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -189,7 +185,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
     shared = _shared(host, store)
-    steps, ledger = _ledger(store, profile)
+    steps, ledger = ledger_steps(store, profile)
     views = _views(store, profile.rank)
     return RankOutcome(
         rank=profile.rank,
@@ -207,7 +203,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
         views=views,
         role=profile.role,
         phases=phase_times(store, profile),
-        diagnostics=[*profile.diagnostics, *store.diagnostics, *_older(source)],
+        diagnostics=[*profile.diagnostics, *doubts(profile.doubt), *store.diagnostics, *_older(source)],
         timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
 
@@ -215,13 +211,14 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
 def _load(source: RankInput, options: RunOptions) -> _Loaded:
     host, _ = prepared(options)
     began = time.perf_counter()
-    profile = dataclasses.replace(
+    read = dataclasses.replace(
         guarded(host, source.loader).load(source),
         selected_step=options.step,
         role=source.role,
         phase_marks=options.phase_marks,
     )
-    return _Loaded(profile, fact_store(host, profile), time.perf_counter() - began)
+    profile = checked(host, read)
+    return _Loaded(profile, FactStore(host.facts, profile.given()), time.perf_counter() - began)
 
 
 def _older(source: RankInput) -> list[Diagnostic]:
@@ -234,16 +231,21 @@ def _older(source: RankInput) -> list[Diagnostic]:
     return [Diagnostic(severity="warning", source=source.directory.name, message=said)]
 
 
+def checked(host: Host, profile: Profile) -> Profile:
+    """A profile as loaded, with the words of its vendor, and with doubt where its files disagree."""
+    return cross_checked(dataclasses.replace(profile, vocabulary=host.vocabulary(profile.vendor)))
+
+
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """The profile with the words of its vendor, its tables, and what can be derived from them. Until `FactStore.settle`
-    they are those of a rank alone."""
-    return FactStore(host.facts, dataclasses.replace(profile, vocabulary=host.vocabulary(profile.vendor)).given())
+    """What can be derived from a profile as loaded. Until `FactStore.settle` the facts are those of a rank alone."""
+    return FactStore(host.facts, checked(host, profile).given())
 
 
 def _shared(host: Host, store: FactStore) -> Answers:
     """The facts of the rank that advisors of the job ask for."""
     of_job = [advisor for advisor in host.advisors.values() if advisor.scope is Scope.JOB]
     shared = Answers()
+    shared.put(DOUBT, store[DOUBT])
     for key in (key for advisor in of_job for key in (*advisor.needs, *advisor.wants)):
         if not shared.answers(key):
             shared.put(key, store.find(key))
@@ -260,46 +262,6 @@ def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
     if found is None:
         return dict(profile.chip)
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
-
-
-def _ledger(store: FactStore, profile: Profile) -> tuple[list[StepInfo], list[LedgerStep]]:
-    rank = profile.rank
-    found, windows = store.find(ledger), store.find(steps)
-    for missing in (windows, found):
-        if isinstance(missing, Missing):
-            if missing.kind != "failed":  # which has been said
-                source = f"rank {rank}"
-                store.diagnostics.append(Diagnostic(severity="error", source=source, message=missing.reason))
-            return [], []
-    assert not isinstance(found, Missing) and not isinstance(windows, Missing)
-    walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
-    slowest = int(walls.argmax())
-    told = _derivations(store, profile).of_step(slowest, int(walls[slowest]))
-    why = {path: why_unknown(path, store) for path in found["path"].unique().tolist()}
-    infos, booked = [], []
-    leaves = list(zip(*(found[name].tolist() for name in ("path", "ns", "overlapped_ns")), strict=True))
-    edges = np.searchsorted(found["step"].to_numpy(), np.arange(len(windows) + 1))  # its rows are in order of steps
-    bounds = zip(*(windows[name].tolist() for name in ("step", "start_ns", "end_ns")), strict=True)
-    for number, (recorded, start, end) in enumerate(bounds):
-        step = recorded if recorded >= 0 else None
-        entries = [
-            LedgerEntry(
-                path=path,
-                ns=ns,
-                reason=why[path][0],
-                collect=why[path][1],
-                detail={"overlapped_communication_ns": overlapped} if overlapped else {},
-                pieces=told.get(path, []) if number == slowest else [],
-            )
-            for path, ns, overlapped in leaves[edges[number] : edges[number + 1]]
-        ]
-        infos.append(StepInfo(rank=rank, step=step, start_ns=start, end_ns=end))
-        booked.append(LedgerStep(rank=rank, step=step, wall_ns=end - start, entries=entries))
-    return infos, booked
-
-
-def _derivations(store: FactStore, profile: Profile) -> Derivations:
-    return Derivations(store[bookings], store[work], profile.tables, store.get(launches), store.get(host_activity))
 
 
 def _views(store: FactStore, rank: int) -> list[View]:

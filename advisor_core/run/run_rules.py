@@ -18,7 +18,7 @@ from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.profile import Profile
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
-from advisor_core.result.finding import Finding, Impact
+from advisor_core.result.finding import CONFIDENCES, Finding, Impact
 from advisor_core.result.run import State
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledRule
@@ -38,6 +38,9 @@ class FactSource(Protocol):
 
     def missing(self, key: AnyKey) -> Missing | None:
         """Why a value is not known, ``None`` where it is."""
+
+    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
+        """What other files of the recording say against a measurement that needs these values."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def run_rules(
             if reason := _one_subject(advisor, verdict):
                 result.states[compiled.rule.id] = RuleState("error", reason)
                 continue
-            drafts = [_draft(compiled, judged, observed, profile) for judged in verdict.rows]
+            against = facts.caveats(advisor.needs) if verdict.rows else ()
+            drafts = [_draft(compiled, judged, observed, profile, against) for judged in verdict.rows]
         except Exception as error:
             result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
             continue
@@ -162,11 +166,22 @@ def _reason(verdict: Verdict) -> Text | None:
     return verdict.reason
 
 
-def _draft(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Draft:
-    finding = _finding(compiled, judged, observed, profile)
+def _draft(
+    compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None, against: Sequence[Text]
+) -> Draft:
+    finding = _doubted(_finding(compiled, judged, observed, profile), against)
     paths = claimed_paths(compiled, judged.observation)
     parts = _parts(finding.impact.gross_ns_per_step, judged.idle_ns, paths)
     return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat)
+
+
+def _doubted(finding: Finding, against: Sequence[Text]) -> Finding:
+    """The finding with what other files of the recording say against what it was measured on."""
+    if not against:
+        return finding
+    lower = CONFIDENCES[min(CONFIDENCES.index(finding.confidence) + 1, len(CONFIDENCES) - 1)]
+    caveats = [*finding.caveats, *against]
+    return finding.model_copy(update={"doubted": True, "confidence": lower, "caveats": caveats})
 
 
 def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Want]:

@@ -12,21 +12,22 @@ from advisor_core.api.facts import (
     KERNELS,
     STEP_TRACE,
     Facts,
+    NotApplicable,
     collective_calls,
+    kernel_list,
     ledger,
     rank_summary,
-    steps,
 )
 from advisors.columns import STEP_NS
 from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
-from advisors.measuring import leaves, row, share, step_count, step_ns, under
+from advisors.measuring import leaves, row, share, under
 from advisors.messages import message
 
 
 @advisor(
     "communication.overlap",
-    needs=(steps, ledger, rank_summary, collective_calls),
-    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
+    needs=(ledger, rank_summary),
+    wants=(collective_calls, kernel_list, KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         STEP_NS,
         Column("uncovered_ns", "float", "ns", "communication that no computing covers, per step", zh="未掩盖"),
@@ -43,13 +44,24 @@ from advisors.messages import message
         ),
         Column("moving_share", "float", "ratio", "of the uncovered time: moving data", zh="传输占比"),
         Column("unknown_share", "float", "ratio", "of the uncovered time: not known which", zh="未知占比"),
-        Column("calls", "float", "count", "collectives and send/receive operations per step", zh="次数"),
+        Column(
+            "calls",
+            "float",
+            "count",
+            "collectives and send/receive operations per step; unknown without them",
+            zh="次数",
+        ),
     ),
 )
 def overlap(facts: Facts, params: Params) -> Observations:
     """Communication that is not covered by computing."""
-    calls, steps, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    totals = facts[rank_summary]
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
+    if (missing := facts.missing(collective_calls)) is not None and missing.kind == "not_applicable":
+        raise missing.error()
+    calls = calls_in_steps(facts) if missing is None else None
+    totals, per_leaf = facts[rank_summary], leaves(facts)
+    steps, wall = len(totals), float(totals["wall_ns"].mean())
     covered = float(totals["overlapped_ns"].sum()) / steps
     open_ns = float(totals["uncovered_ns"].sum()) / steps
     frame = row(
@@ -62,12 +74,14 @@ def overlap(facts: Facts, params: Params) -> Observations:
         pipeline_share=share(under(per_leaf, "communication/wait/pipeline"), wall),
         moving_share=share(under(per_leaf, "communication/transmit"), open_ns),
         unknown_share=share(under(per_leaf, "communication/unknown"), open_ns),
-        calls=len(calls) / steps,
+        calls=len(calls) / steps if calls is not None else np.nan,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
-        found = [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
+        found: list[Reference] = [leaf_metric(per_leaf, wall)]
+        if calls is not None:
+            largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+            found += [call_metric(largest), *call_rows(facts, largest)]
         if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "uncovered_communication_ns", "overlapped_ns", "communication_ns")
             rows = np.arange(len(facts[STEP_TRACE]))

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import KERNELS, NO_TIME, STEP_TRACE, Facts, bookings, ledger, steps, work
+from advisor_core.api.facts import (
+    KERNELS,
+    NO_TIME,
+    STEP_TRACE,
+    Facts,
+    NotApplicable,
+    bookings,
+    kernel_list,
+    ledger,
+    rank_summary,
+    work,
+)
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.late_time import LATE
-from advisors.measuring import LARGEST, gap_intervals, leaves, next_kernels, row, share, step_count, step_ns, under
+from advisors.measuring import LARGEST, gap_intervals, leaves, next_kernels, row, share, under
 from advisors.messages import message
 
 
 @advisor(
     "host_dispatch.idle",
-    needs=(steps, ledger, bookings),
-    wants=(STEP_TRACE, KERNELS, work),
+    needs=(ledger, rank_summary),
+    wants=(bookings, kernel_list, STEP_TRACE, KERNELS, work),
     columns=(
         STEP_NS,
         Column("idle_ns", "float", "ns", "the device neither computes nor communicates, per step", zh="空闲"),
@@ -30,8 +42,14 @@ from advisors.messages import message
             zh="host 迟到",
         ),
         Column("host_late_share", "float", "ratio", "host_late_ns over idle_ns", zh="host 迟到占比"),
-        Column("gaps", "float", "count", "idle gaps per step", zh="空隙数"),
-        Column("largest_gap_ns", "float", "ns", "longest gap", zh="最长空隙"),
+        Column(
+            "gaps",
+            "float",
+            "count",
+            "idle gaps per step; unknown where only the exporter sums up the step",
+            zh="空隙数",
+        ),
+        Column("largest_gap_ns", "float", "ns", "longest gap; unknown likewise", zh="最长空隙"),
         Column(
             "slow_host_share",
             "float",
@@ -49,11 +67,13 @@ from advisors.messages import message
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
-    booked = facts[bookings]
-    per_leaf, wall, steps = leaves(facts), step_ns(facts), step_count(facts)
+    if kernel_list in facts:
+        raise NotApplicable(message("capture_start.no_loop"))
+    booked, summary = facts.get(bookings), facts[rank_summary]
+    per_leaf, wall, steps = leaves(facts), float(summary["wall_ns"].mean()), len(summary)
     total = under(per_leaf, "idle")
-    gaps = booked.gaps
-    lengths = gaps["end_ns"] - gaps["start_ns"]
+    gaps = booked.gaps if booked is not None else pd.DataFrame({"launch_ns": [], "host_late_ns": []})
+    lengths = booked.gaps["end_ns"] - booked.gaps["start_ns"] if booked is not None else pd.Series(dtype="int64")
     launched = (gaps["launch_ns"] != NO_TIME).any()
     late = float(gaps["host_late_ns"].sum()) / steps if launched or not total else np.nan
     frame = row(
@@ -62,8 +82,8 @@ def idle(facts: Facts, params: Params) -> Observations:
         idle_share=share(total, wall),
         host_late_ns=late,
         host_late_share=share(late, total),
-        gaps=len(gaps) / steps,
-        largest_gap_ns=float(lengths.max()) if len(gaps) else 0.0,
+        gaps=len(gaps) / steps if booked is not None else np.nan,
+        largest_gap_ns=np.nan if booked is None else float(lengths.max()) if len(gaps) else 0.0,
         slow_host_share=share(under(per_leaf, *LATE), total),
         sync_share=share(under(per_leaf, "idle/sync"), total),
         compile_share=share(under(per_leaf, "idle/host/compile"), total),
@@ -78,8 +98,9 @@ def idle(facts: Facts, params: Params) -> Observations:
             Metric(message("host_dispatch.idle_by_cause"), rows, {"time": "ns", "share": "ratio"})
         ]
         sizes = lengths.sort_values(ascending=False, kind="stable")
-        found += gap_intervals(booked, sizes)
-        if work in facts:
+        if booked is not None:
+            found += gap_intervals(booked, sizes)
+        if booked is not None and work in facts:
             found += next_kernels(facts, gaps.loc[sizes.index[:LARGEST], "next"])
         if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "computing_ns", "uncovered_communication_ns", "free_ns", "stage_ns")

@@ -24,6 +24,8 @@ def facts_page(catalogue: Catalogue) -> str:
         "what job advisors see. Times are int64 ns.",
         "## profile",
         details(importlib.import_module("advisor_core.contracts.profile").Profile),
+        "## doubt",
+        details(importlib.import_module("advisor_core.contracts.doubt").Doubt),
         "## cross_rank_waits",
         details(importlib.import_module("advisor_core.facts.communication.cross_rank_waits")),
         columns_of("", WAITS),

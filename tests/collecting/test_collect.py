@@ -25,6 +25,7 @@ from advisor_core.result.run import (
     Environment,
     Input,
     InputFile,
+    LedgerStep,
     PhaseTime,
     Profile,
     RuleOutcome,
@@ -177,7 +178,7 @@ def result(
                 for step in range(steps)
             ],
         ),
-        ledger=[],
+        ledger=[LedgerStep(rank=rank, step=step, wall_ns=10**8, entries=[]) for rank in ranks for step in range(steps)],
         findings=[],
         rules=list(rules),
         views=[],

@@ -9,11 +9,13 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import jsonschema
@@ -121,7 +123,7 @@ def _walk(path: Path) -> Iterator[Path]:
 
 def shorten(profile: Path, target: Path) -> Path:
     """Write ``target``: a rank around its first collectives, where it computes, communicates and waits; kernels and
-    trace of that time, and the first rows of the other tables."""
+    trace of that time, the first rows of the other tables, and the exporter's sums over what is left."""
     shutil.copytree(profile, target)
     header, *kernels = read_rows(target / KERNELS)
     core, start = header.index("Accelerator Core"), header.index("Start Time(us)")
@@ -132,9 +134,60 @@ def shorten(profile: Path, target: Path) -> Path:
         write_rows(path, read_rows(path)[: SHORT_ROWS + 1])
     write_rows(target / KERNELS, [header, *kept])
     events = json.loads((target / TRACE).read_text(encoding="utf-8"))
-    shown = [event for event in events if event["ph"] == "M" or first <= float(event["ts"]) <= last]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    begin = {pid: first + BEFORE_US if name in DEVICE else first for pid, name in names.items()}
+    lanes = [event for event in events if names.get(event["pid"]) != "Overlap Analysis"]
+    shown = [event for event in lanes if event["ph"] == "M" or begin[event["pid"]] <= float(event["ts"]) <= last]
     (target / TRACE).write_text(json.dumps(shown), encoding="utf-8")
+    calls = [event for event in shown if names.get(event["pid"]) == "CANN" and event["ph"] == "X"]
+    _sum_up(target / OUTPUT, [dict(zip(header, values, strict=True)) for values in kept], calls)
     return target
+
+
+DEVICE = ("Ascend Hardware", "HCCL", "Communication")
+
+
+def _sum_up(output: Path, kernels: Sequence[dict[str, str]], calls: Sequence[dict[str, Any]]) -> None:
+    """Write the exporter's sums anew: a recording whose files disagree is doubted."""
+    talks = [row["Accelerator Core"] in ("HCCL", "COMMUNICATION") for row in kernels]
+    spans = [(float(row["Start Time(us)"]), float(row["Duration(us)"])) for row in kernels]
+    own = [row for row, talk in zip(kernels, talks, strict=True) if not talk]
+    types = sorted({(row["Type"], row["Accelerator Core"]) for row in own})
+    rows = []
+    for kind, core in types:
+        times = [float(row["Duration(us)"]) for row in own if (row["Type"], row["Accelerator Core"]) == (kind, core)]
+        total = sum(times)
+        rows.append([kind, core, len(times), total, min(times), total / len(times), max(times), 1])
+    header = read_rows(output / "op_statistic.csv")[0]
+    write_rows(output / "op_statistic.csv", [header, *([str(value) for value in row] for row in rows)])
+    computing = _covered([span for span, talk in zip(spans, talks, strict=True) if not talk])
+    talking, busy = _covered([span for span, talk in zip(spans, talks, strict=True) if talk]), _covered(spans)
+    wall = max(start + length for start, length in spans) - min(start for start, _ in spans)
+    sums = {"Step": kernels[0]["Step Id"], "Computing": computing, "Communication(Not Overlapped)": busy - computing}
+    sums |= {"Overlapped": computing + talking - busy, "Communication": talking, "Free": wall - busy, "Stage": wall}
+    header = read_rows(output / "step_trace_time.csv")[0]
+    write_rows(output / "step_trace_time.csv", [header, [str(sums.get(name, 0)) for name in header]])
+    called = Counter(str(call["name"]).rpartition("@")[2] for call in calls)
+    apis = read_rows(output / "api_statistic.csv")
+    name, count = apis[0].index("API Name"), apis[0].index("Count")
+    for row in apis[1:]:
+        row[count] = str(called[row[name]])
+    write_rows(output / "api_statistic.csv", [apis[0], *(row for row in apis[1:] if row[count] != "0")])
+    left = {row["Name"] for row in kernels}
+    path = output / "communication.json"
+    for step in (told := json.loads(path.read_text(encoding="utf-8"))).values():
+        for kind, calls in step.items():
+            step[kind] = {call: value for call, value in calls.items() if call.partition("@")[0] in left}
+    path.write_text(json.dumps(told), encoding="utf-8")
+
+
+def _covered(spans: Sequence[tuple[float, float]]) -> float:
+    """Microseconds that these (start, length) cover."""
+    covered, reach = 0.0, float("-inf")
+    for start, length in sorted(spans):
+        covered += max(0.0, start + length - max(start, reach))
+        reach = max(reach, start + length)
+    return covered
 
 
 def read_rows(path: Path) -> list[list[str]]:

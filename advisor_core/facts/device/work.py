@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.missing import Unanswered, Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, TableSchema
 from advisor_core.facts.matching import matching
@@ -30,7 +31,7 @@ COLUMNS = (
 )
 
 
-@fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS), columns=COLUMNS)
+@fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS, DOUBT), columns=COLUMNS)
 def work(facts: Facts) -> pd.DataFrame:
     """Kernels and collectives in order of start.
 
@@ -42,6 +43,8 @@ def work(facts: Facts) -> pd.DataFrame:
         frame = _from_kernels(kernels)
     else:
         frame = _from_trace(facts.get(DEVICE_TASKS), facts.get(COMMUNICATION_TASKS), words)
+        if frame.empty:
+            raise _nothing(facts)
     frame["operator_class"] = classify(words.operator_classes, frame["type"], frame["name"], frame["core"])
     frame.loc[frame["communication"], "operator_class"] = OTHER
     return frame.sort_values(["start_ns", "end_ns", "row"], kind="stable", ignore_index=True)
@@ -56,6 +59,14 @@ def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
     frame["end_ns"] = kernels["start_ns"] + kernels["duration_ns"]
     frame["communication"] = kernels["core"] == "COMMUNICATION"
     return frame
+
+
+def _nothing(facts: Facts) -> Unanswered:
+    """Why there is no task: because the kernels are withheld, or because nothing was recorded."""
+    doubt, kernels = facts.get(DOUBT), facts.missing(KERNELS)
+    if doubt is not None and KERNELS.name in doubt.withheld and kernels is not None:
+        return kernels.error()
+    return Unavailable(message("work.none"), message("work.none.collect"), ("device",))
 
 
 def computing_tasks(tasks: pd.DataFrame, words: Vocabulary) -> pd.Series:
@@ -76,8 +87,8 @@ def _from_trace(tasks: pd.DataFrame | None, collectives: pd.DataFrame | None, wo
     if collectives is not None:
         whole = collectives[collectives["plane"] < 0]
         parts.append(_lane(whole, COMMUNICATION_TASKS).assign(core="COMMUNICATION", stream=-1))
-    if not parts or not sum(map(len, parts)):
-        raise Unavailable(message("work.none"), message("work.none.collect"), ("device",))
+    if not parts:
+        return pd.DataFrame()
     frame = pd.concat(parts, ignore_index=True)
     return frame.assign(**{name: frame[name].astype("category") for name in ("table", "type", "name", "core")})
 

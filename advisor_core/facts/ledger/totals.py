@@ -13,6 +13,9 @@ finds its leaf is told in `bookings`; this module only adds up. Paths:
 ``idle/copy``, ``idle/dependency``, ``idle/task_switch``, ``idle/launch_latency``   launched, but not yet running
 ``idle/step_boundary``            between two recorded steps of the framework
 ``.../unknown``                   what the data at hand cannot tell
+
+Where the device tasks are withheld because other files contradict them, but the exporter's summary tells the parts of
+the step, these are the ledger: ``compute/unknown``, ``communication/unknown`` and ``idle/unknown``.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import pandas as pd
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.ledger.settled import bookings
+from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 
 COLUMNS = (
@@ -32,10 +36,14 @@ COLUMNS = (
 )
 
 
-@fact("ledger", needs=(steps, bookings), shared=True, columns=COLUMNS)
+@fact("ledger", needs=(rank_summary,), wants=(steps, bookings), shared=True, columns=COLUMNS)
 def ledger(facts: Facts) -> pd.DataFrame:
     """One row per step and leaf; the leaves of a step add up to its wall time."""
+    summary = facts[rank_summary]
+    if (summary["source"] == EXPORTER).all():
+        return _parts(summary)
     pieces = facts[bookings].pieces
+    pieces = pieces[pieces["step"] >= 0]  # between the launches of a recording that is no loop
     lengths = pd.DataFrame(
         {
             "step": pieces["step"],
@@ -52,3 +60,16 @@ def ledger(facts: Facts) -> pd.DataFrame:
     if not (booked.to_numpy() == walls.to_numpy()).all():  # pragma: no cover - the pieces tile the window
         raise AssertionError(f"the ledger does not add up: {(walls - booked.to_numpy()).tolist()} ns per step")
     return totals
+
+
+def _parts(summary: pd.DataFrame) -> pd.DataFrame:
+    parts = {
+        "communication/unknown": summary["uncovered_ns"],
+        "compute/unknown": summary["computing_ns"],
+        "idle/unknown": summary["idle_ns"],
+    }
+    frame = pd.DataFrame(parts).rename_axis("step").melt(ignore_index=False, var_name="path", value_name="ns")
+    frame = frame.reset_index().sort_values(["step", "path"], ignore_index=True)
+    computing = frame["path"] == "compute/unknown"
+    covered = summary["overlapped_ns"].reindex(frame["step"]).to_numpy()
+    return frame.assign(overlapped_ns=pd.Series(covered).where(computing, 0))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.contracts.profile import PROFILE
+from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
 
@@ -16,12 +19,42 @@ COLUMNS = (
     Column("overlapped_ns", "int", "ns", "communication under computing"),
     Column("uncovered_ns", "int", "ns", "communication that no computing covers"),
     Column("idle_ns", "int", "ns", "neither"),
+    Column("source", "text", "", "device, or exporter where only its sums tell the parts"),
 )
 
+EXPORTER = "exporter"
+"""The source of totals that are not derived from device tasks: the exporter's own summary of each step, or that of a
+cluster analysis."""
 
-@fact("rank_summary", needs=(steps, timeline), shared=True, columns=COLUMNS)
+
+@fact("rank_summary", needs=(PROFILE,), wants=(steps, timeline, STEP_TRACE, DOUBT), shared=True, columns=COLUMNS)
 def rank_summary(facts: Facts) -> pd.DataFrame:
-    """Per step: what of it the device computes, communicates and is idle."""
+    """Per step: what of it the device computes, communicates and is idle.
+
+    Where the device tasks are withheld, or where nothing but sums is recorded of the rank, the summary of the exporter
+    tells the parts.
+    """
+    if timeline not in facts and STEP_TRACE in facts and facts[DOUBT].withheld:
+        return _exported(facts)
     totals: pd.DataFrame = facts[timeline].totals()
     totals.insert(0, "step", facts[steps]["step"].to_numpy())
-    return totals
+    return totals.assign(source="device")
+
+
+def _exported(facts: Facts) -> pd.DataFrame:
+    """The parts of each step as the exporter sums them up."""
+    parts = {
+        "computing_ns": "computing_ns",
+        "overlapped_ns": "overlapped_ns",
+        "uncovered_ns": "uncovered_communication_ns",
+        "idle_ns": "free_ns",
+    }
+    table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
+    wanted = facts[PROFILE].selected_step
+    table = table if wanted is None else table[table["step"] == wanted]
+    if table.empty:
+        facts[timeline]  # raises why there is nothing
+    totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
+    totals.insert(0, "step", table["step"])
+    totals.insert(1, "wall_ns", totals[["computing_ns", "uncovered_ns", "idle_ns"]].sum(axis=1))
+    return totals.assign(source=EXPORTER).reset_index(drop=True)

@@ -1,0 +1,192 @@
+"""Which tables of a rank disagree about a total, and which of two is to be doubted.
+
+A file is doubted more, the more other files speak against it and the fewer agree with it. Between two that stand alone
+a table of rows is doubted rather than a sum that the exporter made of complete data, and of two tables of rows the one
+that says less.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import pandas as pd
+
+from advisor_core.contracts.doubt import Disagreement
+from advisor_core.contracts.tables import KERNELS, Table
+from advisor_core.facts.doubt.totals import ROUNDING, SUMMARIES, TOTALS, Total
+from advisor_core.facts.intervals import union
+from advisor_core.facts.steps.kernel_list import holes
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+
+_NAMED = 3
+"""How many types of kernels or APIs are named where more differ."""
+
+
+_CERTAIN = 10
+"""What outweighs all other witnesses."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """What two tables say of one total: ``frame`` has ``about``, ``first`` and ``second``, ``apart`` is whether they
+    are further apart than rounding explains."""
+
+    total: str
+    first: str
+    second: str
+    frame: pd.DataFrame
+    apart: bool
+
+
+def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
+    """How many pairs of tables have a total in common, and the totals that they give differently, worst first."""
+    pairs = list(_pairs(said))
+    kernels = tables.get(KERNELS.name)
+    own = [] if kernels is None else [one for one in (_rows_twice(kernels), _rows_missing(kernels)) if one is not None]
+    scores = _scores(pairs, tables, own)
+    found = [
+        _disagreement(pair, _doubts_first(pair, scores, tables), tables)
+        for pair in pairs
+        if pair.apart and not _told_by_sums(pair, pairs)
+    ]
+    ordered = sorted([*found, *own], key=lambda one: (-one.off, one.total.en))
+    return len({(pair.first, pair.second) for pair in pairs}), ordered
+
+
+def _pairs(said: pd.DataFrame) -> Iterator[_Pair]:
+    walls = said[said["total"] == "wall"].set_index("about")["value"]
+    for total, rows in said.groupby("total"):
+        rule = TOTALS[str(total)]
+        by_table = {str(name): own.set_index("about")["value"] for name, own in rows.groupby("table")}
+        for first, second in combinations(sorted(by_table), 2):
+            frame = _beside(by_table[first], by_table[second], rule)
+            if frame.empty:
+                continue
+            larger = frame[["first", "second"]].max(axis=1)
+            base = walls.reindex(frame["about"]).to_numpy() if rule.of_step else larger
+            limit = pd.Series(base, index=frame.index).fillna(larger) * rule.rounding
+            apart = ((frame["first"] - frame["second"]).abs() > limit + (1_000 if rule.unit == "ns" else 0)).any()
+            yield _Pair(str(total), first, second, frame, bool(apart))
+
+
+def _beside(first: pd.Series, second: pd.Series, rule: Total) -> pd.DataFrame:
+    frame = pd.DataFrame({"first": first, "second": second})
+    frame = frame.fillna(0.0) if rule.complete else frame.dropna()
+    return frame.rename_axis("about").reset_index()
+
+
+def _told_by_sums(pair: _Pair, pairs: list[_Pair]) -> bool:
+    """Whether the same two tables disagree about all kernels as well: types are told only where the sum is right."""
+    whole = pair.total.removesuffix("_of")
+    return whole != pair.total and any(
+        other.apart and (other.total, other.first, other.second) == (whole, pair.first, pair.second) for other in pairs
+    )
+
+
+def _scores(pairs: list[_Pair], tables: Mapping[str, Table], own: list[Disagreement]) -> dict[tuple[str, str], int]:
+    """By unit and witness: how many others speak against it, less those that agree in all that both say. Times that
+    agree say little about a count, and the other way round. What a table says against itself is certain."""
+    against: dict[tuple[str, str, str], bool] = defaultdict(bool)
+    for pair in pairs:
+        one, other = sorted((_witness(pair.first, tables), _witness(pair.second, tables)))
+        if one != other:
+            against[TOTALS[pair.total].unit, one, other] |= pair.apart
+    scores: dict[tuple[str, str], int] = defaultdict(int)
+    for (unit, *witnesses), apart in against.items():
+        for witness in witnesses:
+            scores[unit, witness] += 1 if apart else -1
+    for contradiction in own:
+        for unit in ("ns", "count"):
+            scores[unit, _witness(contradiction.table, tables)] += _CERTAIN
+    return scores
+
+
+def _witness(table: str, tables: Mapping[str, Table]) -> str:
+    """Tables of one trace are one witness; those of a database were written one by one."""
+    source = tables[table].source
+    return table if source.position == "rowid" else source.file
+
+
+def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Mapping[str, Table]) -> bool:
+    """Whether the first of the two tables is to be doubted, rather than the second."""
+    unit = TOTALS[pair.total].unit
+    same = _witness(pair.first, tables) == _witness(pair.second, tables)
+
+    def suspicion(name: str, own: str, other: str) -> tuple[int, bool, float]:
+        score = 0 if same else scores.get((unit, _witness(name, tables)), 0)
+        return score, name not in SUMMARIES, float(pair.frame[other].sum() - pair.frame[own].sum())
+
+    return suspicion(pair.first, "first", "second") >= suspicion(pair.second, "second", "first")
+
+
+def _disagreement(pair: _Pair, first: bool, tables: Mapping[str, Table]) -> Disagreement:
+    doubted, witness = (pair.first, pair.second) if first else (pair.second, pair.first)
+    own, others = ("first", "second") if first else ("second", "first")
+    frame = pair.frame
+    gaps = (frame["first"] - frame["second"]).abs()
+    largest = max(frame["first"].sum(), frame["second"].sum())
+    worst = frame.loc[gaps.sort_values(ascending=False, kind="stable").index]
+    named = worst[gaps[worst.index] > 0].head(_NAMED)
+    return Disagreement(
+        total=_named(pair.total, named["about"].tolist()),
+        unit=TOTALS[pair.total].unit,
+        table=doubted,
+        file=tables[doubted].source.file,
+        value=float(named[own].sum()),
+        other_table=witness,
+        other_file=tables[witness].source.file,
+        other=float(named[others].sum()),
+        off=float(gaps.sum() / largest) if largest else 0.0,
+    )
+
+
+def _named(total: str, about: list[str]) -> Text:
+    return message(f"doubt.total.{total}", about=", ".join(about))
+
+
+def _rows_twice(kernels: Table) -> Disagreement | None:
+    """Rows that stand twice: a stream never starts the same task twice at one moment."""
+    doubled = int(kernels.frame.duplicated(["start_ns", "duration_ns", "stream", "task", "name"]).sum())
+    if not doubled:
+        return None
+    rows, file = len(kernels.frame), kernels.source.file
+    return Disagreement(
+        total=message("doubt.total.rows"),
+        unit="count",
+        table=KERNELS.name,
+        file=file,
+        value=rows,
+        other_table=KERNELS.name,
+        other_file=file,
+        other=rows - doubled,
+        off=doubled / rows,
+    )
+
+
+def _rows_missing(kernels: Table) -> Disagreement | None:
+    """Gaps that are longer than the exporter's wait times: rows are missing there."""
+    frame = kernels.frame
+    if frame.empty:
+        return None
+    starts = frame["start_ns"].to_numpy()
+    ends = starts + frame["duration_ns"].to_numpy()
+    idle = int(ends.max() - starts.min()) - union(starts, ends).total()
+    missing = int(holes(frame).sum())
+    if missing <= ROUNDING * (ends.max() - starts.min()):
+        return None
+    file = kernels.source.file
+    return Disagreement(
+        total=message("doubt.total.gaps"),
+        unit="ns",
+        table=KERNELS.name,
+        file=file,
+        value=idle,
+        other_table=KERNELS.name,
+        other_file=file,
+        other=idle - missing,
+        off=missing / idle,
+    )

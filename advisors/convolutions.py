@@ -1,0 +1,191 @@
+"""Convolutions whose kernel equals its stride: matrix products in disguise, as in patch embeddings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    DTYPE_BYTES,
+    HOST_EVENTS,
+    Chip,
+    Facts,
+    NotApplicable,
+    Shape,
+    chip,
+    elements,
+    launches,
+    shapes_of,
+)
+from advisors.messages import message
+from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
+
+_FORWARD = re.compile(r"^(?!.*(backprop|depthwise|transpose|deconv)).*conv", re.I)
+
+_SPATIAL = {
+    "NCHW": slice(2, None), "NCDHW": slice(2, None), "NHWC": slice(1, -1), "NDHWC": slice(1, -1),
+    "NC1HWC0": slice(2, -1), "NDC1HWC0": slice(1, -1),
+}  # fmt: skip
+"""Where the lengths that the window slides along stand in the shape of an image."""
+
+_FP32_SHARE = 0.25
+"""Of the 16-bit peak for operands of 4 bytes, whether or not HF32 is on: careful, our choice."""
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """``positions``: of the window, over the batch; ``window``: its lengths where it does not overlap itself, () where
+    it does or where that is not known; ``inputs``: values that one output sums over; ``outputs``: channels."""
+
+    positions: int
+    window: Shape
+    inputs: int
+    outputs: int
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.positions * self.inputs * self.outputs
+
+
+@lru_cache(maxsize=1 << 16)
+def convolution_of(
+    input_shapes: str, input_formats: str, output_shapes: str, output_formats: str
+) -> Convolution | None:
+    """The convolution that a kernel computes; ``None`` where the shapes do not tell, and for grouped ones.
+
+    >>> found = convolution_of("8,3,224,224;1024,3,14,14", "NCHW;NCHW", "8,1024,16,16", "NCHW")
+    >>> found.window, found.positions, found.inputs, found.outputs
+    ((14, 14), 2048, 588, 1024)
+    """
+    inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
+    formats, out_format = input_formats.split(";"), output_formats.split(";")[0]
+    if len(inputs) < 2 or len(formats) < 2 or not outputs or formats[0] not in _SPATIAL or out_format not in _SPATIAL:
+        return None
+    image, weight, out = inputs[0], inputs[1], outputs[0]
+    lengths, places = image[_SPATIAL[formats[0]]], out[_SPATIAL[out_format]]
+    channels, results = _channels(image, lengths), _channels(out, places)
+    if not (lengths and len(lengths) == len(places) and min(channels, results, *places) > 0):
+        return None
+    window, rest = divmod(elements(weight), channels * results)
+    if not window or (rest and formats[1] == formats[0]):
+        return None
+    apart = tuple(length // place for length, place in zip(lengths, places, strict=True))
+    fits = all(length == step * place for length, step, place in zip(lengths, apart, places, strict=True))
+    alone = fits and prod(apart) > 1 and _has_window(weight, formats[1], apart, channels, results)
+    return Convolution(image[0] * prod(places), apart if alone else (), channels * window, results)
+
+
+def _channels(image: Shape, lengths: Shape) -> int:
+    """Channels of an image, with those that its format fills up."""
+    return elements(image) // max(1, image[0] * prod(lengths)) if image else 0
+
+
+def _has_window(weight: Shape, form: str, window: Shape, channels: int, results: int) -> bool:
+    """Whether the weights are those of such a window, as far as their format tells."""
+    if form in _SPATIAL and not form.endswith("C0"):
+        return weight[_SPATIAL[form]] == window
+    # tiled (FRACTAL_Z): the outputs are filled up to whole blocks
+    return channels * results * prod(window) <= elements(weight) < 2 * channels * max(results, 16) * prod(window)
+
+
+def convolutions(own: StepKernels) -> pd.DataFrame:
+    """One row per distinct convolution of the forward pass whose shapes tell what it computes: ``signature``,
+    ``operator``, ``input_shapes``, ``dtype``, ``window``, ``positions``, ``inputs``, ``outputs``, ``flops``, ``bytes``,
+    ``kernels`` and ``total_ns`` per step, ``mean_ns``."""
+    frame = own.frame
+    mine = frame[(frame["operator_class"] == "convolution") & frame["type"].astype(str).str.match(_FORWARD)]
+    rows = []
+    for signature, rest in mine.groupby("signature", sort=True):  # distinct convolutions
+        first = rest.iloc[0]
+        names = ("input_shapes", "input_formats", "output_shapes", "output_formats")
+        found = convolution_of(*(str(first[name]) for name in names))
+        if found is None:
+            continue
+        rows.append(
+            {
+                "signature": signature,
+                "operator": str(first["type"]),
+                "input_shapes": str(first["input_shapes"]),
+                "dtype": str(first["input_dtypes"]).split(";")[0],
+                "window": "x".join(map(str, found.window)),
+                "positions": found.positions,
+                "inputs": found.inputs,
+                "outputs": found.outputs,
+                "flops": float(found.flops),
+                "bytes": float(first["bytes"]) if first["bytes"] > 0 else np.nan,
+                "kernels": len(rest) / own.steps,
+                "total_ns": float(rest["duration_ns"].sum()) / own.steps,
+                "mean_ns": float(rest["duration_ns"].mean()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def peak(device: Chip, dtype: str) -> float:
+    """FLOP/s that the cube reaches at most with such operands; NaN for types of unknown size."""
+    size = DTYPE_BYTES.get(dtype, 0)
+    return device.peak_flops(2) * _FP32_SHARE if size == 4 else device.peak_flops(size)
+
+
+@advisor(
+    "shape_affinity.patches",
+    needs=(step_kernels, chip),
+    wants=(launches, HOST_EVENTS),
+    about=(
+        Column("operator", "text", "", "operator type", zh="算子"),
+        Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
+    ),
+    columns=(
+        Column("window", "text", "", "lengths of the window, which are its steps as well", zh="窗口"),
+        Column("rows", "int", "count", "places of the window: rows of the matrix product that it is", zh="行数"),
+        Column("inputs", "int", "count", "values under the window: length of the sum", zh="求和长度"),
+        Column("outputs", "int", "count", "channels of the result: columns of the product", zh="输出通道"),
+        Column("kernels", "float", "count", "kernels per step", zh="kernel 数"),
+        Column("mean_ns", "float", "ns", "mean duration", zh="均值"),
+        Column("total_ns", "float", "ns", "time per step", zh="合计"),
+        Column("tflops", "float", "TFLOP/s", "2 x rows x inputs x outputs over the duration", zh="TFLOPS"),
+        Column("efficiency", "float", "ratio", "of the peak for its dtype at the measured clock", zh="效率"),
+        Column(
+            "product_ns",
+            "float",
+            "ns",
+            "time per step as a product at the peak, or of its bytes if that is more",
+            zh="矩阵乘",
+        ),
+        Column("share_of_step", "float", "ratio", "total_ns over the step", zh="占 step"),
+        Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step", zh="占计算"),
+    ),
+)
+def patches(facts: Facts, params: Params) -> Observations:
+    """Convolutions whose window does not overlap itself, and what they would take as matrix products."""
+    own, device = facts[step_kernels], facts[chip]
+    if not (own.frame["operator_class"] == "convolution").any():
+        raise NotApplicable(message("convolutions.none"))
+    own.require_shapes()
+    table = convolutions(own)
+    if table.empty or not (table["window"] != "").any():
+        raise NotApplicable(message("convolutions.overlap"))
+    table = table[table["window"] != ""].sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+    peaks = table["dtype"].map(lambda dtype: peak(device, dtype))
+    table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
+    table["efficiency"] = table["tflops"] * 1e12 / peaks
+    by_computing, by_bytes = table["flops"] / peaks * 1e9, table["bytes"] / own.bandwidth * 1e9
+    table["product_ns"] = np.fmax(by_computing, by_bytes) * table["kernels"]
+    table["rows"] = table["positions"]
+    table = table.assign(**own.shares(table["total_ns"]))
+
+    def evidence(row: int) -> Sequence[Reference]:
+        rows = own.frame[own.frame["signature"] == table["signature"][row]]
+        return [kernel_rows(message("convolutions.rows"), rows), *call_stack(facts, rows)]
+
+    return Observations(table, evidence)
+
+
+ADVISORS: tuple[Advisor, ...] = (patches,)
