@@ -18,11 +18,11 @@ from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
 from advisor_core.loaders.kineto.products import operands
-from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.nesting import enclosing_of
 
 _WITHIN = "Memcpy DtoD"
+COLLECTIVE = "Collective"
 COMMUNICATION = "COMMUNICATION"
 
 
@@ -61,8 +61,7 @@ def device(columns: Columns, interners: dict[str, Interner], host: Host | None) 
         graph |= (call >= 0) & launched[np.maximum(call, 0)]
         operator = np.where(graph, -1, _operators(columns, call, host))
     work = (kinds == words.KERNEL) | (kinds == words.MEMSET) | (task_type == _WITHIN)
-    talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
-    collective = talks[names.codes] & np.asarray(kinds == words.KERNEL)
+    collective = np.asarray(task_type == COLLECTIVE)
     return Device(columns, names, task_type, call, operator, graph, np.asarray(work), collective)
 
 
@@ -78,9 +77,11 @@ def _operators(columns: Columns, call: Int64Array, host: Host) -> Int64Array:
 
 
 def _task_types(names: pd.Categorical, kinds: pd.Categorical) -> pd.Categorical:
-    """Kernel, Memset, or what the name of a copy or a synchronisation begins with."""
+    """Kernel, Collective, Memset, or what the name of a copy or a synchronisation begins with."""
     named = np.array([words.copy_kind(str(name)) for name in names.categories], object)[names.codes]
     types = np.where((kinds == words.MEMCPY) | (kinds == words.SYNC), named, np.asarray(kinds, object))
+    talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
+    types = np.where(talks[names.codes] & (kinds == words.KERNEL), COLLECTIVE, types)
     found: pd.Categorical = pd.Categorical(types.astype(object))
     return found
 
@@ -114,7 +115,6 @@ def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataF
             "core": pd.Categorical(np.where(found.collective[rows], COMMUNICATION, "")),
             "start_ns": columns["start_ns"],
             "duration_ns": columns["duration_ns"],
-            "wait_ns": _waits(found)[rows],
             "stream": columns["stream"],
             "task": columns["correlation"],
             "model": np.where(found.graph[rows], np.maximum(columns["graph"], 0), -1),
@@ -153,18 +153,6 @@ def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) 
     if kind != operator or (operator in words.PRODUCTS and not words.multiplies(kernel)):
         return "", "", ""
     return operands(operator, shapes, dtypes)
-
-
-def _waits(found: Device) -> Int64Array:
-    """How long each stream had been without a task when the next one started; 0 for the first of a stream."""
-    columns = found.columns
-    start, stream = columns["start_ns"], columns["stream"]
-    order = np.lexsort((start, stream))
-    ends = pd.Series((start + columns["duration_ns"])[order]).groupby(stream[order]).cummax()
-    before = ends.groupby(stream[order]).shift(fill_value=times.NO_TIME).to_numpy()  # a float would lose ns
-    waits = np.zeros(len(start), np.int64)
-    waits[order] = np.where(before == times.NO_TIME, 0, np.maximum(start[order] - before, 0))
-    return waits
 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:

@@ -39,8 +39,6 @@ KERNEL: Final = "Kernel"
 MEMCPY: Final = "Memcpy"
 MEMSET: Final = "Memset"
 SYNC: Final = "Sync"
-COLLECTIVE_OPERATOR: Final = "record_param_comms"
-"""The operator by which PyTorch records the metadata of a collective."""
 
 
 def host_category(category: str) -> str:
@@ -108,8 +106,8 @@ def moved_share(operation_name: str, ranks: int) -> float:
 
 
 def copy_kind(name: str) -> str:
-    """``Memcpy HtoD`` of ``Memcpy HtoD (Pageable -> Device)``."""
-    return " ".join(name.split()[:2]) if name.startswith(MEMCPY) else name
+    """``Memcpy HtoD`` of ``Memcpy HtoD (Pageable -> Device)``, and of ``CopyHostToDevice``."""
+    return " ".join(name.split()[:2]) if name.startswith(MEMCPY) else str(_WORDS["copies"].get(name, name))
 
 
 def has_class(type_name: str) -> bool:
