@@ -10,6 +10,7 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
 from advisor_core.text.messages import message
@@ -50,7 +51,7 @@ class KernelList:
     cold: int = 0
 
 
-@fact("kernel_list", needs=(work,), wants=(KERNELS, HOST_EVENTS))
+@fact("kernel_list", needs=(work, PROFILE), wants=(KERNELS, HOST_EVENTS))
 def kernel_list(facts: Facts) -> KernelList:
     """The launches of a recording that is no loop: a benchmark of one operator, or rows with holes between them.
 
@@ -65,7 +66,8 @@ def kernel_list(facts: Facts) -> KernelList:
     if wall and int(missing.sum()) > HOLES * wall:
         return _launches(starts, reach, missing > 0, "holes")
     again = _begins(device)
-    if again.sum() < LAUNCHES or _has_framework(facts.get(HOST_EVENTS)):
+    framework = facts[PROFILE].framework is not None or _has_framework(facts.get(HOST_EVENTS))
+    if again.sum() < LAUNCHES or framework:
         raise NotApplicable(message("kernel_list.loop"))
     found = _launches(starts, reach, again, "benchmark")
     idle = (found.starts[1:] - found.ends[:-1]) / np.maximum(np.diff(found.starts), 1)
