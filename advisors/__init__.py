@@ -1,4 +1,4 @@
-"""The built-in advisors, one module per bottleneck, registered as a plugin."""
+"""The built-in advisors, one module or package per bottleneck, registered as a plugin."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from advisor_core.api import Registry, hookimpl
 
 if TYPE_CHECKING:
+    from advisor_core.api import Label
     from advisor_core.api.advisors import Advisor
     from advisor_core.api.facts import Fact
 
@@ -15,20 +16,20 @@ if TYPE_CHECKING:
 def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisors import (
         capture_job,
+        communication_job,
         fewer_kernels,
-        fusion,
         memory,
-        parallel_job,
         pipeline_bound_job,
         products,
         step_kernels,
         without_waiting,
     )
+    from advisors.fusion import chains
 
     registry.add(*capture_job.FACTS)
-    registry.add(*parallel_job.FACTS)
+    registry.add(*communication_job.FACTS)
     registry.add(*step_kernels.FACTS)
-    registry.add(*fusion.FACTS)
+    registry.add(*chains.FACTS)
     registry.add(*products.FACTS)
     registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
@@ -37,41 +38,37 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
 
 
 @hookimpl
+def advisor_register_labels(registry: Registry[Label]) -> None:
+    from advisor_core.api import Label, Text, packaged_yaml
+
+    for name, zh in packaged_yaml("advisors", "evidence_headings.yaml").items():
+        registry.add(Label(f"heading.{name}", Text(en=name.replace("_", " "), zh=zh)))
+
+
+@hookimpl
 def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     from advisors import (
         capture,
-        capture_doubt,
         capture_job,
-        capture_start,
         communication,
         communication_job,
-        convolutions,
-        fusion,
         host_dispatch,
         memory,
         network_structure,
-        parallel_job,
         pipeline_bound,
         pipeline_bound_job,
         rl,
-        roofline,
         shape_affinity,
     )
 
     registry.add(*capture.ADVISORS)
-    registry.add(*capture_start.ADVISORS)
-    registry.add(*capture_doubt.ADVISORS)
     registry.add(*capture_job.ADVISORS)
     registry.add(*host_dispatch.ADVISORS)
     registry.add(*communication.ADVISORS)
     registry.add(*communication_job.ADVISORS)
-    registry.add(*parallel_job.ADVISORS)
     registry.add(*network_structure.ADVISORS)
-    registry.add(*fusion.ADVISORS)
     registry.add(*pipeline_bound.ADVISORS)
     registry.add(*pipeline_bound_job.ADVISORS)
     registry.add(*shape_affinity.ADVISORS)
-    registry.add(*convolutions.ADVISORS)
-    registry.add(*roofline.ADVISORS)
     registry.add(*memory.ADVISORS)
     registry.add(*rl.ADVISORS)

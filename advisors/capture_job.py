@@ -49,11 +49,21 @@ def capture(facts: Facts) -> Capture:
     "capture_job.same_job",
     needs=(capture,),
     columns=(
-        Column("profiles", "int", "count", "profiles that were given as one job"),
-        Column("differing", "int", "count", "aspects that ranks of one job have in common and these do not"),
-        Column("aspects", "text", "", "which aspects these are, as columns of the evidence"),
+        Column("profiles", "int", "count", "profiles that were given as one job", zh="profile 数"),
         Column(
-            "apart_ns", "int", "ns", "time between the end of the first and the start of the last, 0 if they overlap"
+            "differing",
+            "int",
+            "count",
+            "aspects that ranks of one job have in common and these do not",
+            zh="不一致项数",
+        ),
+        Column("aspects", "text", "", "which aspects these are, as columns of the evidence", zh="不一致项"),
+        Column(
+            "apart_ns",
+            "int",
+            "ns",
+            "time between the end of the first and the start of the last, 0 if they overlap",
+            zh="相隔时间",
         ),
     ),
 )
@@ -100,9 +110,15 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
     "capture_job.ranks",
     needs=(capture, collective_calls),
     columns=(
-        Column("profiled", "int", "count", "ranks that were given"),
-        Column("expected", "int", "count", "ranks that the profiles name, by recorded sizes and groups or as peers"),
-        Column("missing", "int", "count", "expected less profiled"),
+        Column("profiled", "int", "count", "ranks that were given", zh="已采集"),
+        Column(
+            "expected",
+            "int",
+            "count",
+            "ranks that the profiles name, by recorded sizes and groups or as peers",
+            zh="应有数",
+        ),
+        Column("missing", "int", "count", "expected less profiled", zh="缺少数"),
     ),
 )
 def ranks(facts: JobFacts, params: Params) -> Observations:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -11,21 +10,14 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
     DTYPE_BYTES,
-    HOST_EVENTS,
     Chip,
-    Facts,
-    NotApplicable,
     Shape,
-    chip,
     elements,
-    launches,
     shapes_of,
 )
-from advisors.messages import message
-from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import StepKernels
 
 _FORWARD = re.compile(r"^(?!.*(backprop|depthwise|transpose|deconv)).*conv", re.I)
 
@@ -132,54 +124,3 @@ def peak(device: Chip, dtype: str) -> float:
     """FLOP/s that the cube reaches at most with such operands; NaN for types of unknown size."""
     size = DTYPE_BYTES.get(dtype, 0)
     return device.peak_flops(2) * _FP32_SHARE if size == 4 else device.peak_flops(size)
-
-
-@advisor(
-    "shape_affinity.patches",
-    needs=(step_kernels, chip),
-    wants=(launches, HOST_EVENTS),
-    about=(
-        Column("operator", "text", "", "operator type"),
-        Column("input_shapes", "text", "", "shapes of its inputs"),
-    ),
-    columns=(
-        Column("window", "text", "", "lengths of the window, which are its steps as well"),
-        Column("rows", "int", "count", "places of the window: rows of the matrix product that it is"),
-        Column("inputs", "int", "count", "values under the window: length of the sum"),
-        Column("outputs", "int", "count", "channels of the result: columns of the product"),
-        Column("kernels", "float", "count", "kernels per step"),
-        Column("mean_ns", "float", "ns", "mean duration"),
-        Column("total_ns", "float", "ns", "time per step"),
-        Column("tflops", "float", "TFLOP/s", "2 x rows x inputs x outputs over the duration"),
-        Column("efficiency", "float", "ratio", "of the peak for its dtype at the measured clock"),
-        Column("product_ns", "float", "ns", "time per step as a product at the peak, or of its bytes if that is more"),
-        Column("share_of_step", "float", "ratio", "total_ns over the step"),
-        Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step"),
-    ),
-)
-def patches(facts: Facts, params: Params) -> Observations:
-    """Convolutions whose window does not overlap itself, and what they would take as matrix products."""
-    own, device = facts[step_kernels], facts[chip]
-    if not (own.frame["operator_class"] == "convolution").any():
-        raise NotApplicable(message("convolutions.none"))
-    own.require_shapes()
-    table = convolutions(own)
-    if table.empty or not (table["window"] != "").any():
-        raise NotApplicable(message("convolutions.overlap"))
-    table = table[table["window"] != ""].sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
-    peaks = table["dtype"].map(lambda dtype: peak(device, dtype))
-    table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
-    table["efficiency"] = table["tflops"] * 1e12 / peaks
-    by_computing, by_bytes = table["flops"] / peaks * 1e9, table["bytes"] / own.bandwidth * 1e9
-    table["product_ns"] = np.fmax(by_computing, by_bytes) * table["kernels"]
-    table["rows"] = table["positions"]
-    table = table.assign(**own.shares(table["total_ns"]))
-
-    def evidence(row: int) -> Sequence[Reference]:
-        rows = own.frame[own.frame["signature"] == table["signature"][row]]
-        return [kernel_rows(message("convolutions.rows"), rows), *call_stack(facts, rows)]
-
-    return Observations(table, evidence)
-
-
-ADVISORS: tuple[Advisor, ...] = (patches,)

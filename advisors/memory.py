@@ -38,10 +38,10 @@ _BUFFSIZE = 200 * 1024 * 1024
 """Bytes of HCCL_BUFFSIZE unless set; a communicator takes it twice, for what it sends and what it receives."""
 
 _CAPACITY = (
-    Column("used_bytes", "float", "B", "most that the process held"),
-    Column("capacity_bytes", "float", "B", "memory of the device: as given, else by the kind of chip"),
-    Column("used_share", "float", "ratio", "used_bytes over capacity_bytes"),
-    Column("capacity_basis", "text", "", "how the capacity is known"),
+    Column("used_bytes", "float", "B", "most that the process held", zh="已使用显存"),
+    Column("capacity_bytes", "float", "B", "memory of the device: as given, else by the kind of chip", zh="显存容量"),
+    Column("used_share", "float", "ratio", "used_bytes over capacity_bytes", zh="使用占比"),
+    Column("capacity_basis", "text", "", "how the capacity is known", zh="容量依据"),
 )
 
 
@@ -109,11 +109,29 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
     params=("capacity",),
     columns=(
         *_CAPACITY,
-        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved"),
-        Column("allocated_bytes", "float", "B", "most that tensors took of it"),
-        Column("returns", "float", "count", "how often the allocator gave reserved memory back to the driver"),
-        Column("stall_share", "float", "ratio", "of the step: idle while device memory is allocated or freed"),
-        Column("host_share", "float", "ratio", "of the step: idle because the host was late; unknown where causes are"),
+        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved", zh="已预留"),
+        Column("allocated_bytes", "float", "B", "most that tensors took of it", zh="已分配"),
+        Column(
+            "returns",
+            "float",
+            "count",
+            "how often the allocator gave reserved memory back to the driver",
+            zh="归还次数",
+        ),
+        Column(
+            "stall_share",
+            "float",
+            "ratio",
+            "of the step: idle while device memory is allocated or freed",
+            zh="停顿占比",
+        ),
+        Column(
+            "host_share",
+            "float",
+            "ratio",
+            "of the step: idle because the host was late; unknown where causes are",
+            zh="host 等待占比",
+        ),
     ),
 )
 def usage(facts: Facts, params: Params) -> Observations:
@@ -152,7 +170,7 @@ def _host_share(facts: Facts) -> float:
 # --- ME002, ME003: how it changes from step to step
 
 
-@fact("memory_trend", needs=(memory_steps,))
+@fact("memory_trend", needs=(memory_steps,), frames=memory_steps.frames)
 def memory_trend(facts: Facts) -> pd.DataFrame:
     """The rows of memory_steps, where there are enough of them to compare."""
     steps = facts[memory_steps]
@@ -183,15 +201,39 @@ def _until_full(left: float, rise: float) -> float:
     params=("capacity",),
     columns=(
         *_CAPACITY,
-        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved"),
-        Column("allocated_bytes", "float", "B", "most that tensors took of it"),
-        Column("unused_bytes", "float", "B", "reserved_bytes less allocated_bytes: no tensor needed it at any moment"),
-        Column("unused_share", "float", "ratio", "unused_bytes over reserved_bytes"),
-        Column("reserved_rise", "float", "B", "rise of the reserved memory per step"),
-        Column("allocated_rise", "float", "B", "rise per step of the most that was allocated in a step"),
-        Column("growing_steps", "float", "count", "steps in which more was reserved than in any before"),
-        Column("unfit", "float", "count", "reserved memory given back for a request, although more than that was free"),
-        Column("steps_to_full", "float", "count", "steps until the device is full at this pace"),
+        Column("reserved_bytes", "float", "B", "most that the framework's allocator had reserved", zh="已预留"),
+        Column("allocated_bytes", "float", "B", "most that tensors took of it", zh="已分配"),
+        Column(
+            "unused_bytes",
+            "float",
+            "B",
+            "reserved_bytes less allocated_bytes: no tensor needed it at any moment",
+            zh="未使用显存",
+        ),
+        Column("unused_share", "float", "ratio", "unused_bytes over reserved_bytes", zh="未使用占比"),
+        Column("reserved_rise", "float", "B", "rise of the reserved memory per step", zh="预留每 step 增长"),
+        Column(
+            "allocated_rise",
+            "float",
+            "B",
+            "rise per step of the most that was allocated in a step",
+            zh="分配峰值每 step 增长",
+        ),
+        Column(
+            "growing_steps",
+            "float",
+            "count",
+            "steps in which more was reserved than in any before",
+            zh="增长的 step 数",
+        ),
+        Column(
+            "unfit",
+            "float",
+            "count",
+            "reserved memory given back for a request, although more than that was free",
+            zh="不合适而归还的次数",
+        ),
+        Column("steps_to_full", "float", "count", "steps until the device is full at this pace", zh="距占满的 step 数"),
     ),
 )
 def fragmentation(facts: Facts, params: Params) -> Observations:
@@ -245,14 +287,32 @@ def _unfit(curve: pd.DataFrame) -> float:
     params=("capacity",),
     columns=(
         *_CAPACITY,
-        Column("steps", "int", "count", "steps compared"),
-        Column("rise", "float", "B", "rise per step of the least that was allocated in a step, first to last"),
-        Column("median_rise", "float", "B", "the same at the median step"),
-        Column("rising_share", "float", "ratio", "of the steps: the least allocated is above that of the step before"),
-        Column("steps_to_full", "float", "count", "steps until the device is full at this pace"),
-        Column("operator", "text", "", "operator with most memory that recurs step by step and is never released"),
-        Column("unreleased_bytes", "float", "B", "its memory per step"),
-        Column("unreleased", "int", "count", "tensors of all such operators"),
+        Column("steps", "int", "count", "steps compared", zh="step 数"),
+        Column(
+            "rise",
+            "float",
+            "B",
+            "rise per step of the least that was allocated in a step, first to last",
+            zh="每 step 增长",
+        ),
+        Column("median_rise", "float", "B", "the same at the median step", zh="每 step 增长中位数"),
+        Column(
+            "rising_share",
+            "float",
+            "ratio",
+            "of the steps: the least allocated is above that of the step before",
+            zh="增长 step 占比",
+        ),
+        Column("steps_to_full", "float", "count", "steps until the device is full at this pace", zh="距占满的 step 数"),
+        Column(
+            "operator",
+            "text",
+            "",
+            "operator with most memory that recurs step by step and is never released",
+            zh="算子",
+        ),
+        Column("unreleased_bytes", "float", "B", "its memory per step", zh="未释放显存"),
+        Column("unreleased", "int", "count", "tensors of all such operators", zh="未释放张量数"),
     ),
 )
 def growth(facts: Facts, params: Params) -> Observations:
@@ -342,10 +402,16 @@ def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
     params=("capacity",),
     columns=(
         *_CAPACITY,
-        Column("hccl_bytes", "float", "B", "most that HCCL held"),
-        Column("hccl_share", "float", "ratio", "hccl_bytes over capacity_bytes"),
-        Column("communicators", "float", "count", "communication groups that the profile knows of"),
-        Column("default_bytes", "float", "B", "what these take at the default of HCCL_BUFFSIZE, twice per group"),
+        Column("hccl_bytes", "float", "B", "most that HCCL held", zh="HCCL 占用"),
+        Column("hccl_share", "float", "ratio", "hccl_bytes over capacity_bytes", zh="HCCL 占比"),
+        Column("communicators", "float", "count", "communication groups that the profile knows of", zh="通信域数"),
+        Column(
+            "default_bytes",
+            "float",
+            "B",
+            "what these take at the default of HCCL_BUFFSIZE, twice per group",
+            zh="默认占用",
+        ),
     ),
 )
 def communication(facts: Facts, params: Params) -> Observations:

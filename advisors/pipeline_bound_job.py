@@ -10,14 +10,19 @@ import pandas as pd
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import FREQUENCY, Facts, JobFacts, NotApplicable, Unavailable, fact
 from advisors.messages import message
-from advisors.pipeline_bound import CUBE_CORES, clock_at
+from advisors.pipeline_bound.clock import CUBE_CORES, clock_at
 from advisors.step_kernels import records, step_kernels
 
+RANK_CLOCK = (
+    Column("mhz", "float", "MHz", "recorded clock of the AI cores while kernels of the cube ran, mean over their time"),
+    Column("cube_ns", "float", "ns", "time of these kernels per step"),
+    Column("wall_ns", "float", "ns", "wall time of a step"),
+)
 
-@fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True)
+
+@fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True, columns=RANK_CLOCK)
 def rank_clock(facts: Facts) -> pd.DataFrame:
-    """One row: ``mhz``, the recorded clock of the AI cores while kernels of the cube ran, mean over their time;
-    ``cube_ns``, that time per step; ``wall_ns`` of a step."""
+    """One row: the clock of the AI cores while the cube computes."""
     own = facts[step_kernels]
     mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
     mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
@@ -32,14 +37,14 @@ def rank_clock(facts: Facts) -> pd.DataFrame:
 @job_advisor(
     "pipeline_bound_job.clock",
     needs=(rank_clock,),
-    about=(Column("slow", "int", "", "the rank"),),
+    about=(Column("slow", "int", "", "the rank", zh="慢"),),
     columns=(
-        Column("mhz", "float", "MHz", "its clock while the cube computes"),
-        Column("others_mhz", "float", "MHz", "median of the other ranks"),
-        Column("behind", "float", "ratio", "how far it is below them; 0 if it is not"),
-        Column("cube_ns", "float", "ns", "its kernels on the cube, per step"),
-        Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step"),
-        Column("share_of_step", "float", "ratio", "lost_ns over its step"),
+        Column("mhz", "float", "MHz", "its clock while the cube computes", zh="频率"),
+        Column("others_mhz", "float", "MHz", "median of the other ranks", zh="其他 rank 频率"),
+        Column("behind", "float", "ratio", "how far it is below them; 0 if it is not", zh="落后"),
+        Column("cube_ns", "float", "ns", "its kernels on the cube, per step", zh="cube"),
+        Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step", zh="损失"),
+        Column("share_of_step", "float", "ratio", "lost_ns over its step", zh="占 step"),
     ),
 )
 def clock(facts: JobFacts, params: Params) -> Observations:

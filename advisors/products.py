@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, elements, fact, shapes_of
+from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, elements, fact, shapes_of
 from advisors.step_kernels import StepKernels, step_kernels
 
 _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
@@ -103,7 +103,35 @@ def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores
     return np.maximum(*(balance(tiles(m, n, base, batch), cores) for base in BASE_N))
 
 
-@fact("matrix_products", needs=(step_kernels,))
+COLUMNS = (
+    Column("signature", "int", "", "as in the frame of step_kernels"),
+    Column("operator", "text", "", "operator type"),
+    Column("batch", "int", "count", "products in one kernel"),
+    Column("m", "int", "count", "rows of the result"),
+    Column("n", "int", "count", "columns of the result"),
+    Column("k", "int", "count", "length of the sum"),
+    Column("flops", "float", "FLOP", "operations of one kernel"),
+    Column("dtype", "text", "", "dtype of the left operand"),
+    Column("element_bytes", "int", "B", "of an element of the left operand, 0 unknown"),
+    Column("left_shape", "text", "", "left operand as stored"),
+    Column("right_shape", "text", "", "right operand as stored"),
+    Column("left_tail", "int", "count", "last axis of the left operand"),
+    Column("right_tail", "int", "count", "last axis of the right operand"),
+    Column("left_axis", "text", "", "which axis that is: k, m, or '' where both are equally long"),
+    Column("right_axis", "text", "", "which axis that is: k, n, or '' where both are equally long"),
+    Column("left_format", "text", "", "format of the left operand"),
+    Column("right_format", "text", "", "format of the right operand"),
+    Column("left_bytes", "int", "B", "size of the left operand"),
+    Column("right_bytes", "int", "B", "size of the right operand"),
+    Column("kernels", "float", "count", "kernels per step"),
+    Column("total_ns", "float", "ns", "time per step"),
+    Column("mean_ns", "float", "ns", "mean duration"),
+    Column("core", "text", "", "the kind of core that it runs on"),
+    Column("block_dim", "float", "count", "logical blocks, median"),
+)
+
+
+@fact("matrix_products", needs=(step_kernels,), columns=COLUMNS)
 def matrix_products(facts: Facts) -> pd.DataFrame:
     """The distinct matrix products of the steps, with M, N, K and what they take (see `products`)."""
     own = facts[step_kernels]
@@ -113,9 +141,7 @@ def matrix_products(facts: Facts) -> pd.DataFrame:
 
 
 def products(own: StepKernels) -> pd.DataFrame:
-    """One row per distinct product (``signature``) of the steps whose shapes tell what it computes: ``m``, ``n``,
-    ``k``, ``batch``, ``flops``, ``element_bytes`` (of the left operand), tails, axes and formats of both operands,
-    ``kernels`` and ``total_ns`` per step, ``mean_ns``, ``core``, ``block_dim``."""
+    """One row per distinct product (``signature``) of the steps whose shapes tell what it computes."""
     frame = own.frame
     others = frame["type"].astype(str).str.contains(_NOT_PLAIN, case=False)
     mine = frame[(frame["operator_class"] == "matmul") & ~others]
@@ -130,18 +156,15 @@ def products(own: StepKernels) -> pd.DataFrame:
     names = ["type", "input_shapes", "input_dtypes", "input_formats", "output_shapes"]
     firsts = mine.drop_duplicates("signature").set_index("signature")[names].astype(str)
     rows = [_row(int(signature), text) for signature, text in zip(firsts.index, firsts.to_dict("records"), strict=True)]
-    told = pd.DataFrame([row for row in rows if row is not None], columns=_COLUMNS).set_index("signature")
+    told = pd.DataFrame([row for row in rows if row is not None], columns=_OF_SHAPES).set_index("signature")
     result = told.join(totals, how="left").reset_index()
     for name in ("kernels", "total_ns"):
         result[name] = result[name] / own.steps
     return result
 
 
-_COLUMNS = (
-    *("signature", "operator", "batch", "m", "n", "k", "flops", "dtype", "element_bytes"),
-    *("left_shape", "right_shape", "left_tail", "right_tail", "left_axis", "right_axis"),
-    *("left_format", "right_format", "left_bytes", "right_bytes"),
-)
+_OF_SHAPES = tuple(column.name for column in COLUMNS[:19])
+"""What the shapes of a product tell."""
 
 
 def _row(signature: int, text: Mapping[Any, str]) -> dict[str, object] | None:

@@ -11,7 +11,19 @@ import pandas as pd
 
 from advisor_core.api import Scalar, Text
 from advisor_core.api.advisors import Reference, Rows, Stack
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Unavailable, fact, launches, moved_bytes, steps, work
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    SOURCE_ROW,
+    Column,
+    Facts,
+    Unavailable,
+    fact,
+    launches,
+    moved_bytes,
+    steps,
+    work,
+)
 from advisors.messages import message
 
 SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")
@@ -41,15 +53,26 @@ PIPE_COLUMNS = (
 )
 
 
+COLUMNS = (
+    *KERNELS.columns,
+    SOURCE_ROW,
+    Column("row", "int", "", "row of kernels"),
+    Column("work", "int", "", "row of work"),
+    Column("operator_class", "text", "", "class in the ledger"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("bytes", "int", "B", "moved at least, -1 unknown"),
+    Column("signature", "int", "", "kernels with equal type, shapes, dtypes and formats share one"),
+)
+
+
 @dataclass(frozen=True)
 class StepKernels:
-    """``frame``: the computing kernels that start inside the steps, in order of stream and start; the columns of the
-    table ``kernels`` and ``row`` (of that table), ``work`` (row of the fact ``work``), ``operator_class``, ``end_ns``,
-    ``bytes`` (moved at least; -1 unknown), ``signature`` (kernels with equal type, shapes, dtypes and formats share
-    one). ``breaks``: whether a chain of kernels ends before this one, because the stream, the step changes or a
-    collective ran in between. ``wall_ns``: of a step, mean."""
+    """``frame``: the computing kernels that start inside the steps, in order of stream and start. ``begins``: whether
+    another stream or step begins with this kernel; ``breaks``: whether a chain of kernels ends before it, because of
+    that or because a collective ran in between. ``wall_ns``: of a step, mean."""
 
     frame: pd.DataFrame
+    begins: np.ndarray
     breaks: np.ndarray
     steps: int
     wall_ns: float
@@ -89,7 +112,7 @@ class StepKernels:
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
 
 
-@fact("step_kernels", needs=(KERNELS, work, steps))
+@fact("step_kernels", needs=(KERNELS, work, steps), frames={"frame": COLUMNS})
 def step_kernels(facts: Facts) -> StepKernels:
     """The computing kernels of the profiled steps, with class, moved bytes and the borders of chains."""
     kernels, device, windows = facts[KERNELS], facts[work], facts[steps]
@@ -108,12 +131,20 @@ def step_kernels(facts: Facts) -> StepKernels:
     frame["bytes"] = moved_bytes(frame)
     frame["signature"] = frame.groupby(list(SIGNATURE), observed=True, sort=False).ngroup()
     wall = float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
-    return StepKernels(frame, _breaks(frame, device[device["communication"]], windows), len(windows), wall)
+    begins = _begins(frame, windows)
+    breaks = begins | _behind_collectives(frame, device[device["communication"]])
+    return StepKernels(frame, begins, breaks, len(windows), wall)
 
 
-def _breaks(frame: pd.DataFrame, collectives: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
-    starts, streams = frame["start_ns"].to_numpy(), frame["stream"].to_numpy()
-    step = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right")
+def _begins(frame: pd.DataFrame, windows: pd.DataFrame) -> np.ndarray:
+    streams = frame["stream"].to_numpy()
+    step = np.searchsorted(windows["start_ns"].to_numpy(), frame["start_ns"].to_numpy(), side="right")
+    changed = np.concatenate([[True], (streams[1:] != streams[:-1]) | (step[1:] != step[:-1])])
+    return np.asarray(changed[: len(frame)], dtype=np.bool_)
+
+
+def _behind_collectives(frame: pd.DataFrame, collectives: pd.DataFrame) -> np.ndarray:
+    starts = frame["start_ns"].to_numpy()
     ended = np.concatenate([[0], frame["end_ns"].to_numpy()[:-1]])
     # A collective that starts after the kernel before and ends before this one lies between them.
     order = np.argsort(collectives["end_ns"].to_numpy(), kind="stable")
@@ -121,9 +152,7 @@ def _breaks(frame: pd.DataFrame, collectives: pd.DataFrame, windows: pd.DataFram
     latest = np.concatenate(
         [[np.iinfo(np.int64).min], np.maximum.accumulate(collectives["start_ns"].to_numpy()[order])]
     )
-    between = latest[np.searchsorted(ends, starts, side="right")] >= ended
-    changed = np.concatenate([[True], (streams[1:] != streams[:-1]) | (step[1:] != step[:-1])])
-    return np.asarray(changed | between, dtype=np.bool_)
+    return np.asarray(latest[np.searchsorted(ends, starts, side="right")] >= ended, dtype=np.bool_)
 
 
 def kernel_rows(title: Text, frame: pd.DataFrame, columns: Sequence[str] = EVIDENCE_COLUMNS) -> Rows:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.finding import Severity
-from advisor_core.result.view import View
+from advisor_core.api.renderers import Severity, View
 from reports.ledgers import Ledger
 
 # --- pieces of a line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 from reports.labels import Labels, one_line
 from reports.ledgers import Ledger
 from reports.outline import STATE_ORDER, Outline
@@ -139,6 +139,14 @@ def _chip(result: RunResult) -> str:
 def coverage(outline: Outline, labels: Labels) -> list[str]:
     """How many rules are in which state; states without a rule are left out."""
     return [labels(f"states.{state}", n=len(outline.rules[state])) for state in STATE_ORDER if outline.rules[state]]
+
+
+def for_others(outline: Outline, labels: Labels) -> list[str]:
+    """A sentence for each rule set that is for other devices than those recorded."""
+    return [
+        labels("rules.for_others", count=found.rules, ruleset=found.ruleset, devices=labels.of(found.devices))
+        for found in outline.for_others
+    ]
 
 
 def rank_name(ledger: Ledger, outline: Outline, labels: Labels) -> str:

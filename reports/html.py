@@ -15,9 +15,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from advisor_core.result.run import RunResult
-from reports import charts, prose
+from advisor_core.api.renderers import RunResult
+from reports import prose
 from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Words
+from reports.charts.chart import Chart
+from reports.charts.draw import draw
+from reports.charts.keys import Keys
+from reports.charts.ledger_bars import ledger_bars
+from reports.charts.patterns import patterns
 from reports.document import document
 from reports.labels import Labels, visible
 from reports.outline import Outline
@@ -77,7 +82,7 @@ class _Page:
             "blocks": lambda found: prose.joined(self.block(one) for one in found),
             "line": self.line,
             "chart": self.chart,
-            "fills": charts.Keys(labels),
+            "fills": Keys(labels),
             "md": prose,
         }
         template = _environment().get_template("blocks.html.j2")
@@ -92,7 +97,7 @@ class _Page:
                 page=found,
                 lang="zh-CN" if self.labels.lang == "zh" else "en",
                 css=prose.trusted(_style()),
-                patterns=charts.patterns(),
+                patterns=patterns(),
             )
         )
 
@@ -111,11 +116,11 @@ class _Page:
         macro = getattr(self.macros, _snake(type(what).__name__))
         return prose.trusted(str(macro(what)).strip("\n"))
 
-    def chart(self, figure: Figure) -> charts.Chart:
+    def chart(self, figure: Figure) -> Chart:
         if isinstance(figure.data, LedgerBars):
-            bars = charts.ledger_bars(figure.data.ledgers, self.labels, figure.data.names)
-            return charts.Chart("", bars)
-        return charts.draw(figure.data, self.labels)
+            bars = ledger_bars(figure.data.ledgers, self.labels, figure.data.names)
+            return Chart("", bars)
+        return draw(figure.data, self.labels)
 
 
 def _snake(name: str) -> str:

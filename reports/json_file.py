@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from advisor_core.result.finding import Advice
-from advisor_core.text.base import Scalar, Text
-from advisor_core.text.packaged import packaged_yaml
-from advisor_core.text.plural import countable
-from advisor_core.text.units import format_quantity
+from advisor_core.api import Scalar, Text, packaged_yaml
+from advisor_core.api.renderers import Advice, countable, format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
@@ -48,13 +45,6 @@ def prettify(part: str) -> str:
 
 
 @cache
-def columns() -> Mapping[str, str]:
-    """Chinese headings by column name."""
-    loaded: dict[str, str] = packaged_yaml("reports", "columns.yaml")
-    return loaded
-
-
-@cache
 def catalogue() -> Mapping[str, Mapping[str, str]]:
     """Every label: key to language to text."""
     loaded: dict[str, dict[str, str]] = packaged_yaml("reports", "locale.yaml")
@@ -80,7 +70,7 @@ class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
     def __init__(self, lang: str, added: Mapping[str, Text] | None = None) -> None:
-        """``added``: labels of plugins, from the result."""
+        """``added``: headings of the columns that the result shows and labels of plugins, from the result."""
         self.lang = "zh" if lang == "zh" else "en"
         self.added = added or {}
 
@@ -109,11 +99,8 @@ class Labels:
         return self("word.comma").join(items)
 
     def name(self, name: str) -> str:
-        """What a column is called: as its plugin says, else its name made readable, in Chinese for the columns of the
-        built-in advisors."""
-        if f"heading.{name}" in self.added:
-            return self(f"heading.{name}")
-        return (columns().get(name) if self.lang == "zh" else None) or prettify(one_line(name))
+        """The heading of a column: as it is declared, else its name made readable."""
+        return self(f"heading.{name}") if f"heading.{name}" in self else prettify(one_line(name))
 
     # --- ledger paths
 

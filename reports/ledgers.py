@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from advisor_core.result.run import MeanStep, RunResult
-from advisor_core.text.base import Scalar, Text
+from advisor_core.api import Scalar, Text
+from advisor_core.api.renderers import MeanStep, RunResult
 
 T = TypeVar("T")
 

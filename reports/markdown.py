@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 from reports.blocks import (
     Below,
     Block,

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
 
-from advisor_core.result.finding import SEVERITIES, Advice
-from advisor_core.result.problem import Unexplained
-from advisor_core.result.run import MeanStep, RuleOutcome, RunResult, State
-from advisor_core.result.view import View
+from advisor_core.api import Text
+from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
 from reports.problems import Item, items
 
@@ -26,6 +24,15 @@ STATE_ORDER: tuple[State, ...] = ("fail", "error", "cannot_answer", "not_applica
 assert set(STATE_ORDER) == set(get_args(State))
 
 _NOTHING = Ledger(MeanStep(role=None, rank=None, steps=0, wall_ns=0, entries={}))
+
+
+@dataclass(frozen=True)
+class ForOthers:
+    """``rules`` of a rule set that were not judged: they are for ``devices``, and none of these was recorded."""
+
+    ruleset: str
+    devices: Text
+    rules: int
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,8 @@ class Outline:
         return self.by_role if self.has_roles else extremes(self.by_rank)
 
     @cached_property
-    def told(self) -> tuple[Ledger, ...]:
-        """The ranks whose largest stretches are told: those shown, or the slowest of each role."""
+    def detailed(self) -> tuple[Ledger, ...]:
+        """The ranks whose largest stretches are listed: those shown, or the slowest of each role."""
         if not self.has_roles:
             return self.shown
         ordered = sorted(self.by_rank, key=lambda ledger: -ledger.wall_ns)
@@ -131,16 +138,26 @@ class Outline:
 
     @cached_property
     def rules(self) -> dict[State, list[RuleOutcome]]:
-        """Every rule by its state; the states that want attention first. Stages for which a rule says the same of
-        itself share one entry, with their names as its ``role``."""
+        """Every rule by its state, apart from those that are for other devices; the states that want attention first.
+        Stages for which a rule says the same of itself share one entry, with their names as its ``role``."""
         groups: dict[State, list[RuleOutcome]] = {state: [] for state in STATE_ORDER}
-        for outcome in _together(self.result.rules):
+        for outcome in _together([outcome for outcome in self.result.rules if outcome.only_for is None]):
             groups[outcome.state].append(outcome)
         return {state: sorted(found, key=lambda outcome: outcome.rule) for state, found in groups.items()}
 
+    @cached_property
+    def for_others(self) -> list[ForOthers]:
+        """The sets, or parts of sets, that are for devices of which none was recorded."""
+        judged = {outcome.rule for outcome in self.result.rules if outcome.only_for is None}
+        found: dict[tuple[str, str], tuple[Text, set[str]]] = {}
+        for outcome in self.result.rules:
+            if outcome.only_for is not None and outcome.rule not in judged:
+                found.setdefault((outcome.ruleset, outcome.only_for.en), (outcome.only_for, set()))[1].add(outcome.rule)
+        return [ForOthers(ruleset, devices, len(rules)) for (ruleset, _), (devices, rules) in found.items()]
+
     @property
     def outcomes(self) -> int:
-        """Rules that were asked: without those that were left out."""
+        """Rules that were asked: without those that were left out, or are for other devices."""
         return sum(len(found) for state, found in self.rules.items() if state != "left_out")
 
     @property
@@ -165,7 +182,7 @@ class Outline:
         """What is drawn: of roles, whose views are many, those of the slowest rank alone."""
         if not self.has_roles:
             return self.result.views
-        slowest = {ledger.lane for ledger in self.told}
+        slowest = {ledger.lane for ledger in self.detailed}
         return [view for view in self.result.views if view.rank is None or (view.role, view.rank) in slowest]
 
     @property

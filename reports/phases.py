@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.result.run import MeanStep, PhaseSummary, RunResult
+from advisor_core.api.renderers import MeanStep, PhaseSummary, RunResult
 from reports.labels import Labels
 from reports.ledgers import Ledger
 

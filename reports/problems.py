@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from advisor_core.result.finding import Finding
-from advisor_core.result.problem import Problem
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import Finding, Problem, RunResult
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.result.run import RuleOutcome
+from advisor_core.api.renderers import RuleOutcome
 from reports.labels import Labels
 
 _RUN = 3

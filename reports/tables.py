@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from advisor_core.result.evidence import Evidence, Source
-from advisor_core.result.finding import Finding
-from advisor_core.result.run import RunResult
-from advisor_core.text.base import Scalar
+from advisor_core.api import Scalar
+from advisor_core.api.renderers import Evidence, Finding, RunResult, Source, heading_key
 from reports.labels import Labels, is_number, one_line, shorten
 from reports.ledgers import Ledger
 
@@ -119,8 +117,7 @@ def heading(name: str, unit: str | None, labels: Labels) -> str:
         return labels(f"evidence.{name}")
     if f"evidence.{name}" in labels:
         return labels(f"evidence.{name}")
-    repeats = unit in ("ns", "us", "ms", "bytes") and name.endswith(f"_{unit}")
-    return labels.name(name.removesuffix(f"_{unit}") if repeats else name)
+    return labels.name(heading_key(name, unit))
 
 
 def cell(value: Scalar, unit: str | None, labels: Labels) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from advisor_core.result.run import RunResult
+from advisor_core.api.renderers import RunResult
 from reports.blocks import Figure, Headline, Headlines, LedgerBars, Line, Paragraph, Words
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Outline

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from advisor_core.result.view import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
+from advisor_core.api.renderers import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
 from reports.blocks import Block, Code, Column, Line, Row, Table, line
-from reports.charts import Keys
+from reports.charts.keys import Keys
 from reports.labels import Labels
 from reports.sections.grid import cut
 

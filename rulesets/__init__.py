@@ -11,4 +11,7 @@ from advisor_core.api import Registry, Ruleset, hookimpl
 @hookimpl
 def advisor_register_rulesets(registry: Registry[Ruleset]) -> None:
     here = Path(__file__).parent
-    registry.add(Ruleset("ascend", here / "ascend", names=here / "names"))
+    registry.add(
+        Ruleset("ascend", here / "ascend", names=here / "names", vendors=("ascend",)),
+        Ruleset("gpu", here / "gpu", names=here / "names", vendors=("gpu",)),
+    )

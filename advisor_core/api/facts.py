@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
@@ -26,6 +27,7 @@ from advisor_core.contracts.tables import (
     OPERATORS,
     OVERLAP,
     SCHEMAS,
+    SOURCE_ROW,
     STEP_TRACE,
     RowRef,
     row_refs,
@@ -96,6 +98,7 @@ __all__ = [
     "POINT_TO_POINT",
     "PROFILE",
     "SCHEMAS",
+    "SOURCE_ROW",
     "STEP_TRACE",
     "TIMES_USUAL",
     "AnyKey",
@@ -103,6 +106,7 @@ __all__ = [
     "Capacity",
     "Chip",
     "CollectiveState",
+    "Column",
     "Fact",
     "Facts",
     "HostActivity",

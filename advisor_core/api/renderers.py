@@ -1,30 +1,67 @@
-"""The parts of a renderer: the result of a run, and numbers with units."""
+"""The parts of a renderer: the result of a run with its views, numbers with units, headings."""
 
 from __future__ import annotations
 
 from advisor_core.contracts.registry import Renderer
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
-from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, PhaseTime, RuleOutcome, RunResult, State
-from advisor_core.result.view import View
+from advisor_core.result.problem import Problem, Unexplained
+from advisor_core.result.run import (
+    Diagnostic,
+    LedgerEntry,
+    LedgerStep,
+    MeanStep,
+    PhaseSummary,
+    PhaseTime,
+    RuleOutcome,
+    RunResult,
+    State,
+)
+from advisor_core.result.view import (
+    BarsView,
+    CurveView,
+    Heatmap,
+    HeatmapView,
+    StackedBarsView,
+    StackRow,
+    StretchMark,
+    StripView,
+    View,
+)
+from advisor_core.text.headings import heading_key
+from advisor_core.text.plural import countable
 from advisor_core.text.units import format_quantity
 
 __all__ = [
     "SEVERITIES",
     "Advice",
+    "BarsView",
     "Basis",
+    "CurveView",
     "Diagnostic",
     "Evidence",
     "Finding",
+    "Heatmap",
+    "HeatmapView",
     "LedgerEntry",
     "LedgerStep",
+    "MeanStep",
+    "PhaseSummary",
     "PhaseTime",
+    "Problem",
     "Renderer",
     "RuleOutcome",
     "RunResult",
     "Severity",
     "Source",
+    "StackRow",
+    "StackedBarsView",
     "State",
+    "StretchMark",
+    "StripView",
+    "Unexplained",
     "View",
+    "countable",
     "format_quantity",
+    "heading_key",
 ]

@@ -43,4 +43,4 @@ def advisor_register_phase_marks(registry: Registry[PhaseMark]) -> None:
 def advisor_register_capture_options(registry: Registry[CaptureOption]) -> None:
     from advisor_core.contracts.capturing import read_options
 
-    registry.add(*read_options(PACKAGE, "capture_options.yaml"))
+    registry.add(*read_options(PACKAGE, "capture_options.yaml", "ascend"))

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from advisor_core.cli.console import printable
+from advisor_core.cli.console import EXIT_USAGE, printable, stop
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
 
@@ -19,21 +19,26 @@ from advisor_core.cli.result_file import read_result
 @click.option(
     "--for",
     "tool",
-    type=click.Choice(["torch_npu", "verl", "vllm", "mindie", "msprof"]),
-    default="torch_npu",
-    show_default=True,
-    help="What takes the profile.",
+    type=click.Choice(["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"]),
+    help="What takes the profile.  [default: the profiler of the recorded devices; torch_npu without RESULT.json]",
 )
 @language_option("the comments")
-def collect(result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "mindie", "msprof"], lang: str) -> None:
+def collect(
+    result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"] | None, lang: str
+) -> None:
     """Print the profiler configuration that answers what could not be answered.
 
     RESULT.json is the report.json of a run; without it the recommended configuration is printed. Every option comes
     with what it records, the rules that need it and what it costs, as comments: the output can be saved as it is.
     """
-    from advisor_core.collecting.plan import plan
+    from advisor_core.collecting.plan import default_tool, plan, records
     from advisor_core.collecting.render import render
     from advisor_core.plugins.host import load_host
 
     recorded = read_result(result) if result is not None else None
-    click.echo(printable(render(plan(tool, load_host().capture_options, recorded), lang)))
+    options = load_host().capture_options
+    chosen = tool or default_tool(options.values(), recorded)
+    vendors = {source.vendor for source in recorded.inputs} - {""} if recorded else set()
+    if vendors and not vendors & records(chosen, options.values()):
+        stop(EXIT_USAGE, f"{chosen} does not record the devices of this result ({', '.join(sorted(vendors))})")
+    click.echo(printable(render(plan(chosen, options, recorded), lang)))

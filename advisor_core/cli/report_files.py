@@ -33,7 +33,7 @@ def _renderers() -> Mapping[str, Renderer]:
 
 def render_all(result: RunResult, renderers: Sequence[Renderer], lang: str) -> tuple[dict[str, bytes], list[str]]:
     """File names and contents, and what went wrong with the formats that a renderer could not give."""
-    from advisor_core.plugins.isolation import quiet
+    from advisor_core.contracts.isolation import quiet
 
     rendered: dict[str, bytes] = {}
     failed = []

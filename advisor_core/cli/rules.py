@@ -20,10 +20,10 @@ def rules() -> None:
 @rules.command("list")
 @ruleset_option
 def list_rules(rulesets: tuple[Path, ...]) -> None:
-    """One line per rule: id, name, advisor, and what it says of a profile that is in order."""
+    """One line per rule: id, name, set, advisor, and what it says of a profile that is in order."""
     for compiled in _book(rulesets):
         rule = compiled.rule
-        click.echo(f"{rule.id:7} {rule.name:44} {rule.advisor:36} {compiled.good_text({}).en}")
+        click.echo(f"{rule.id:7} {rule.name:44} {compiled.ruleset:8} {rule.advisor:36} {compiled.good_text({}).en}")
 
 
 @rules.command()
@@ -61,11 +61,16 @@ def check(path: Path, form: str) -> None:
     from advisor_core.rules.files.check import check_rules
 
     host = load_host()
-    installed = host.rulesets.values()
-    base = [ruleset.root for ruleset in installed]
-    registered = any(ruleset.names and path.resolve().is_relative_to(ruleset.root) for ruleset in installed)
+    base = list(host.rulesets.values())
+    registered = any(ruleset.names and path.resolve().is_relative_to(ruleset.root) for ruleset in base)
     problems = check_rules(
-        [path], host.advisors, base, host.name_book(), paths_of_ledger=host.ledger_paths, own=registered
+        [path],
+        host.advisors,
+        base,
+        host.name_book(),
+        paths_of_ledger=host.ledger_paths,
+        vendors=host.vocabularies,
+        own=registered,
     )
     if form == "json":
         click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))

@@ -121,9 +121,9 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
+    from advisor_core.contracts.isolation import quiet as quietly
     from advisor_core.contracts.problems import RuleFileError
     from advisor_core.contracts.profile import InputError, RoleError
-    from advisor_core.plugins.isolation import quiet as quietly
     from advisor_core.run.pipeline import StepError
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import RunOptions, own_problems

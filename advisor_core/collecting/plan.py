@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from advisor_core.collecting.windows import Seconds, Tool, Window, recording
+from advisor_core.collecting.windows import TOOLS, Seconds, Tool, Window, recording
 from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.text.base import Text
@@ -71,10 +71,26 @@ class Plan:
         return tuple(sorted({rule for choice in self.choices for rule in choice.rules}))
 
 
-def plan(tool: Tool, options: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
-    """The configuration for ``tool`` out of the known ``options``. What the profile has stays: a new one that answers
-    the open questions must not lose the answers of this one."""
+def records(tool: str, options: Iterable[CaptureOption]) -> set[str]:
+    """The vendors whose devices the tool records."""
+    return {option.vendor for option in options if option.vendor and tool in option.settings}
+
+
+def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> Tool:
+    """The profiler that is named first among the options of the devices that were recorded; without a result, or for
+    devices that no option is about, of the first devices that there are options of."""
+    recorded = {source.vendor for source in result.inputs} if result else set()
+    of_vendors = [option for option in options if option.vendor]
+    chosen = next((option for option in of_vendors if option.vendor in recorded), of_vendors[0])
+    return next(tool for tool in chosen.settings if tool in TOOLS)
+
+
+def plan(tool: Tool, every_option: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
+    """The configuration for ``tool`` out of the known options. What the profile has stays: a new one that answers the
+    open questions must not lose the answers of this one."""
     known = recording()
+    vendors = {"", *records(tool, every_option.values())}
+    options = {option.id: option for option in every_option.values() if option.vendor in vendors}
     unanswered = [outcome for outcome in result.rules if outcome.state == "cannot_answer"] if result else []
     rules = _rules_by_option(unanswered)
     noticed = _noticed(result) if result else set()
@@ -106,8 +122,15 @@ def plan(tool: Tool, options: Mapping[str, CaptureOption], result: RunResult | N
         steps=steps,
         open=_open(unanswered, options),
         estimate=_estimate(result, steps, ranks) if result else None,
-        stretched=tuple(name for name in _STRETCHING if result and result.environment.profiler.get(name) is True),
+        stretched=_stretched(tool, chosen, result),
     )
+
+
+def _stretched(tool: Tool, chosen: Iterable[Choice], result: RunResult | None) -> tuple[str, ...]:
+    """What makes host times of the profile at hand longer, apart from what this configuration needs as well."""
+    needed = {choice.option.settings.get(tool) for choice in chosen}
+    settings = result.environment.profiler if result else {}
+    return tuple(name for name in _STRETCHING if settings.get(name) is True and f"{name}=True" not in needed)
 
 
 ROLES = {

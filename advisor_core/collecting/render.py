@@ -22,6 +22,7 @@ _TEMPLATES: dict[Tool, str] = {
     "vllm": "vllm.sh.j2",
     "mindie": "mindie.sh.j2",
     "msprof": "msprof.sh.j2",
+    "torch": "torch.py.j2",
 }
 _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
@@ -29,6 +30,7 @@ _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
     "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
     "msprof": ("msprof.command", "msprof.attach"),
+    "torch": ("torch.loop", "torch.writing"),
 }
 """What to know before using a configuration: messages ``collect.note...``."""
 _WIDTH = 110
@@ -41,7 +43,7 @@ def render(plan: Plan, lang: str) -> str:
     """Comments and code, both as ``#`` lines and statements of the tool's language (Python or shell)."""
     template = _environment().get_template(_TEMPLATES[plan.tool])
     code = template.render(
-        plan=plan, said=partial(_said, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
+        plan=plan, comment=partial(_comment, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
     )
     return "\n".join([*(f"# {line}".rstrip() for line in _explained(plan, lang)), "", code.strip()])
 
@@ -68,7 +70,8 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
         provides = choice.option.provides.of(lang)
         yield from _filled("collect.beyond", lang, provides=provides)
         if choice.rules:
-            yield from _indented(message("collect.beyond.rules", rules=_listed(choice.rules)).of(lang))
+            told = message("collect.beyond.rules", tool=_recorder(choice, lang), rules=_listed(choice.rules))
+            yield from _indented(told.of(lang))
     for rule, reason in plan.open:
         yield from _filled("collect.open", lang, rule=rule, reason=reason.of(lang) if reason else "")
     yield ""
@@ -83,6 +86,11 @@ def _why(choice: Choice, lang: str) -> str:
     if choice.rules:
         return message("collect.why.rules", provides=provides, rules=_listed(choice.rules)).of(lang)
     return message("collect.why.noticed" if choice.noticed else "collect.why.keeps", provides=provides).of(lang)
+
+
+def _recorder(choice: Choice, lang: str) -> str:
+    """The profiler that records the option, the first of several."""
+    return message(f"collect.tool.{next(iter(choice.option.settings))}").of(lang)
 
 
 def _listed(rules: tuple[str, ...]) -> str:
@@ -148,7 +156,7 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
     return [*lines, line]
 
 
-def _said(lang: str, name: str, /, **values: object) -> str:
+def _comment(lang: str, name: str, /, **values: object) -> str:
     """A message as comment lines, for a template."""
     return "\n".join(f"# {line}" for line in _filled(f"collect.{name}", lang, **values))
 

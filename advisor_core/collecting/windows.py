@@ -11,12 +11,12 @@ from pydantic import Field
 from advisor_core.text.base import Model
 from advisor_core.text.packaged import packaged_yaml
 
-Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof"]
+Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 
 
 class Window(Model):
-    """Steps by what happens to them, in this order: the arguments of ``torch_npu.profiler.schedule``."""
+    """Steps by what happens to them, in this order: the arguments of ``schedule`` of PyTorch's profilers."""
 
     skip_first: int = Field(ge=0)
     wait: int = Field(ge=0)

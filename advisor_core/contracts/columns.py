@@ -1,4 +1,4 @@
-"""The columns of a frame, declared once: what they hold, and whether a frame is what was declared.
+"""The columns of a frame, declared once: what they hold, how reports head them, whether a frame is what was declared.
 
 Columns are looked at as a whole, never row by row: a check costs microseconds.
 """
@@ -7,23 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.tables import Dtype
+from advisor_core.text.base import Text
+from advisor_core.text.headings import heading_key
+
+Dtype = Literal["int", "float", "bool", "text"]
 
 
 @dataclass(frozen=True)
 class Column:
     """A column: ``dtype`` is what its values are. Text and floats that are not known are ``None`` and NaN; whole
-    numbers and truth values may be so only where the column is ``nullable``."""
+    numbers and truth values may be so only where the column is ``nullable``. ``zh``: its Chinese heading without the
+    unit; '' where it has none. The English heading is the name."""
 
     name: str
     dtype: Dtype
     unit: str
     meaning: str
     nullable: bool = False
+    zh: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the heading goes by."""
+        return heading_key(self.name, self.unit)
+
+    @property
+    def heading(self) -> Text:
+        """The heading in both languages; in Chinese the English one where there is no other."""
+        english = self.key.replace("_", " ")
+        return Text(en=english, zh=self.zh or english)
 
 
 def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.DataFrame:
@@ -45,12 +62,13 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
 def require_exactly(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> None:
     """Raise TypeError, as `conform`, for a frame that has other columns or other dtypes than these: what a fact gives
     is exactly what it declares."""
+    given = dict(zip(map(str, frame.columns), frame.dtypes.tolist(), strict=True))
     names = {column.name for column in columns}
-    if set(frame.columns) != names:
-        lacks, more = sorted(names - set(frame.columns)), sorted(set(map(str, frame.columns)) - names)
+    if given.keys() != names:
+        lacks, more = sorted(names - given.keys()), sorted(given.keys() - names)
         raise TypeError(f"{owner} gives other columns than it declares: without {lacks}, with {more}")
     for column in columns:
-        dtype = frame[column.name].dtype
+        dtype = given[column.name]
         if len(frame) and _KINDS[column.dtype] != _kind(dtype):
             raise TypeError(f"{owner}.{column.name} is declared {column.dtype}, but has dtype {dtype}")
 

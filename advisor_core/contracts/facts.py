@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+import pandas as pd
+
+from advisor_core.contracts.columns import Column, require_exactly
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source
 from advisor_core.contracts.missing import Missing
 from advisor_core.result.run import Diagnostic
@@ -70,21 +73,41 @@ def _require_declared(key: AnyKey, declared: frozenset[AnyKey]) -> None:
 @dataclass(frozen=True, eq=False)
 class Fact(Key[T_co]):
     """A derivation, and the key to its value. ``shared``: small enough to leave the rank's process; advisors of a job
-    may need it."""
+    may need it. ``frames``: the columns of the frames that the value holds, by the name of the field; of a value that
+    is a frame, by ''. What is not declared is not checked."""
 
     needs: tuple[AnyKey, ...]
     wants: tuple[AnyKey, ...]
     compute: Callable[[Facts], T_co] = field(repr=False)
     shared: bool = False
+    frames: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+
+    def check(self, value: object) -> None:
+        """Raise TypeError where a frame of the value has other columns or dtypes than declared: a look at the dtypes,
+        not at the rows."""
+        for name, columns in self.frames.items():
+            frame, owner = (getattr(value, name), f"{self.name}.{name}") if name else (value, self.name)
+            if not isinstance(frame, pd.DataFrame):
+                raise TypeError(f"{owner} declares columns and is no frame: {type(frame).__name__}")
+            require_exactly(frame, columns, owner)
 
 
 def fact(
-    name: str, *, needs: Iterable[AnyKey] = (), wants: Iterable[AnyKey] = (), shared: bool = False
+    name: str,
+    *,
+    needs: Iterable[AnyKey] = (),
+    wants: Iterable[AnyKey] = (),
+    shared: bool = False,
+    columns: Iterable[Column] = (),
+    frames: Mapping[str, Iterable[Column]] | None = None,
 ) -> Callable[[Callable[[Facts], T]], Fact[T]]:
-    """Declare the decorated function as a fact; its docstring's first line is its meaning."""
+    """Declare the decorated function as a fact; its docstring's first line is its meaning. ``columns``: of a value that
+    is a frame; ``frames``: of the frames that the value holds, by field."""
+    columns = tuple(columns)
+    declared = {name: tuple(held) for name, held in ({"": columns} if columns else frames or {}).items()}
 
     def declare(compute: Callable[[Facts], T]) -> Fact[T]:
         lines = (compute.__doc__ or "").strip().splitlines()
-        return Fact(name, lines[0] if lines else "", tuple(needs), tuple(wants), compute, shared)
+        return Fact(name, lines[0] if lines else "", tuple(needs), tuple(wants), compute, shared, declared)
 
     return declare

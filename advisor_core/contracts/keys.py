@@ -71,7 +71,7 @@ class Answers(Source):
     def put(self, key: Key[T], value: T | Missing) -> None:
         self._by_name[key.name] = value
 
-    def asked(self, key: AnyKey) -> bool:
+    def answers(self, key: AnyKey) -> bool:
         """Whether there is an answer, be it that the value is missing."""
         return key.name in self._by_name
 

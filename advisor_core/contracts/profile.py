@@ -29,9 +29,11 @@ class RoleError(Exception):
 class RankInput:
     """One rank's profile on disk, found but not read. Picklable: ranks may be loaded in other processes.
 
-    ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are.
+    ``root``: the path the user gave; file names in a report are relative to it. ``directory``: where the files are; the
+    file itself where a recording is one file. ``recorded_at``: digits that tell when it was recorded, as far as its
+    name does; '' unknown. ``vendor``: as of `Profile`.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
-    ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: directories with
+    ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: what holds
     further recordings of the same rank and role, which are not read. ``coarse``: only sums of the rank are recorded; a
     profile of the same rank and role that is not coarse takes its place.
     """
@@ -45,6 +47,8 @@ class RankInput:
     problem: str = ""
     role: str = ""
     older: tuple[Path, ...] = ()
+    recorded_at: str = ""
+    vendor: str = ""
     coarse: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -114,9 +114,13 @@ def _described(thing: object) -> str:
 
 class Ruleset:
     """A folder of rule files that a plugin brings; ``root`` is read when rules are loaded. ``names``: a folder of the
-    registry of names that its texts use."""
+    registry of names that its texts use. ``vendors``: whose profiles its rules are for, by the names of vocabularies;
+    nothing: those of any vendor."""
 
-    def __init__(self, name: str, root: Path, names: Path | None = None) -> None:
+    def __init__(self, name: str, root: Path, names: Path | None = None, vendors: Sequence[str] = ()) -> None:
+        if isinstance(vendors, str):
+            raise TypeError(f"vendors of rule set {name!r} is a text; give a tuple of names")
         self.name = name
         self.root = root
         self.names = names
+        self.vendors = tuple(vendors)

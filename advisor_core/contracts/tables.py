@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.contracts.columns import Column, Dtype
 from advisor_core.contracts.keys import Key
 
 PositionKind = Literal["line", "offset", "rowid"]
-Dtype = Literal["int", "float", "bool", "text"]
 Int64Array = npt.NDArray[np.int64]
 
 
@@ -47,24 +47,14 @@ class RowSource(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Field:
-    """A column of a canonical table."""
-
-    name: str
-    dtype: Dtype
-    unit: str
-    meaning: str
-
-
 @dataclass(frozen=True, eq=False)
 class TableSchema(Key[pd.DataFrame]):
     """What a canonical table holds, and the key to its frame."""
 
-    fields: tuple[Field, ...]
+    columns: tuple[Column, ...]
 
     def units(self) -> dict[str, str]:
-        return {field.name: field.unit for field in self.fields}
+        return {column.name: column.unit for column in self.columns}
 
     def empty(self) -> pd.DataFrame:
         return self.conform(pd.DataFrame(index=pd.RangeIndex(0)))
@@ -72,20 +62,20 @@ class TableSchema(Key[pd.DataFrame]):
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """``frame`` with exactly the columns of the schema, in order, typed; what is missing is filled with the
         'no value' of its type. Raises ValueError where a column cannot take its type."""
-        columns: dict[str, object] = {}
-        for field in (*self.fields, SOURCE_ROW):
-            if field.name in frame:
-                columns[field.name] = _typed(frame[field.name], field)
+        typed_columns: dict[str, object] = {}
+        for column in (*self.columns, SOURCE_ROW):
+            if column.name in frame:
+                typed_columns[column.name] = _typed(frame[column.name], column)
             else:
-                columns[field.name] = _absent(field, len(frame))
-        typed = pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
+                typed_columns[column.name] = _absent(column, len(frame))
+        typed = pd.DataFrame(typed_columns, index=pd.RangeIndex(len(frame)), copy=False)
         # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
         # to turn back to find a column.
-        typed.columns = pd.Index(list(columns), dtype=object)
+        typed.columns = pd.Index(list(typed_columns), dtype=object)
         return typed
 
 
-SOURCE_ROW = Field("source_row", "int", "", "where the row was read")
+SOURCE_ROW = Column("source_row", "int", "", "where the row was read")
 
 
 @dataclass(frozen=True)
@@ -119,40 +109,42 @@ def row_refs(frame: pd.DataFrame) -> list[RowRef]:
     return [RowRef(SCHEMAS[name], rows[tables == name]) for name in dict.fromkeys(tables.tolist())]
 
 
-def _typed(column: pd.Series, field: Field) -> pd.Series:
-    column = column.reset_index(drop=True)
-    if field.dtype == "text":
-        return column if isinstance(column.dtype, pd.CategoricalDtype) else column.astype("category")
-    if field.dtype == "int":
-        return column.astype("int64")
-    return column.astype("float64" if field.dtype == "float" else "bool")
+def _typed(values: pd.Series, column: Column) -> pd.Series:
+    values = values.reset_index(drop=True)
+    if column.dtype == "text":
+        return values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
+    if column.dtype == "int":
+        return values.astype("int64")
+    return values.astype("float64" if column.dtype == "float" else "bool")
 
 
-def _absent(field: Field, rows: int) -> object:
-    if field.dtype == "text":
+def _absent(column: Column, rows: int) -> object:
+    if column.dtype == "text":
         return pd.Categorical.from_codes(np.zeros(rows, dtype=np.int8), categories=pd.Index([""]))
-    if field.dtype == "int":
+    if column.dtype == "int":
         return np.full(rows, -1, dtype=np.int64)
-    return np.full(rows, np.nan) if field.dtype == "float" else np.zeros(rows, dtype=bool)
+    return np.full(rows, np.nan) if column.dtype == "float" else np.zeros(rows, dtype=bool)
 
 
-def _schema(name: str, meaning: str, rows: Iterable[tuple[str, Dtype, str, str]]) -> TableSchema:
-    return TableSchema(name, meaning, tuple(Field(*row) for row in rows))
+def _schema(name: str, meaning: str, rows: Iterable[tuple[str, Dtype, str, str, str]]) -> TableSchema:
+    """``rows``: name, dtype, unit, meaning and Chinese heading of each column."""
+    columns = (Column(name, dtype, unit, meaning, zh=zh) for name, dtype, unit, meaning, zh in rows)
+    return TableSchema(name, meaning, tuple(columns))
 
 
 STEP_TRACE = _schema(
     "step_trace",
     "the exporter's own summary of each step (step_trace_time.csv, StepTraceTime)",
     [
-        ("step", "int", "", "step id, -1 where the export names none"),
-        ("computing_ns", "float", "ns", "union of compute tasks"),
-        ("uncovered_communication_ns", "float", "ns", "communication not covered by computing"),
-        ("overlapped_ns", "float", "ns", "communication covered by computing"),
-        ("communication_ns", "float", "ns", "union of collectives"),
-        ("free_ns", "float", "ns", "neither computing nor communicating"),
-        ("stage_ns", "float", "ns", "first to last device task, less the bubble"),
-        ("bubble_ns", "float", "ns", "time in receive operations"),
-        ("preparing_ns", "float", "ns", "host start of the step to its first device task"),
+        ("step", "int", "", "step id, -1 where the export names none", "step"),
+        ("computing_ns", "float", "ns", "union of compute tasks", "计算"),
+        ("uncovered_communication_ns", "float", "ns", "communication not covered by computing", "未掩盖通信"),
+        ("overlapped_ns", "float", "ns", "communication covered by computing", "已掩盖"),
+        ("communication_ns", "float", "ns", "union of collectives", "通信"),
+        ("free_ns", "float", "ns", "neither computing nor communicating", "空闲"),
+        ("stage_ns", "float", "ns", "first to last device task, less the bubble", "流水级"),
+        ("bubble_ns", "float", "ns", "time in receive operations", "流水线空泡"),
+        ("preparing_ns", "float", "ns", "host start of the step to its first device task", "准备"),
     ],
 )
 
@@ -160,44 +152,45 @@ KERNELS = _schema(
     "kernels",
     "one row per device task that computes or communicates (kernel_details.csv, op_summary_*.csv, COMPUTE_TASK_INFO)",
     [
-        ("step", "int", "", "step id, -1 where the export names none"),
-        ("name", "text", "", "kernel name"),
-        ("type", "text", "", "operator type, '' where the level does not record it"),
-        ("core", "text", "", "AI_CORE, AI_VECTOR_CORE, MIX_AIC, MIX_AIV, AI_CPU, DSA, COMMUNICATION or ''"),
-        ("start_ns", "int", "ns", "start"),
-        ("duration_ns", "int", "ns", "duration; of a collective: including its waiting"),
-        ("wait_ns", "int", "ns", "gap since the previous task ended, as the exporter computed it"),
-        ("stream", "int", "", "stream id"),
-        ("task", "int", "", "task id"),
-        ("model", "int", "", "graph id, -1 for a kernel that is not in a graph"),
-        ("op_state", "text", "", "static or dynamic"),
-        ("block_dim", "int", "", "logical blocks"),
-        ("mix_block_dim", "int", "", "logical blocks on the second core type of a MIX kernel"),
-        ("hf32", "text", "", "YES or NO: eligible for HF32"),
-        ("input_shapes", "text", "", "shapes, ';' between tensors, ',' between axes, no quotes"),
-        ("input_dtypes", "text", "", "canonical dtypes, ';' between tensors"),
-        ("input_formats", "text", "", "canonical formats, ';' between tensors"),
-        ("output_shapes", "text", "", "as input_shapes"),
-        ("output_dtypes", "text", "", "as input_dtypes"),
-        ("output_formats", "text", "", "as input_formats"),
-        ("aic_ns", "float", "ns", "time on the cube cores, mean over cores"),
-        ("aic_cycles", "float", "cycles", "cycles of all cube cores"),
-        ("aic_mac_ns", "float", "ns", "cube pipe"),
-        ("aic_scalar_ns", "float", "ns", "scalar pipe of the cube core"),
-        ("aic_mte1_ns", "float", "ns", "L1 to L0"),
-        ("aic_mte2_ns", "float", "ns", "memory to L1"),
-        ("aic_fixpipe_ns", "float", "ns", "L0C to memory"),
-        ("aiv_ns", "float", "ns", "time on the vector cores, mean over cores"),
-        ("aiv_cycles", "float", "cycles", "cycles of all vector cores"),
-        ("aiv_vec_ns", "float", "ns", "vector pipe"),
-        ("aiv_scalar_ns", "float", "ns", "scalar pipe of the vector core"),
-        ("aiv_mte2_ns", "float", "ns", "memory to UB"),
-        ("aiv_mte3_ns", "float", "ns", "UB to memory"),
+        ("step", "int", "", "step id, -1 where the export names none", "step"),
+        ("name", "text", "", "kernel name", "名称"),
+        ("type", "text", "", "operator type, '' where the level does not record it", "类型"),
+        ("core", "text", "", "AI_CORE, AI_VECTOR_CORE, MIX_AIC, MIX_AIV, AI_CPU, DSA, COMMUNICATION or ''", "核类型"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("duration_ns", "int", "ns", "duration; of a collective: including its waiting", "时长"),
+        ("wait_ns", "int", "ns", "gap since the previous task ended, as the exporter computed it", "等待"),
+        ("stream", "int", "", "stream id", "流"),
+        ("task", "int", "", "task id", "任务号"),
+        ("model", "int", "", "graph id, -1 for a kernel that is not in a graph", "图编号"),
+        ("op_state", "text", "", "static or dynamic", "静态或动态"),
+        ("block_dim", "int", "", "logical blocks", "核数"),
+        ("mix_block_dim", "int", "", "logical blocks on the second core type of a MIX kernel", "第二类核的核数"),
+        ("hf32", "text", "", "YES or NO: eligible for HF32", "HF32"),
+        ("input_shapes", "text", "", "shapes, ';' between tensors, ',' between axes, no quotes", "输入 shape"),
+        ("input_dtypes", "text", "", "canonical dtypes, ';' between tensors", "输入类型"),
+        ("input_formats", "text", "", "canonical formats, ';' between tensors", "输入格式"),
+        ("output_shapes", "text", "", "as input_shapes", "输出 shape"),
+        ("output_dtypes", "text", "", "as input_dtypes", "输出类型"),
+        ("output_formats", "text", "", "as input_formats", "输出格式"),
+        ("aic_ns", "float", "ns", "time on the cube cores, mean over cores", "aic 耗时"),
+        ("aic_cycles", "float", "cycles", "cycles of all cube cores", "aic 周期数"),
+        ("aic_mac_ns", "float", "ns", "cube pipe", "aic mac"),
+        ("aic_scalar_ns", "float", "ns", "scalar pipe of the cube core", "aic scalar"),
+        ("aic_mte1_ns", "float", "ns", "L1 to L0", "aic mte1"),
+        ("aic_mte2_ns", "float", "ns", "memory to L1", "aic mte2"),
+        ("aic_fixpipe_ns", "float", "ns", "L0C to memory", "aic fixpipe"),
+        ("aiv_ns", "float", "ns", "time on the vector cores, mean over cores", "aiv 耗时"),
+        ("aiv_cycles", "float", "cycles", "cycles of all vector cores", "aiv 周期数"),
+        ("aiv_vec_ns", "float", "ns", "vector pipe", "aiv vec"),
+        ("aiv_scalar_ns", "float", "ns", "scalar pipe of the vector core", "aiv scalar"),
+        ("aiv_mte2_ns", "float", "ns", "memory to UB", "aiv mte2"),
+        ("aiv_mte3_ns", "float", "ns", "UB to memory", "aiv mte3"),
         (
             "cube_utilization",
             "float",
             "ratio",
             "cube cycles over cycles of the duration: occupancy, not efficiency",
+            "cube 占用率",
         ),
     ],
 )
@@ -206,13 +199,13 @@ OPERATORS = _schema(
     "operators",
     "one row per framework operator call (operator_details.csv)",
     [
-        ("name", "text", "", "operator"),
-        ("input_shapes", "text", "", "shapes, ';' between tensors"),
-        ("call_stack", "text", "", "innermost frame first, one per line"),
-        ("host_self_ns", "int", "ns", "host time without children"),
-        ("host_total_ns", "int", "ns", "host time with children"),
-        ("device_self_ns", "int", "ns", "device time of its own kernels"),
-        ("device_total_ns", "int", "ns", "device time with children"),
+        ("name", "text", "", "operator", "名称"),
+        ("input_shapes", "text", "", "shapes, ';' between tensors", "输入 shape"),
+        ("call_stack", "text", "", "innermost frame first, one per line", "调用栈"),
+        ("host_self_ns", "int", "ns", "host time without children", "host 自身耗时"),
+        ("host_total_ns", "int", "ns", "host time with children", "host 总耗时"),
+        ("device_self_ns", "int", "ns", "device time of its own kernels", "device 自身耗时"),
+        ("device_total_ns", "int", "ns", "device time with children", "device 总耗时"),
     ],
 )
 
@@ -220,14 +213,14 @@ OP_STATISTIC = _schema(
     "op_statistic",
     "the exporter's totals by operator type (op_statistic.csv)",
     [
-        ("type", "text", "", "operator type"),
-        ("core", "text", "", "core type, as in kernels"),
-        ("count", "int", "", "calls"),
-        ("total_ns", "int", "ns", "summed duration"),
-        ("min_ns", "int", "ns", "shortest"),
-        ("mean_ns", "int", "ns", "mean"),
-        ("max_ns", "int", "ns", "longest"),
-        ("share", "float", "ratio", "of the total of all types"),
+        ("type", "text", "", "operator type", "类型"),
+        ("core", "text", "", "core type, as in kernels", "核类型"),
+        ("count", "int", "", "calls", "数量"),
+        ("total_ns", "int", "ns", "summed duration", "合计"),
+        ("min_ns", "int", "ns", "shortest", "最短"),
+        ("mean_ns", "int", "ns", "mean", "均值"),
+        ("max_ns", "int", "ns", "longest", "最长"),
+        ("share", "float", "ratio", "of the total of all types", "占比"),
     ],
 )
 
@@ -235,31 +228,36 @@ API_STATISTIC = _schema(
     "api_statistic",
     "the exporter's totals by CANN API (api_statistic.csv); nested calls count at every level",
     [
-        ("level", "text", "", "acl, model, node, runtime or communication"),
-        ("name", "text", "", "API"),
-        ("count", "int", "", "calls"),
-        ("total_ns", "int", "ns", "summed time"),
-        ("mean_ns", "int", "ns", "mean"),
-        ("min_ns", "int", "ns", "shortest"),
-        ("max_ns", "int", "ns", "longest"),
+        ("level", "text", "", "acl, model, node, runtime or communication", "级别"),
+        ("name", "text", "", "API", "名称"),
+        ("count", "int", "", "calls", "数量"),
+        ("total_ns", "int", "ns", "summed time", "合计"),
+        ("mean_ns", "int", "ns", "mean", "均值"),
+        ("min_ns", "int", "ns", "shortest", "最短"),
+        ("max_ns", "int", "ns", "longest", "最长"),
     ],
 )
 
 COLLECTIVES = _schema(
     "collectives",
-    "one row per collective or point-to-point operation (communication.json). The split of elapse_ns into transit, "
-    "wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do not rely on it",
+    "one row per collective or point-to-point operation (communication.json, metadata of NCCL). The split of elapse_ns "
+    "into transit, wait and idle is taken from one plane and contradicts the tasks of the other planes: show it, do "
+    "not rely on it",
     [
-        ("step", "int", "", "step id, -1 where the export names none"),
-        ("name", "text", "", "for example hcom_allReduce__586_0_1"),
-        ("group", "text", "", "hash of the communication group"),
-        ("kind", "text", "", "collective or p2p"),
-        ("start_ns", "int", "ns", "start"),
-        ("elapse_ns", "int", "ns", "duration including waiting"),
-        ("transit_ns", "int", "ns", "as the exporter says"),
-        ("wait_ns", "int", "ns", "as the exporter says"),
-        ("synchronization_ns", "int", "ns", "as the exporter says"),
-        ("idle_ns", "int", "ns", "as the exporter says"),
+        ("step", "int", "", "step id, -1 where the export names none", "step"),
+        ("name", "text", "", "for example hcom_allReduce__586_0_1", "名称"),
+        ("group", "text", "", "hash of the communication group", "通信域"),
+        ("kind", "text", "", "collective or p2p", "类别"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("elapse_ns", "int", "ns", "duration including waiting", "总时长"),
+        ("transit_ns", "int", "ns", "as the exporter says", "传输"),
+        ("wait_ns", "int", "ns", "as the exporter says", "等待"),
+        ("synchronization_ns", "int", "ns", "as the exporter says", "同步"),
+        ("idle_ns", "int", "ns", "as the exporter says", "空闲"),
+        ("operation", "text", "", "allReduce, send, ...; '' where only the name tells", "通信算子"),
+        ("index", "int", "", "n-th call of the group, the same number on every rank; -1 by the name only", "序号"),
+        ("members", "int", "", "ranks in the group, -1 unknown", "成员数"),
+        ("bytes", "int", "B", "moved over links by this rank, -1 where it is told by transport", "字节数"),
     ],
 )
 
@@ -267,16 +265,16 @@ COLLECTIVE_BANDWIDTH = _schema(
     "collective_bandwidth",
     "what each operation moved over each transport (communication.json)",
     [
-        ("step", "int", "", "step id"),
-        ("name", "text", "", "operation"),
-        ("group", "text", "", "hash of the group"),
-        ("transport", "text", "", "RDMA, HCCS, PCIE, SDMA (= HCCS + PCIE + SIO) or SIO"),
-        ("bytes", "int", "B", "moved"),
-        ("transit_ns", "int", "ns", "time moving"),
-        ("bandwidth", "float", "B/s", "bytes over transit time"),
-        ("packets", "int", "", "packets"),
-        ("max_packet_bytes", "int", "B", "largest packet"),
-        ("large_packet_ratio", "float", "ratio", "as the exporter says"),
+        ("step", "int", "", "step id", "step"),
+        ("name", "text", "", "operation", "名称"),
+        ("group", "text", "", "hash of the group", "通信域"),
+        ("transport", "text", "", "RDMA, HCCS, PCIE, SDMA (= HCCS + PCIE + SIO) or SIO", "传输方式"),
+        ("bytes", "int", "B", "moved", "字节数"),
+        ("transit_ns", "int", "ns", "time moving", "传输"),
+        ("bandwidth", "float", "B/s", "bytes over transit time", "带宽"),
+        ("packets", "int", "", "packets", "包数"),
+        ("max_packet_bytes", "int", "B", "largest packet", "最大包"),
+        ("large_packet_ratio", "float", "ratio", "as the exporter says", "大包占比"),
     ],
 )
 
@@ -284,33 +282,45 @@ LINKS = _schema(
     "links",
     "what each operation moved between each pair of group-local ranks (communication_matrix.json)",
     [
-        ("step", "int", "", "step id"),
-        ("name", "text", "", "operation, for example allreduce-top1"),
-        ("group", "text", "", "hash of the group"),
-        ("op", "text", "", "the operation it was read from"),
-        ("source_rank", "int", "", "group-local rank"),
-        ("target_rank", "int", "", "group-local rank"),
-        ("transport", "text", "", "LOCAL, HCCS, RDMA, PCIE or SIO"),
-        ("bytes", "int", "B", "moved"),
-        ("transit_ns", "int", "ns", "time moving"),
-        ("bandwidth", "float", "B/s", "bytes over transit time"),
+        ("step", "int", "", "step id", "step"),
+        ("name", "text", "", "operation, for example allreduce-top1", "名称"),
+        ("group", "text", "", "hash of the group", "通信域"),
+        ("op", "text", "", "the operation it was read from", "来源算子"),
+        ("source_rank", "int", "", "group-local rank", "源 rank"),
+        ("target_rank", "int", "", "group-local rank", "目标 rank"),
+        ("transport", "text", "", "LOCAL, HCCS, RDMA, PCIE or SIO", "传输方式"),
+        ("bytes", "int", "B", "moved", "字节数"),
+        ("transit_ns", "int", "ns", "time moving", "传输"),
+        ("bandwidth", "float", "B/s", "bytes over transit time", "带宽"),
     ],
 )
 
 HOST_EVENTS = _schema(
     "host_events",
-    "what threads of the host did (trace_view.json: the Python and CANN processes)",
+    "what threads of the host did (trace_view.json: the Python and CANN processes); runtime: calls of CANN, CUDA, HIP",
     [
-        ("category", "text", "", "cpu_op, python_function, enqueue, dequeue, user_annotation, cann, gc, os or mstx"),
-        ("name", "text", "", "as the trace names it (aten::add, Dequeue@aclnnAdd, AscendCL@aclnnAdd, Node@launch)"),
-        ("thread", "int", "", "OS thread id"),
-        ("start_ns", "int", "ns", "start"),
-        ("duration_ns", "int", "ns", "duration"),
-        ("correlation", "int", "", "enqueue and dequeue: joins the two"),
-        ("connection", "int", "", "CANN: joins the call and the tasks it launched, -1 where beyond int64"),
-        ("item", "text", "", "CANN: what was launched (kernel name)"),
-        ("call_stack", "text", "", "innermost frame first, one per line"),
-        ("input_shapes", "text", "", "cpu_op: shapes of the inputs"),
+        (
+            "category",
+            "text",
+            "",
+            "cpu_op, python_function, enqueue, dequeue, user_annotation, runtime, gc, os or mstx",
+            "类别",
+        ),
+        (
+            "name",
+            "text",
+            "",
+            "as the trace names it (aten::add, Dequeue@aclnnAdd, AscendCL@aclnnAdd, Node@launch)",
+            "名称",
+        ),
+        ("thread", "int", "", "OS thread id", "线程"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("duration_ns", "int", "ns", "duration", "时长"),
+        ("correlation", "int", "", "enqueue and dequeue: joins the two", "关联号"),
+        ("connection", "int", "", "runtime: joins the call and the tasks it launched, -1 where beyond int64", "连接号"),
+        ("item", "text", "", "runtime: what was launched (kernel name)", "下发对象"),
+        ("call_stack", "text", "", "innermost frame first, one per line", "调用栈"),
+        ("input_shapes", "text", "", "cpu_op: shapes of the inputs", "输入 shape"),
     ],
 )
 
@@ -318,13 +328,13 @@ DEVICE_TASKS = _schema(
     "device_tasks",
     "what ran on each stream of the device (trace_view.json: Ascend Hardware)",
     [
-        ("name", "text", "", "task"),
-        ("task_type", "text", "", "AI_CORE, EVENT_WAIT_SQE, NOTIFY_WAIT, SDMA and so on"),
-        ("stream", "int", "", "stream id"),
-        ("task", "int", "", "task id"),
-        ("connection", "int", "", "joins host call and task"),
-        ("start_ns", "int", "ns", "start"),
-        ("duration_ns", "int", "ns", "duration"),
+        ("name", "text", "", "task", "名称"),
+        ("task_type", "text", "", "AI_CORE, EVENT_WAIT_SQE, NOTIFY_WAIT, SDMA and so on", "任务类型"),
+        ("stream", "int", "", "stream id", "流"),
+        ("task", "int", "", "task id", "任务号"),
+        ("connection", "int", "", "joins host call and task", "连接号"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("duration_ns", "int", "ns", "duration", "时长"),
     ],
 )
 
@@ -332,18 +342,18 @@ COMMUNICATION_TASKS = _schema(
     "communication_tasks",
     "what collectives did (trace_view.json: HCCL or Communication): the operations and the tasks of their planes",
     [
-        ("lane", "text", "", "'Group 0 Communication' for whole operations, 'Plane 3' for tasks"),
-        ("group", "int", "", "index of the group the lane belongs to, -1 unknown"),
-        ("plane", "int", "", "plane of a task, -1 for a whole operation"),
-        ("name", "text", "", "hcom_allReduce__586_0_1, Notify_Wait, Memcpy, Reduce_Inline, ..."),
-        ("start_ns", "int", "ns", "start"),
-        ("duration_ns", "int", "ns", "duration"),
-        ("own_rank", "int", "", "group-local rank of this device"),
-        ("peer_rank", "int", "", "group-local rank it moves data from or to, or waits for; -1 none"),
-        ("bytes", "int", "B", "moved"),
-        ("link", "text", "", "ON_CHIP, HCCS, PCIE, ROCE, SIO"),
-        ("transport", "text", "", "LOCAL, SDMA, RDMA"),
-        ("connection", "int", "", "joins host call and operation"),
+        ("lane", "text", "", "'Group 0 Communication' for whole operations, 'Plane 3' for tasks", "泳道"),
+        ("group", "int", "", "index of the group the lane belongs to, -1 unknown", "通信域"),
+        ("plane", "int", "", "plane of a task, -1 for a whole operation", "plane"),
+        ("name", "text", "", "hcom_allReduce__586_0_1, Notify_Wait, Memcpy, Reduce_Inline, ...", "名称"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("duration_ns", "int", "ns", "duration", "时长"),
+        ("own_rank", "int", "", "group-local rank of this device", "本 rank"),
+        ("peer_rank", "int", "", "group-local rank it moves data from or to, or waits for; -1 none", "对端 rank"),
+        ("bytes", "int", "B", "moved", "字节数"),
+        ("link", "text", "", "ON_CHIP, HCCS, PCIE, ROCE, SIO", "链路"),
+        ("transport", "text", "", "LOCAL, SDMA, RDMA", "传输方式"),
+        ("connection", "int", "", "joins host call and operation", "连接号"),
     ],
 )
 
@@ -351,12 +361,18 @@ FLOWS = _schema(
     "flows",
     "arrows of the trace, one row per end (trace_view.json)",
     [
-        ("kind", "text", "", "torch_to_npu, host_to_device, task_queue, forward_backward or mstx"),
-        ("end", "text", "", "s (start) or f (finish)"),
-        ("flow", "int", "", "id; ids beyond int64 are mapped to negative numbers, the same id to the same number"),
-        ("thread", "int", "", "thread id of the host, or tid of a device lane"),
-        ("device", "bool", "", "true where the end lies in a device or communication lane"),
-        ("time_ns", "int", "ns", "when"),
+        ("kind", "text", "", "torch_to_npu, host_to_device, task_queue, forward_backward or mstx", "类别"),
+        ("end", "text", "", "s (start) or f (finish)", "结束"),
+        (
+            "flow",
+            "int",
+            "",
+            "id; ids beyond int64 are mapped to negative numbers, the same id to the same number",
+            "箭头",
+        ),
+        ("thread", "int", "", "thread id of the host, or tid of a device lane", "线程"),
+        ("device", "bool", "", "true where the end lies in a device or communication lane", "device"),
+        ("time_ns", "int", "ns", "when", "时间"),
     ],
 )
 
@@ -364,27 +380,27 @@ OVERLAP = _schema(
     "overlap",
     "the exporter's own analysis of overlap (trace_view.json: Overlap Analysis)",
     [
-        ("kind", "text", "", "Computing, Communication, Communication(Not Overlapped) or Free"),
-        ("start_ns", "int", "ns", "start"),
-        ("duration_ns", "int", "ns", "duration"),
+        ("kind", "text", "", "Computing, Communication, Communication(Not Overlapped) or Free", "类别"),
+        ("start_ns", "int", "ns", "start", "开始"),
+        ("duration_ns", "int", "ns", "duration", "时长"),
     ],
 )
 
 FREQUENCY = _schema(
     "frequency",
     "clock of the AI cores (trace_view.json: AI Core Freq)",
-    [("time_ns", "int", "ns", "when it changed"), ("mhz", "float", "MHz", "clock from then on")],
+    [("time_ns", "int", "ns", "when it changed", "时间"), ("mhz", "float", "MHz", "clock from then on", "频率")],
 )
 
 MEMORY_RECORD = _schema(
     "memory_record",
     "memory over time by component (memory_record.csv)",
     [
-        ("component", "text", "", "APP, PTA, GE, PTA+GE, WORKSPACE"),
-        ("time_ns", "int", "ns", "when"),
-        ("allocated_bytes", "float", "B", "allocated"),
-        ("reserved_bytes", "float", "B", "reserved"),
-        ("active_bytes", "float", "B", "active"),
+        ("component", "text", "", "APP, PTA, GE, PTA+GE, WORKSPACE", "组件"),
+        ("time_ns", "int", "ns", "when", "时间"),
+        ("allocated_bytes", "float", "B", "allocated", "已分配"),
+        ("reserved_bytes", "float", "B", "reserved", "已预留"),
+        ("active_bytes", "float", "B", "active", "活跃显存"),
     ],
 )
 
@@ -392,12 +408,12 @@ OPERATOR_MEMORY = _schema(
     "operator_memory",
     "allocations by operator (operator_memory.csv)",
     [
-        ("name", "text", "", "operator"),
-        ("bytes", "float", "B", "size; negative: freed without a recorded allocation"),
-        ("allocation_ns", "int", "ns", "when allocated, -1 before the window"),
-        ("release_ns", "int", "ns", "when released, -1 after the window"),
-        ("allocated_bytes", "float", "B", "total allocated at allocation"),
-        ("reserved_bytes", "float", "B", "total reserved at allocation"),
+        ("name", "text", "", "operator", "名称"),
+        ("bytes", "float", "B", "size; negative: freed without a recorded allocation", "字节数"),
+        ("allocation_ns", "int", "ns", "when allocated, -1 before the window", "申请时间"),
+        ("release_ns", "int", "ns", "when released, -1 after the window", "释放时刻"),
+        ("allocated_bytes", "float", "B", "total allocated at allocation", "已分配"),
+        ("reserved_bytes", "float", "B", "total reserved at allocation", "已预留"),
     ],
 )
 
@@ -405,9 +421,9 @@ MODULE_MEMORY = _schema(
     "module_memory",
     "memory over time by component of CANN (npu_module_mem.csv)",
     [
-        ("component", "text", "", "APP, HCCL, RUNTIME, SLOG, ..."),
-        ("time_ns", "int", "ns", "when"),
-        ("reserved_bytes", "float", "B", "reserved"),
+        ("component", "text", "", "APP, HCCL, RUNTIME, SLOG, ...", "组件"),
+        ("time_ns", "int", "ns", "when", "时间"),
+        ("reserved_bytes", "float", "B", "reserved", "已预留"),
     ],
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
@@ -21,8 +22,6 @@ GRAPH_ENGINE = "cann::"
 
 _SLOW_CLOCK = 1750.0
 """MHz. Of the parts with 20 cube cores those at 1800 MHz have 64 GB; those at 1500 MHz exist with 32 and with 64."""
-_TOTALS = ("PTA", "PTA+GE", "GE")
-"""Components whose totals say what the framework does, the most telling one first."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +32,17 @@ class Capacity:
     basis: str
 
 
-@fact("memory_capacity", wants=(chip, MEMORY_RECORD), shared=True)
+@fact("memory_capacity", needs=(PROFILE,), wants=(chip, MEMORY_RECORD), shared=True)
 def memory_capacity(facts: Facts) -> Capacity:
-    """Memory of the device, by the kind of chip: no export records it.
+    """Memory of the device: as recorded (``memory_bytes`` of the profile's chip), else by the kind of chip.
 
     A2 and A3 dies with 24 cube and 48 vector cores all have 64 GB. Those with 20 and 40 have 64 GB at 1800 MHz and 32
     or 64 GB at 1500 MHz; a process that holds more than 32 GB settles that. (``platform_config/*.ini`` of
     hicann/runtime.) Anything else is not known: other chips share their core counts.
     """
+    recorded = facts[PROFILE].chip.get("memory_bytes")
+    if isinstance(recorded, int) and recorded > 0:
+        return Capacity(recorded, "properties of the device")
     device = facts.get(chip)
     if device is not None and device.vector_cores == 2 * device.cube_cores:
         if device.cube_cores == 24:
@@ -59,18 +61,25 @@ def _held(record: pd.DataFrame | None) -> float:
     return float(most) if np.isfinite(most) else 0.0
 
 
-@fact("memory_curve", wants=(MEMORY_RECORD, OPERATOR_MEMORY))
+CURVE = (
+    Column("time_ns", "int", "ns", "clock of the host"),
+    Column("allocated_bytes", "float", "B", "allocated by the framework"),
+    Column("reserved_bytes", "float", "B", "reserved by the framework"),
+)
+
+
+@fact("memory_curve", needs=(PROFILE,), wants=(MEMORY_RECORD, OPERATOR_MEMORY), columns=CURVE)
 def memory_curve(facts: Facts) -> pd.DataFrame:
     """What the framework has allocated and reserved, in order of time (host clock).
 
-    Columns ``time_ns``, ``allocated_bytes``, ``reserved_bytes``. From the framework's rows of memory_record.csv;
-    without them from the totals at each allocation in operator_memory.csv. Two devices of a process are not told apart.
+    From the framework's rows of memory_record.csv; without them from the totals at each allocation in
+    operator_memory.csv. Two devices of a process are not told apart.
     """
     record = facts.get(MEMORY_RECORD)
     operators = facts.get(OPERATOR_MEMORY)
-    columns = ["time_ns", "allocated_bytes", "reserved_bytes"]
+    columns = [column.name for column in CURVE]
     if record is not None:
-        for component in _TOTALS:
+        for component in facts[PROFILE].vocabulary.memory_totals:
             curve = record.loc[record["component"] == component, columns].dropna()
             if len(curve):
                 return curve.sort_values("time_ns", kind="stable", ignore_index=True)
@@ -89,13 +98,22 @@ def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
 
 
-@fact("memory_steps", needs=(memory_curve, HOST_EVENTS, PROFILE))
+STEPS = (
+    Column("step", "int", "", "number of the mark"),
+    Column("start_ns", "int", "ns", "start, clock of the host"),
+    Column("end_ns", "int", "ns", "end, clock of the host"),
+    Column("trough_bytes", "float", "B", "least allocated"),
+    Column("peak_bytes", "float", "B", "most allocated"),
+    Column("reserved_bytes", "float", "B", "most reserved"),
+)
+
+
+@fact("memory_steps", needs=(memory_curve, HOST_EVENTS, PROFILE), columns=STEPS)
 def memory_steps(facts: Facts) -> pd.DataFrame:
     """Allocated and reserved in each step of the host, which is where memory comes and goes.
 
-    One row per recorded ``ProfilerStep#N``: ``step``, ``start_ns``, ``end_ns`` (host clock), ``trough_bytes`` and
-    ``peak_bytes`` (least and most allocated, with what was allocated when the step began), ``reserved_bytes`` (most
-    reserved). Not the windows of ``steps``: the host may be several steps ahead of the device.
+    One row per recorded ``ProfilerStep#N``, with what was allocated when the step began. Not the windows of ``steps``:
+    the host may be several steps ahead of the device.
     """
     curve, events = facts[memory_curve], facts[HOST_EVENTS]
     step_mark = facts[PROFILE].vocabulary.step_mark
@@ -124,11 +142,18 @@ def memory_steps(facts: Facts) -> pd.DataFrame:
     )
 
 
+BY_OPERATOR = (
+    Column("name", "text", "", "operator that allocated"),
+    Column("bytes", "float", "B", "what its tensors hold"),
+    Column("tensors", "int", "count", "its tensors"),
+)
+
+
 @dataclass(frozen=True)
 class PeakMemory:
     """The moment when most was allocated. ``rows``: tensors that were alive then, as rows of ``operator_memory``, the
-    largest first; ``by_operator``: the same by ``name``, with ``bytes`` and ``tensors``; ``earlier_bytes``: allocated
-    before the profile began, or not recorded."""
+    largest first; ``by_operator``: the same by operator; ``earlier_bytes``: allocated before the profile
+    began, or not recorded."""
 
     time_ns: int
     allocated_bytes: int
@@ -138,7 +163,7 @@ class PeakMemory:
     earlier_bytes: int
 
 
-@fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY))
+@fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY), frames={"by_operator": BY_OPERATOR})
 def memory_peak(facts: Facts) -> PeakMemory:
     """What was alive when most was allocated, by operator."""
     curve, operators = facts[memory_curve], facts[OPERATOR_MEMORY]

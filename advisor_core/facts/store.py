@@ -7,11 +7,14 @@ from typing import TypeVar
 
 import pandas as pd
 
+from advisor_core.contracts.columns import require_exactly
 from advisor_core.contracts.facts import Fact, Facts
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
+from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
-from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS, NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.facts.doubt.marks import caveats
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
@@ -36,12 +39,13 @@ class FactStore(Source):
         revised."""
         if self._settled:
             raise RuntimeError(f"{CROSS_RANK_WAITS.name} was read before the ranks were compared")
+        require_exactly(waits, COLUMNS, CROSS_RANK_WAITS.name)
         self._answers.put(CROSS_RANK_WAITS, waits)
 
     def find(self, key: Key[T]) -> T | Missing:
         """The value, or why it is not known: because a function raised by mistake is said in a diagnostic as well, as
         a fact that is only wanted fails in silence otherwise."""
-        if not self._answers.asked(key):
+        if not self._answers.answers(key):
             self._answers.put(key, self._derive(key))
         self._settled |= key is CROSS_RANK_WAITS
         return self._answers.find(key)
@@ -50,7 +54,10 @@ class FactStore(Source):
         if not isinstance(key, Fact) or self._facts.get(key.name) is not key:
             return unknown(key)
         try:
-            value: T = key.compute(self.view(key.needs, key.wants))
+            view = self.view(key.needs, key.wants)
+            with working(self._owner(key.name), f"which derives {key.name}"):
+                value: T = key.compute(view)
+                key.check(value)
         except Unanswered as stopped:
             return stopped.missing
         except Exception as error:
@@ -60,9 +67,12 @@ class FactStore(Source):
         return value
 
     def _failure(self, name: str, error: Exception) -> Missing:
-        plugin = str(self._facts.owner(name)) if isinstance(self._facts, Registry) else ""
         detail = f"{type(error).__name__}: {error}"
-        return Missing(message("engine.plugin_raised", what=name, plugin=plugin, error=detail), kind="failed")
+        raised = message("engine.plugin_raised", what=name, plugin=str(self._owner(name)), error=detail)
+        return Missing(raised, kind="failed")
+
+    def _owner(self, name: str) -> Owner:
+        return self._facts.owner(name) if isinstance(self._facts, Registry) else Owner("", "", builtin=True)
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts:
         """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that is not known."""

@@ -73,9 +73,32 @@ def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
         raise InputError(
             f"{path}: {what}; expected a *_ascend_pt directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of "
             "msprof, a directory above several of them, or a file such as trace_view.json, kernel_details.csv, "
-            "op_summary_20240101000000.csv or ascend_pytorch_profiler_0.db; traces of GPUs are not read"
+            "op_summary_20240101000000.csv or ascend_pytorch_profiler_0.db; or a trace of the PyTorch profiler "
+            "(*.pt.trace.json, *.pt.trace.json.gz)"
         )
-    return found
+    return _of_one_vendor(found)
+
+
+def _of_one_vendor(found: list[RankInput]) -> list[RankInput]:
+    """A job runs on the devices of one vendor: where recordings of several lie below one path, those of the vendor with
+    most bytes are the job, and the others cannot be used in it."""
+    sizes: dict[str, int] = {}
+    for source in found:
+        if source.vendor and not source.problem:
+            sizes[source.vendor] = sizes.get(source.vendor, 0) + source.bytes
+    if len(sizes) < 2:
+        return found
+    main = max(sorted(sizes), key=sizes.__getitem__)
+    return [
+        source
+        if source.problem or source.vendor in ("", main)
+        else replace(
+            source,
+            problem=f"{source.directory}: a recording of another kind of device ({source.vendor}) among those of "
+            f"this job ({main}); to analyse it, give its path",
+        )
+        for source in found
+    ]
 
 
 def reject_duplicates(sources: Iterable[RankInput]) -> None:

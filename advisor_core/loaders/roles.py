@@ -8,17 +8,12 @@ a job. Its end-to-end mode writes all roles into one profile (``save_path/e2e/*_
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from advisor_core.contracts.profile import RankInput, RoleError
 from advisor_core.vocabulary.phases import PhaseMark, phase_of
-
-_RECORDED: Final = re.compile(r"_(\d{8,})_ascend_(?:pt|ms)$")
-"""When a profile was taken: the profiler ends the name of the directory with it."""
 
 Find = Callable[[Path], list[RankInput]]
 """The profiles at or below a path."""
@@ -113,6 +108,5 @@ def _role_name(role: str, marks: Sequence[PhaseMark]) -> str:
 
 def _taken(source: RankInput) -> tuple[int, ...]:
     """When a profile was taken, as far as its path tells: the time in its name, the numbers of iterations above it."""
-    recorded = _RECORDED.search(source.directory.name)
     iterations = [int(part) for part in Path(role_of(source)).parts if part.isdigit()]
-    return (*([int(recorded[1].ljust(20, "0"))] if recorded else []), *iterations)
+    return (*([int(source.recorded_at.ljust(20, "0"))] if source.recorded_at else []), *iterations)

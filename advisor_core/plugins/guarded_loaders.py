@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput, RoleError
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
-from advisor_core.plugins.isolation import working
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
@@ -25,11 +25,11 @@ class LoaderError(InputError):
 
 @dataclass
 class GuardedLoader:
-    """A loader that finds nothing where another plugin's raises; ``said`` takes why."""
+    """A loader that finds nothing where another plugin's raises; ``problems`` takes why."""
 
     loader: Loader
     owner: Owner
-    said: list[Diagnostic] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class GuardedLoader:
 
     def discover(self, root: Path) -> Sequence[RankInput]:
         try:
-            with working(f"{self.owner}, which looks for profiles"):
+            with working(self.owner, "which looks for profiles"):
                 found = list(self.loader.discover(root))
             strange = next((source for source in found if not isinstance(source, RankInput)), None)
             if strange is not None:
@@ -47,14 +47,15 @@ class GuardedLoader:
         except Exception as error:
             text = _raised(self.name, self.owner, error)
             diagnostic = Diagnostic(severity="error", source=str(self.owner), message=text, about="tool")
-            if diagnostic not in self.said:  # a path for each rank of a job, and the same mistake
-                self.said.append(diagnostic)
+            if diagnostic not in self.problems:  # a path for each rank of a job, and the same mistake
+                self.problems.append(diagnostic)
             return []
         return found
 
     def load(self, source: RankInput) -> Profile:
         try:
-            profile = self.loader.load(source)
+            with working(self.owner, f"which reads rank {source.rank}"):
+                profile = self.loader.load(source)
             if not isinstance(profile, Profile):
                 raise TypeError(f"load gives a {type(profile).__name__} where a Profile should be")
         except (InputError, RoleError):
@@ -75,9 +76,9 @@ def guarded(host: Host, name: str) -> Loader:
     return host.loaders[name] if owner.builtin else GuardedLoader(host.loaders[name], owner)
 
 
-def said(asked: Sequence[Loader]) -> list[Diagnostic]:
+def problems_of(among: Sequence[Loader]) -> list[Diagnostic]:
     """What went wrong with the loaders while they looked for profiles."""
-    return [diagnostic for loader in asked if isinstance(loader, GuardedLoader) for diagnostic in loader.said]
+    return [diagnostic for loader in among if isinstance(loader, GuardedLoader) for diagnostic in loader.problems]
 
 
 def _raised(loader: str, owner: Owner, error: Exception) -> Text:

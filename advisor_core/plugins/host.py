@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from advisor_core.contracts.capturing import CaptureOption
+from advisor_core.contracts.isolation import isolated
 from advisor_core.contracts.labels import Label
 from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.owner import Owner
@@ -25,7 +26,6 @@ from advisor_core.contracts.problems import nearest
 from advisor_core.contracts.registry import DuplicateError, Registry, Renderer, Ruleset, of_type, with_methods
 from advisor_core.names.book import NameBook, load_names
 from advisor_core.plugins import hookspecs
-from advisor_core.plugins.isolation import isolated
 from advisor_core.text.base import Text
 from advisor_core.vocabulary.host_labels import LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorWords
@@ -107,7 +107,8 @@ class Host:
 
     def name_book(self) -> NameBook:
         """The registry of names that the rule sets bring."""
-        return load_names(tuple(ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None))
+        folders = (ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None)
+        return load_names(tuple(dict.fromkeys(folders)))
 
     def vocabulary(self, vendor: str) -> Vocabulary:
         """The words of a vendor's exports with those that plugins add; of a vendor that no plugin knows only these."""

@@ -29,10 +29,12 @@ class InputFile(Model):
 
 
 class Input(Model):
-    """One rank's profile. ``sha256`` covers names and contents of the files that were read."""
+    """One rank's profile. ``vendor``: whose devices were recorded, '' unknown. ``sha256`` covers names and contents of
+    the files that were read."""
 
     path: str
     kind: str
+    vendor: str = ""
     rank: int
     level: str | None
     framework: str | None
@@ -160,6 +162,10 @@ class RuleOutcome(Model):
 
     rule: str
     name: str
+    ruleset: str = Field("", description="the set that it belongs to")
+    only_for: Text | None = Field(
+        None, description="the devices that it is for, where it was not judged because none of them was recorded"
+    )
     title: Text
     state: State
     ranks: dict[State, list[int]] = Field(
@@ -191,8 +197,9 @@ class Diagnostic(Model):
 
 class RunResult(Model):
     """``phases``: the time of each phase, where the profile tells phases. ``role_environments``: by role, where
-    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: what plugins call
-    columns (``heading.COLUMN``) and parts of the ledger (``path.PATH``)."""
+    several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: the
+    headings of the columns that are shown (``heading.COLUMN``) and what plugins call parts of the ledger
+    (``path.PATH``)."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Tool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,7 +52,8 @@ class CompiledRule:
     see them. ``set_by``: who gave a parameter another value than the rule's. ``severity``: from high down.
     ``signs``: conditions by name, which ``when`` and ``severity`` use.
     ``after`` and ``explains``: today's ids, where the rule may name former ones. ``replaces``: the file whose rule of
-    the same id this one stands for."""
+    the same id this one stands for. ``ruleset``: the name of its set. ``vendors``: whose profiles it judges; none:
+    those of any vendor."""
 
     rule: Rule
     advisor: Advisor
@@ -77,10 +78,16 @@ class CompiledRule:
     explains: tuple[str, ...]
     names: NameBook = field(default_factory=NameBook, repr=False)
     replaces: str = ""
+    ruleset: str = ""
+    vendors: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         return self.rule.id
+
+    def judges(self, vendors: Collection[str]) -> bool:
+        """Whether it is for profiles of one of these vendors; '' is a vendor that is not known."""
+        return not self.vendors or "" in vendors or any(name in self.vendors for name in vendors)
 
     @property
     def measure_params(self) -> dict[str, Scalar]:
@@ -103,7 +110,8 @@ class CompiledRule:
 
 @dataclass
 class Draft:
-    """A rule on its way: as read, with what later documents and options changed of it. ``told``: what is wrong with the
+    """A rule on its way: as read, with what later documents and options changed of it. ``ruleset`` and ``vendors``: as
+    of `CompiledRule`. ``told``: what is wrong with the
     form of its documents; such a draft is compiled for its other mistakes only. ``translation``: the document with its
     Chinese texts, where they have one of their own."""
 
@@ -117,6 +125,8 @@ class Draft:
     severity_from: Document | None = None
     told: tuple[Problem, ...] = ()
     translation: Document | None = None
+    ruleset: str = ""
+    vendors: tuple[str, ...] = ()
 
     def words(self, path: KeyPath, lang: str) -> tuple[Document, KeyPath]:
         """Where the text ``path`` stands in a language."""
@@ -192,6 +202,8 @@ class Compiler:
             explains=self.explains,
             names=self.names,
             replaces=self.draft.replaces,
+            ruleset=self.draft.ruleset,
+            vendors=self.draft.vendors,
             **made,  # type: ignore[arg-type]  # where a part is None that must not be, there is a problem
         )
 

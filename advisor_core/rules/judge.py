@@ -15,7 +15,7 @@ from advisor_core.result.finding import Advice, Confidence, Severity
 from advisor_core.rules.advising import Candidate, advise
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
-from advisor_core.rules.language.evaluate import Explanation, Values, evaluate, explain, known
+from advisor_core.rules.language.evaluate import Explanation, Values, evaluate, explain, known_rows
 from advisor_core.rules.language.expression import Expression
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
@@ -152,7 +152,9 @@ class _Judging:
             return ()
         symbols = [symbol for expression in expressions if expression for symbol in expression.symbols]
         some = self.frame.iloc[rows]
-        return tuple(dict.fromkeys(symbol.key for symbol in symbols if not known(symbol, some, self.constants).all()))
+        return tuple(
+            dict.fromkeys(symbol.key for symbol in symbols if not known_rows(symbol, some, self.constants).all())
+        )
 
     def rows(self, failing: npt.NDArray[np.intp]) -> tuple[tuple[Judged, ...], npt.NDArray[np.int64]]:
         """The rows that become findings, and the impacts of those that do not."""

@@ -23,6 +23,7 @@ Expression = Annotated[str, StringConstraints(min_length=1, max_length=500, stri
 Condition = bool | Expression
 SignName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 Requirement = Annotated[str, StringConstraints(pattern=r"^npu-advisor\b", max_length=80)]
+VendorName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 SoftwareName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)]
 Phase = Literal["training", "prefill", "decode"]
 Role = Literal[
@@ -159,6 +160,9 @@ class Rule(Model):
     status: Literal["stable", "preview", "deprecated"] = "stable"
     advisor: str = Field(description="the advisor whose rows are judged")
     requires: Requirement | None = Field(None, description="versions that can read it, as npu-advisor>=0.1")
+    vendors: list[VendorName] = Field(
+        default_factory=list, description="whose profiles are judged; without it as the set says, or any vendor's"
+    )
     text: RuleText
     applies: Expression | None = Field(None, description="rows for which this is false are not judged")
     signs: dict[SignName, Expression] = Field(
@@ -188,10 +192,11 @@ class Rule(Model):
 
 class SetDefaults(Model):
     """A document that gives parameters to all rules of its set: each rule has those that it names, or that its
-    advisor reads, unless it gives them itself."""
+    advisor reads, unless it gives them itself. ``vendors``: of all rules of the set that do not give their own."""
 
     defaults: dict[ParamName, Param]
     requires: Requirement | None = None
+    vendors: list[VendorName] = Field(default_factory=list, description="whose profiles the rules of the set judge")
 
 
 class AdviceTranslation(Model):

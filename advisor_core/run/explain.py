@@ -94,7 +94,8 @@ def _outcome(outcome: RuleOutcome, lang: str) -> Iterator[str]:
         yield f"  {outcome.reason.of(lang)}"
     if outcome.collect:
         yield f"  {outcome.collect.of(lang)}"
-    yield f"  when: {outcome.condition}"
+    if outcome.only_for is None:
+        yield f"  when: {outcome.condition}"
     yield from _params(outcome)
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 from advisor_core.contracts.tables import Table, row_refs
 from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.host.launches import Launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.nesting import enclosing_of
 from advisor_core.text.base import Scalar
 
 PIECES = 3
@@ -50,7 +50,7 @@ class Derivations:
         largest = chosen.groupby("path", observed=True).head(PIECES)
         told: dict[str, list[dict[str, Scalar]]] = {}
         for piece, busy in zip(largest.itertuples(), self._busy_with(largest), strict=True):
-            told.setdefault(str(piece.path), []).append(self._tell(piece, busy))
+            told.setdefault(str(piece.path), []).append(self._described(piece, busy))
         return told
 
     def _busy_with(self, pieces: pd.DataFrame) -> list[int]:
@@ -66,7 +66,7 @@ class Derivations:
         first = (found >= 0).argmax(axis=1)
         return [int(row) for row in found[np.arange(len(pieces)), first]]
 
-    def _tell(self, piece: Any, busy: int) -> dict[str, Scalar]:
+    def _described(self, piece: Any, busy: int) -> dict[str, Scalar]:
         row: dict[str, Scalar] = {"start_ns": int(piece.start_ns), "ns": int(piece.ns)}
         if piece.gap >= 0:
             self._gap(row, piece, busy)
@@ -89,7 +89,7 @@ class Derivations:
         row |= self._work("ended_by", following)
         if self._launched is None:
             return
-        for word, name in (("launch", "cann_row"), ("operator", "op_row")):
+        for word, name in (("launch", "call_row"), ("operator", "op_row")):
             link = int(self._launched.frame[name].to_numpy()[following])
             if link >= 0:
                 row |= self._position(word, "host_events", link)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -22,19 +22,21 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
-from advisor_core.plugins.guarded_loaders import LoaderError, loaders, said
+from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
 from advisor_core.result.view import View
-from advisor_core.rules.files.ruleset import RuleBook
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.compiled import CompiledRule
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
+from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
-from advisor_core.run.run_rules import Draft, RuleRun, RuleState, run_rules
+from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
@@ -70,8 +72,8 @@ def run(
     """
     began = time.perf_counter()
     host, book = prepared(options)
-    asked = loaders(host)
-    sources = _sources(asked, paths, rank, roles, host.phase_marks.third_parties_first())
+    guarded = loaders(host)
+    sources = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
     outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
@@ -79,21 +81,22 @@ def run(
     role = role_of(sources[0]) if len(roles) == 1 else None
     result = _of_roles(host, book, outcomes, failures, role)
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
+    result = result.model_copy(update={"labels": compose_headings(host, result)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
-    return result.model_copy(update={"timings": timings, "diagnostics": [*said(asked), *result.diagnostics]})
+    return result.model_copy(update={"timings": timings, "diagnostics": [*problems_of(guarded), *result.diagnostics]})
 
 
 def _sources(
-    asked: Sequence[Loader],
+    guarded: Sequence[Loader],
     paths: Sequence[Path],
     rank: int | None,
     roles: Sequence[str],
     marks: Sequence[PhaseMark],
 ) -> list[RankInput]:
     try:
-        found = discover(asked, *paths, roles=roles, marks=marks)
+        found = discover(guarded, *paths, roles=roles, marks=marks)
     except InputError as error:
-        raise InputError("; ".join([str(error), *(problem.message.en for problem in said(asked))])) from None
+        raise InputError("; ".join([str(error), *(problem.message.en for problem in problems_of(guarded))])) from None
     ranks = {source.rank for source in found}
     if rank is not None and rank not in ranks:
         raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
@@ -202,7 +205,8 @@ def combine(
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
-    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known)
+    vendors = {outcome.vendor for outcome in outcomes}
+    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     runs = [*by_rank.values(), job]
@@ -224,12 +228,11 @@ def combine(
         ),
         ledger=ledger,
         findings=findings,
-        rules=_rule_outcomes(book, by_rank, job, findings, context),
+        rules=_rule_outcomes(host, book, vendors, by_rank, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
-        labels=host.texts(),
     )
 
 
@@ -286,24 +289,27 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     return result
 
 
-_TOLD_FIRST: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
+_STATES_IN_ORDER: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
 """Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
 ranks lack a file has answers, and says for which ranks."""
 
 
 def _rule_outcomes(
+    host: Host,
     book: RuleBook,
+    vendors: Collection[str],
     by_rank: Mapping[int, RuleRun],
     job: RuleRun,
     findings: Sequence[Finding],
     context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
-    outcomes = []
-    for compiled in book:
+    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
+    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
+    for compiled in (compiled for compiled in book if compiled.judges(vendors)):
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
         states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
-        first = min(states, key=lambda state: _TOLD_FIRST.index(state.state), default=None)
+        first = min(states, key=lambda state: _STATES_IN_ORDER.index(state.state), default=None)
         state = first or RuleState("not_applicable", message("engine.no_rank"))
         unanswered = next((s for s in states if s.state == "cannot_answer"), None)
         own = [finding for finding in findings if finding.rule == rule.id]
@@ -311,9 +317,12 @@ def _rule_outcomes(
             RuleOutcome(
                 rule=rule.id,
                 name=rule.name,
+                ruleset=compiled.ruleset,
                 title=compiled.good_text(context),
                 state=state.state,
-                ranks={name: ranks for name in _TOLD_FIRST if (ranks := [r for r in told if told[r].state == name])},
+                ranks={
+                    name: ranks for name in _STATES_IN_ORDER if (ranks := [r for r in told if told[r].state == name])
+                },
                 reason=state.reason,
                 collect=unanswered.collect if unanswered else state.collect,
                 options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
@@ -328,14 +337,30 @@ def _rule_outcomes(
         RuleOutcome(
             rule=compiled.id,
             name=compiled.rule.name,
+            ruleset=compiled.ruleset,
             title=compiled.good_text(context),
             state="left_out",
             reason=book.left_out.get(compiled.id),
             condition=compiled.condition,
         )
         for compiled in book.disabled
+        if compiled.judges(vendors)
     ]
     return sorted(outcomes, key=lambda outcome: outcome.rule)
+
+
+def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
+    """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
+    reason = other_vendor(host, compiled, vendors)
+    return RuleOutcome(
+        rule=compiled.id,
+        name=compiled.rule.name,
+        ruleset=compiled.ruleset,
+        only_for=devices(host, compiled.vendors),
+        title=reason,
+        state=state,
+        reason=reason if state == "not_applicable" else None,
+    )
 
 
 def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:
@@ -389,8 +414,8 @@ def _diagnostics(
 def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
     source, error = failure
     # a report leaves the machine: without the directories of this one
-    said = str(error).replace(str(source.directory), source.directory.name)
-    text = message("engine.rank_unreadable", rank=source.rank, error=said)
+    reason = str(error).replace(str(source.directory), source.directory.name)
+    text = message("engine.rank_unreadable", rank=source.rank, error=reason)
     about: Literal["input", "tool"] = "tool" if isinstance(error, LoaderError) else "input"
     return Diagnostic(severity="error", source=source.directory.name, message=text, about=about)
 

@@ -19,6 +19,7 @@ import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.doubt import DOUBT
+from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
@@ -35,10 +36,10 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.plugins.isolation import quiet
 from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
-from advisor_core.rules.files.ruleset import SET_OPTION, RuleBook, displayed_files, load_rules
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.files.ruleset import SET_OPTION, displayed_files, load_rules
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_steps import ledger_steps
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
@@ -82,6 +83,7 @@ class RankOutcome:
     role: str
     phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
+    vendor: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -101,14 +103,13 @@ def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
 def rule_book(host: Host, options: RunOptions) -> RuleBook:
     """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
     and told in the book's ``problems``. Raises `RuleFileError` for options about rules that do not fit."""
-    sources = [ruleset.root for ruleset in host.rulesets.values()] + list(options.rulesets)
     book = load_rules(
-        sources,
+        [*host.rulesets.values(), *options.rulesets],
         host.advisors,
         dict(options.overrides),
         names=host.name_book(),
         paths=host.ledger_paths,
-        installed=len(host.rulesets),
+        vendors=host.vocabularies,
         strict=False,
     )
     if any(problem.file.startswith(SET_OPTION) for problem in book.problems):
@@ -183,14 +184,14 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     words = host.vocabulary(profile.vendor)
     context = _context(store)
     job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
-    rules = run_rules(host, book, Scope.RANK, store, profile, context, job)
+    rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)
     steps, ledger = ledger_steps(store, profile)
     views = _views(store, profile.rank)
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
-        chip=_chip(store),
+        chip=_chip(store, profile),
         variables=dict(profile.variables),
         profiler=dict(profile.profiler),
         context=context,
@@ -204,6 +205,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
         role=profile.role,
         phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *doubts(profile.doubt), *store.diagnostics, *_older(source)],
+        vendor=profile.vendor,
         timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
 
@@ -247,7 +249,7 @@ def _shared(host: Host, store: FactStore) -> Answers:
     shared = Answers()
     shared.put(DOUBT, store[DOUBT])
     for key in (key for advisor in of_job for key in (*advisor.needs, *advisor.wants)):
-        if not shared.asked(key):
+        if not shared.answers(key):
             shared.put(key, store.find(key))
     return shared
 
@@ -256,10 +258,11 @@ def _context(store: FactStore) -> dict[str, Scalar]:
     return dict(store.get(context) or {})
 
 
-def _chip(store: FactStore) -> dict[str, Scalar]:
+def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
+    """The chip as derived, else as recorded."""
     found = store.get(chip)
     if found is None:
-        return {}
+        return dict(profile.chip)
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 
@@ -290,6 +293,7 @@ def _input(profile: Profile) -> Input:
     return Input(
         path=profile.path,
         kind=profile.kind,
+        vendor=profile.vendor,
         rank=profile.rank,
         level=profile.level,
         framework=profile.framework,

@@ -57,14 +57,14 @@ def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:
     kind = table.source.position
     places = table.tables(numbers)
     frame = table.frame
-    columns = [[scalar(value) for value in frame[name].iloc[numbers].tolist()] for name in reference.columns]
+    units = table.schema.units()
+    columns = [_values(frame[name].iloc[numbers], units.get(name, "")) for name in reference.columns]
     rows: list[dict[str, Scalar]] = [
         {kind: int(place)} | dict(zip(reference.columns, values, strict=True))
         for place, *values in zip(positions, *columns, strict=True)
     ]
     if len(set(places)) > 1:
         rows = [{"table": place, **row} for place, row in zip(places, rows, strict=True)]
-    units = table.schema.units()
     first = int(positions[0]) if len(positions) else None
     times = frame["start_ns"].to_numpy()[numbers] if "start_ns" in frame and len(numbers) else None
     ends = times + frame["duration_ns"].to_numpy()[numbers] if times is not None and "duration_ns" in frame else None
@@ -84,6 +84,12 @@ def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:
         start_ns=int(times.min()) if times is not None else None,
         end_ns=int(ends.max()) if ends is not None else None,
     )
+
+
+def _values(column: pd.Series, unit: str) -> list[Scalar]:
+    """The values of a column; a time of -1 is one that the export does not have."""
+    values = [scalar(value) for value in column.tolist()]
+    return [None if unit == "ns" and value == -1 else value for value in values]
 
 
 def scalar(value: object) -> Scalar:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from advisor_core.contracts.advisor import Advisor, Observations, Scope
 from advisor_core.contracts.facts import Facts, JobFacts
+from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Missing, Unanswered
@@ -20,8 +21,8 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.finding import CONFIDENCES, Finding, Impact
 from advisor_core.result.run import State
 from advisor_core.rules.applicability import Job
+from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.rules.files.ruleset import RuleBook
 from advisor_core.rules.judge import Context, Judged, Verdict, judge
 from advisor_core.run.claims import Want
 from advisor_core.run.resolve_evidence import resolve, scalar
@@ -83,14 +84,19 @@ def run_rules(
     profile: Profile | None,
     context: Mapping[str, Scalar],
     job: Job,
+    vendors: Collection[str],
 ) -> RuleRun:
-    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds. One advisor
-    or rule that raises becomes the state ``error`` of that rule; the others run."""
+    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds.
+    ``vendors``: those of the recordings; a rule for others is not judged. One advisor or rule that raises becomes the
+    state ``error`` of that rule; the others run."""
     result = RuleRun()
     measured: dict[tuple[str, str], Observations | RuleState] = {}
     for compiled in book:
         advisor = host.advisors[compiled.rule.advisor]
         if advisor.scope is not scope:
+            continue
+        if not compiled.judges(vendors):
+            result.states[compiled.id] = RuleState("not_applicable", other_vendor(host, compiled, vendors))
             continue
         params = compiled.measure_params
         key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
@@ -116,13 +122,29 @@ def run_rules(
     return result
 
 
+def other_vendor(host: Host, compiled: CompiledRule, vendors: Collection[str]) -> Text:
+    """Why a rule is not judged for recordings of these vendors."""
+    recorded = devices(host, sorted(vendors))
+    return message(
+        "engine.other_vendor", ruleset=compiled.ruleset, devices=devices(host, compiled.vendors), recorded=recorded
+    )
+
+
+def devices(host: Host, vendors: Sequence[str]) -> Text:
+    """What the devices of these vendors are called."""
+    called = [host.vocabulary(vendor).called for vendor in vendors]
+    return Text(en=" and ".join(text.en for text in called), zh="、".join(text.zh for text in called))
+
+
 _STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}
 """The state of a rule whose advisor has no answer, by kind of `Missing`."""
 
 
 def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
     try:
-        observed = advisor.measure(facts.view(advisor.needs, advisor.wants), params)
+        view = facts.view(advisor.needs, advisor.wants)
+        with working(host.advisors.owner(advisor.name), f"which measures {advisor.name}"):
+            observed = advisor.measure(view, params)
         return replace(observed, frame=advisor.conform(observed.frame))
     except Unanswered as stopped:
         return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)

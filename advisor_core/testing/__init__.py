@@ -38,10 +38,10 @@ def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The canonical table ``name`` from rows; what a row leaves out has no value. A key that ends in ``_us`` is
     microseconds for the column that ends in ``_ns``. Raises KeyError for a column that the table does not have."""
     schema = SCHEMAS[name]
-    known = {field.name: field for field in schema.fields}
+    known = {column.name: column for column in schema.columns}
     converted = []
     for number, row in enumerate(rows):
-        plain: dict[str, Any] = {field: _NOTHING[known[field].dtype] for field in known}
+        plain: dict[str, Any] = {name: _NOTHING[column.dtype] for name, column in known.items()}
         plain["source_row"] = number
         for key, value in row.items():
             column = key.removesuffix("_us") + "_ns" if key.endswith("_us") else key
@@ -90,9 +90,10 @@ def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], con
     """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
     host = load_host()
     book = load_rules(
-        [*(ruleset.root for ruleset in host.rulesets.values()), rules],
+        [*host.rulesets.values(), rules],
         host.advisors,
         names=host.name_book(),
         paths=host.ledger_paths,
+        vendors=host.vocabularies,
     )
     return judge(book[rule], pd.DataFrame(list(rows)), context)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from advisor_core.contracts.problems import Problem, RuleFileError
+from advisor_core.contracts.registry import Ruleset
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.rules.files.ruleset import RuleBook, load_rules
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.files.run_cases import read_cases, run_cases
 
 
@@ -42,7 +44,8 @@ def check_cases(path: Path, host: Host | None = None) -> CaseReport:
 
 
 def _book(path: Path, host: Host) -> RuleBook:
-    roots = [ruleset.root for ruleset in host.rulesets.values()]
-    inside = any(path.resolve().is_relative_to(root.resolve()) for root in roots)
-    sources = roots if inside else [*roots, path]
-    return load_rules(sources, host.advisors, names=host.name_book(), installed=len(roots))
+    installed: list[Path | Ruleset] = list(host.rulesets.values())
+    roots = [ruleset.root.resolve() for ruleset in host.rulesets.values()]
+    inside = any(path.resolve().is_relative_to(root) for root in roots)
+    sources = installed if inside else [*installed, path]
+    return load_rules(sources, host.advisors, names=host.name_book(), vendors=host.vocabularies)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from advisor_core.text.base import Text
 from advisor_core.text.packaged import packaged_yaml
 from advisor_core.vocabulary.host_labels import ACTIVITIES, UNNAMED, LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorClasses, OperatorWords
@@ -22,24 +23,31 @@ NOTHING: Final = re.compile(r"(?!)")
 class Vocabulary:
     """The words of one vendor, by ``name``; without a name nothing is known. Patterns are searched in names.
 
-    ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records. ``untold_tasks``:
-    task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like ``plane_marks`` names of tasks
-    without one. ``plane_waits``, ``plane_marks``: tasks of a collective in which it waits, and those in which it
-    neither waits nor moves data. ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of
-    the host. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
-    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types of
-    kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured graph.
-    ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of matrix
-    products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries single
-    tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    ``devices``: what reports call the devices, in the plural; the name where nothing is given.
+    ``compute_tasks``: task types that compute; everything else in a stream moves, waits or records.
+    ``untold_tasks``: task types that tell no kind. ``copy_tasks``, ``wait_tasks``: task types, and like
+    ``plane_marks`` names of tasks without one. ``collective``: what the name of a collective tells, by its groups
+    ``operation``, ``group`` (digits of the group's hash) and ``index`` (n-th call of the group). ``plane_waits``,
+    ``plane_marks``: tasks of a collective in which it waits, and those in which it neither waits nor moves data.
+    ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of the host.
+    ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
+    ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types
+    of kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured
+    graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
+    matrix products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries
+    single tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
+    ``memory_totals``: components of ``memory_record`` that tell what the framework holds, the most telling one
+    first. ``core_counters``: whether the profilers can count cycles and times of the pipes of cores.
     """
 
     name: str = ""
+    devices: Text | None = None
     operator_classes: OperatorClasses = field(default_factory=OperatorClasses)
     compute_tasks: tuple[str, ...] = ()
     untold_tasks: tuple[str, ...] = ()
     copy_tasks: Pattern = NOTHING
     wait_tasks: Pattern = NOTHING
+    collective: Pattern = NOTHING
     plane_waits: Pattern = NOTHING
     plane_marks: Pattern = NOTHING
     compile_calls: Pattern = NOTHING
@@ -58,10 +66,17 @@ class Vocabulary:
     products: Pattern = NOTHING
     decode_rows: int = 0
     graph_siblings: int = 0
+    memory_totals: tuple[str, ...] = ()
+    core_counters: bool = True
     leaves: tuple[LedgerLeaf, ...] = ()
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()
     """Of frameworks and plugins."""
+
+    @property
+    def called(self) -> Text:
+        """What reports call the devices."""
+        return self.devices or Text(en=self.name, zh=self.name)
 
     @property
     def calls(self) -> Mapping[str, Pattern]:
@@ -101,8 +116,17 @@ def read_vocabulary(name: str, package: str, words: str, classes: str) -> Vocabu
     for key, value in packaged_yaml(package, words).items():
         if key not in known:
             raise ValueError(f"{package}/{words}: {key!r} is no field of a vocabulary")
-        read[key] = _pattern(value) if known[key] == "Pattern" else tuple(value) if isinstance(value, list) else value
-    return Vocabulary(name, OperatorClasses.of(packaged_yaml(package, classes)), **read)
+        read[key] = _value(known[key], value)
+    return Vocabulary(name, operator_classes=OperatorClasses.of(packaged_yaml(package, classes)), **read)
+
+
+def _value(kind: object, value: Any) -> Any:
+    """A value of a file as the field of this type has it."""
+    if kind == "Pattern":
+        return _pattern(value)
+    if kind == "Text | None":
+        return Text.model_validate(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _pattern(alternatives: str | Iterable[str]) -> Pattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.blocks import Block, Figure, Headlines, LedgerBars, Paragraph, line
-from reports.headline import coverage, rank_name, verdict, what_ran
+from reports.headline import coverage, for_others, rank_name, verdict, what_ran
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.first_page import headline
@@ -39,3 +39,5 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
     else:
         yield Paragraph(line(t("first.nothing" if outline.result.rules else "first.no_rules")), "heading")
     yield Paragraph(line(f"{t('term.rules')}{colon}{t.join(coverage(outline, t)) or t('word.none')}"))
+    for said in for_others(outline, t):
+        yield Paragraph(line(said), "indented")

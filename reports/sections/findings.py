@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.result.finding import Advice, Finding
+from advisor_core.api.renderers import Advice, Finding
 from reports import tables
 from reports.blocks import (
     Block,
@@ -180,6 +180,8 @@ def _judged(finding: Finding, t: Labels) -> Details:
     entries: list[tuple[str, tuple[Block, ...]]] = [
         (t("finding.condition"), (Paragraph(line(Code(finding.condition, "condition")), "bare"),))
     ]
+    if finding.signs:
+        entries.append((t("finding.signs"), tuple(Paragraph(line(Code(sign)), "bare") for sign in finding.signs)))
     if finding.subject:
         about = tuple((line(name), line(Code(value))) for name, value in tables.pairs(finding.subject, t))
         entries.append((t("finding.subject"), (Pairs(about, style="run"),)))

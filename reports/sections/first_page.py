@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.result.run import PhaseSummary
-from advisor_core.result.view import StripView
+from advisor_core.api.renderers import PhaseSummary, StripView
 from reports.blocks import (
     Below,
     Block,
@@ -35,14 +34,14 @@ from reports.labels import Labels
 from reports.outline import Outline
 from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
-from reports.sections.ledger import known, ledger_table
+from reports.sections.ledger import accounted_for, ledger_table
 from reports.sections.problem_words import brief_title, settings, stake
 
 TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
 
 CHECKED = 12
-ASKED = 6
+UNANSWERED = 6
 """Rules in order, and rules without an answer, that the first page names where nothing was found."""
 
 _PARTS = ("compute", "communication", "communication/wait", "idle")
@@ -180,12 +179,12 @@ def _nothing(outline: Outline, t: Labels) -> Iterator[Block]:
     )
     if outline.unanswered:
         yield Callout((Paragraph(line(t("first.not_health", open=outline.unanswered)), "bare"),))
-        asked = []
-        for rule in (rules["error"] + rules["cannot_answer"])[:ASKED]:
+        unanswered = []
+        for rule in (rules["error"] + rules["cannot_answer"])[:UNANSWERED]:
             hint = rule.collect or rule.reason
             more = (" — ", Prose(t.of(hint))) if hint else ()
-            asked.append(line(Code(rule.rule), " ", Prose(t.of(rule.title)), *more))
-        yield Items(tuple(asked), "plain")
+            unanswered.append(line(Code(rule.rule), " ", Prose(t.of(rule.title)), *more))
+        yield Items(tuple(unanswered), "plain")
     if passed:
         said = [part for rule in passed[:CHECKED] for part in (t("word.semicolon"), Prose(t.of(rule.title)))][1:]
         end = "…" if len(passed) > CHECKED else None
@@ -204,7 +203,7 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     summary = line(t("first.tree", limit=t.share(TREE_LIMIT)))
     further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")
     blocks.append(Details(summary, (ledger_table(tree, outline, t), further), extra=True))
-    blocks.append(Paragraph(line(known(outline, t)), "small"))
+    blocks.append(Paragraph(line(accounted_for(outline, t)), "small"))
     yield Section("", "", tuple(blocks), label=t("ledger.title"))
 
 

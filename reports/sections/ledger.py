@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.result.view import Heatmap, HeatmapView
-from advisor_core.text.base import Text
+from advisor_core.api import Text
+from advisor_core.api.renderers import Heatmap, HeatmapView
 from reports import tables
-from reports.blocks import (
-    Block,
-    Code,
-    Column,
-    Details,
-    Figure,
-    Line,
-    Paragraph,
-    Row,
-    Section,
-    Swatch,
-    Table,
-    line,
-)
+from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
 from reports.headline import rank_name
 from reports.labels import Labels, TimeColumn
 from reports.ledgers import LedgerRow
@@ -69,7 +56,7 @@ def _note(row: LedgerRow, t: Labels) -> Line:
     return line(t("word.semicolon").join(part for part in (details, *(t.of(text) for text in row.reasons)) if part))
 
 
-def known(outline: Outline, t: Labels) -> str:
+def accounted_for(outline: Outline, t: Labels) -> str:
     """How much of the step is accounted for."""
     found = outline.result.coverage
     return t("ledger.known", known=t.share(found.known_share), claimed=t.share(found.claimed_share))
@@ -78,10 +65,10 @@ def known(outline: Outline, t: Labels) -> str:
 def ledger(outline: Outline, t: Labels) -> Section:
     """The whole ledger."""
     blocks: list[Block] = [
-        Paragraph(line(f"{t('ledger.note')} {known(outline, t)}"), "lead"),
+        Paragraph(line(f"{t('ledger.note')} {accounted_for(outline, t)}"), "lead"),
         ledger_table(outline.rows, outline, t),
     ]
-    for found in (tables.stretches(led, outline.result, t) for led in outline.told):
+    for found in (tables.stretches(led, outline.result, t) for led in outline.detailed):
         if found.rows:
             blocks.append(Details(line(found.title), (grid(found),), extra=True))
     if len(outline.by_rank) > ALL_RANKS and not outline.has_roles:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.result.finding import Advice
+from advisor_core.api.renderers import Advice
 from reports.blocks import Code, Stake
 from reports.labels import Labels, shorten
 from reports.problems import Item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.result.run import RuleOutcome, State
+from advisor_core.api.renderers import RuleOutcome, State
 from reports.blocks import (
     Below,
     Block,
@@ -22,6 +22,7 @@ from reports.blocks import (
     Words,
     line,
 )
+from reports.headline import for_others
 from reports.labels import Labels
 from reports.outline import STATE_ORDER, Outline
 from reports.rank_states import rank_states
@@ -42,6 +43,7 @@ def rules(outline: Outline, t: Labels) -> Section:
         summary = line(t(f"state.{state}"), Words(f" {len(outcomes)}", "count"))
         table = _table(state, outcomes, outline, t)
         blocks.append(Details(summary, (*how, table), open=state not in _FOLDED, mark=state))
+    blocks += [Paragraph(line(said), "small") for said in for_others(outline, t)]
     return Section("rules", t("rules.title"), tuple(blocks))
 
 

@@ -21,7 +21,8 @@ from advisor_core.facts.job_store import JobStore
 from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED, settle
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.rules.files.ruleset import RuleBook, load_rules
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Verdict, judge
 from advisor_core.run.job_context import job_of
 from advisor_core.text.base import Scalar
@@ -43,6 +44,12 @@ def book(file: str) -> RuleBook:
     prefix = next(prefix for prefix, name in FILES.items() if name == file)
     rules = load_rules([ROOT / "rulesets" / "ascend"], host().advisors, names=host().name_book())
     return rules.select([prefix])
+
+
+@cache
+def judged_for_gpus() -> frozenset[str]:
+    """The advisors that rules for GPUs judge."""
+    return frozenset(rule.rule.advisor for rule in load_rules([ROOT / "rulesets" / "gpu"], host().advisors))
 
 
 class Scene:
@@ -88,7 +95,7 @@ class Scene:
         kernel = {"type": type_, "name": type_, "core": core, "stream": stream, "step": step}
         self.add("kernels", start_us=start, duration_us=duration, aic_ns=1000.0 * duration, **kernel)
         self.add("device_tasks", name=type_, task_type=core, stream=stream, start_us=start, duration_us=duration)
-        self.event("cann", "Node@launch", launched - 1, 2, item=type_)
+        self.event("runtime", "Node@launch", launched - 1, 2, item=type_)
         if op is not None:
             self.event("cpu_op", op, launched - 5, 10, call_stack=stack)
         return self._arrow(launched, start, stream)
@@ -147,7 +154,7 @@ class Scene:
         launched = start - 5 if launched is None else launched
         row = {"start_us": start, "duration_us": duration}
         self.add("kernels", type="", name=name, core="COMMUNICATION", step=step, **row)
-        self.event("cann", "AscendCL@hcom", launched - 1, 2)
+        self.event("runtime", "AscendCL@hcom", launched - 1, 2)
         self._arrow(launched, start, -1)
         if planes is not None:
             common = {"group": group, "own_rank": self.rank}

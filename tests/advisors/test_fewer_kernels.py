@@ -81,7 +81,7 @@ def test_a_call_that_waits_for_the_device_is_reached_by_host_and_device() -> Non
             free = start + kernel
             scene.kernel(start, kernel, launched=launch, op="aten::mul")
             launch += 10
-        scene.event("cann", "AscendCL@aclrtSynchronizeStream", launch, free + 2 - launch)
+        scene.event("runtime", "AscendCL@aclrtSynchronizeStream", launch, free + 2 - launch)
         launch = free + 12
     assert saved_us(scene, merged([0, 1, 2], 150, 60)) == 90
     # The launches of the second turn take 40 us until the last; two of them go away.

@@ -13,9 +13,11 @@ ADVISORS = Path(__file__).parent.parent.parent / "advisors"
 
 def asked() -> set[str]:
     """What looks like the id of a message in the modules and is no advisor."""
-    modules = {module.stem for module in ADVISORS.glob("*.py")} | {name.split(".")[0] for name in _messages()}
+    modules = {path.stem for path in ADVISORS.iterdir() if path.suffix in ("", ".py")} | {
+        name.split(".")[0] for name in _messages()
+    }
     pattern = re.compile(rf'"((?:{"|".join(sorted(modules))})(?:\.[a-z0-9_]+)+)"')
-    found = {name for module in ADVISORS.glob("*.py") for name in pattern.findall(module.read_text(encoding="utf-8"))}
+    found = {name for module in ADVISORS.rglob("*.py") for name in pattern.findall(module.read_text(encoding="utf-8"))}
     others = set(host().advisors) | {"messages.yaml"}
     return {name for name in found if name in _messages() or name not in others}
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisors.pipeline_bound import clock_at
+from advisors.pipeline_bound.clock import clock_at
 from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
 

@@ -127,13 +127,6 @@ def test_a_rollout_that_replays_graphs_is_not_told_to_use_them() -> None:
     assert advice.unless == "profile.graph_mode" and "graph-capture" in advice.uses
 
 
-def test_more_memory_for_training_says_what_the_rollout_engine_pays() -> None:
-    found = outcome("RL001", iteration(gap=30, role="actor_compute_log_prob")).first
-    (sleeping,) = [one for one in found.advice if "sleep_mode_extra_cleanup" in one.text.en]
-    assert "expandable_segments" in sleeping.risk.en and "weight_nz_mode" in sleeping.risk.en
-    assert not sleeping.set and "sleep-mode" in sleeping.uses
-
-
 def test_only_a_rollout_is_told_to_use_graphs() -> None:
     assert outcome("RL004", iteration(gap=60, role="actor_update")).state == "not_applicable"
     assert outcome("RL004", iteration(gap=60, role="rollout_generate")).state == "fail"

@@ -11,8 +11,9 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
-from advisors.convolutions import convolution_of, patches
-from advisors.roofline import roofline
+from advisors.convolutions import convolution_of
+from advisors.pipeline_bound.roofline import roofline
+from advisors.shape_affinity.patches import patches
 from tests.advisors.build import Scene, host, outcome
 
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}

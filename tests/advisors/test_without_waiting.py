@@ -20,7 +20,7 @@ def items(count: int, *, kernel: float = 20, host: float = 60) -> Scene:
         start, end = launch + 10, launch + 10 + kernel
         scene.kernel(start, kernel, launched=launch, op="aten::norm")
         scene.event("cpu_op", "aten::item", launch + 1, end + 5 - launch - 1)
-        scene.event("cann", "AscendCL@aclrtSynchronizeStream", launch + 2, end + 3 - launch - 2)
+        scene.event("runtime", "AscendCL@aclrtSynchronizeStream", launch + 2, end + 3 - launch - 2)
         launch = end + 5 + host
     return scene
 
@@ -41,7 +41,7 @@ def test_a_device_that_is_the_bottleneck_cannot_be_sped_up_beyond_its_work() -> 
 def test_a_collective_takes_as_long_as_it_did() -> None:
     """50 us of waiting go; the 400 us for which the collective waits for another rank stay."""
     scene = Scene().step(1, -20, 2_000).kernel(0, 100, op="aten::mul")
-    scene.event("cpu_op", "aten::item", 50, 90).event("cann", "AscendCL@aclrtSynchronizeStream", 55, 80)
+    scene.event("cpu_op", "aten::item", 50, 90).event("runtime", "AscendCL@aclrtSynchronizeStream", 55, 80)
     scene.kernel(150, 100, launched=145, op="aten::mm")
     scene.collective(250, 500, [(250, 650, 1), (650, 750, None)])
     assert outcome("HD004", scene.store()).first.observation["saved_ns"] == 50_000
@@ -66,7 +66,7 @@ def repeated(count: int, turns: int, *, kernel: int, host: int, pause: int = 0, 
         if sync:
             until = max(now + 5, device + 5)
             scene.event("cpu_op", "aten::item", now, until - now)
-            scene.event("cann", "AscendCL@aclrtSynchronizeStream", now, until - now)
+            scene.event("runtime", "AscendCL@aclrtSynchronizeStream", now, until - now)
             now = until
         scene.step(number, begun, now - begun)
     return scene
@@ -121,7 +121,7 @@ def test_what_a_thread_of_its_own_would_do() -> None:
     scene = Scene()
     for turn in range(10):
         begun = 60.0 * turn
-        scene.event("cpu_op", "aten::mm", begun, 60).event("cann", "AscendCL@aclnnMatmul", begun + 15, 40)
+        scene.event("cpu_op", "aten::mm", begun, 60).event("runtime", "AscendCL@aclnnMatmul", begun + 15, 40)
         scene.kernel(begun + 60, 5, launched=begun + 50)
     scene.step(1, 0, 600)
     assert replayed(scene).steps == 1

@@ -33,9 +33,7 @@ from advisor_core.result.run import (
     State,
     StepInfo,
 )
-from advisor_core.result.run import (
-    Tool as Program,
-)
+from advisor_core.result.run import Tool as Program
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions, installed_host
@@ -45,6 +43,7 @@ from advisor_core.text.base import Text
 
 ROOT = Path(__file__).parent.parent.parent
 OPTIONS = load_host().capture_options
+IDS = {option.id for option in OPTIONS.values()}
 
 ROLES = {
     "actor": "actor_rollout_ref.actor",
@@ -153,6 +152,7 @@ def result(
     kind: str = "training",
     size: int = 1_000_000,
     profiler: dict[str, Any] | None = None,
+    vendor: str = "",
 ) -> RunResult:
     """A profile with ``size`` bytes per rank and steps of 0.1 s."""
     return RunResult(
@@ -161,6 +161,7 @@ def result(
             Input(
                 path=".",
                 kind="x",
+                vendor=vendor,
                 rank=rank,
                 level=level,
                 framework=None,
@@ -194,7 +195,7 @@ def code(text: str) -> str:
 
 def python_of(tool: Tool, text: str) -> str:
     """The Python of a configuration: all of it, or what a shell script writes into a file."""
-    return text if tool == "torch_npu" else heredoc(text, "PYTHON")
+    return text if tool in ("torch_npu", "torch") else heredoc(text, "PYTHON")
 
 
 def heredoc(text: str, name: str) -> str:
@@ -231,7 +232,7 @@ def calls(tool: Tool, given: RunResult | None = None) -> dict[str, dict[str, str
 GIVEN = (
     None,
     result(outcome("AB001", "level1")),
-    result(outcome("AB001", *OPTIONS), world_size=8),
+    result(outcome("AB001", *IDS), world_size=8),
     result(ranks=(0, 3), kind="decode", profiler={"with_stack": True}),
 )
 """Without a report; with few and with all options and ranks; of a decode."""
@@ -337,7 +338,7 @@ def test_msprof_records_seconds() -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_option_is_set_as_its_comment_says(tool: Tool) -> None:
     """What the comments call a setting is in the code, wherever its value is not an ellipsis."""
-    given = result(outcome("AB001", *OPTIONS), world_size=None)
+    given = result(outcome("AB001", *IDS), world_size=None)
     chosen = plan(tool, given)
     text = code(render(chosen, "en"))
     for choice in chosen.choices:
@@ -350,7 +351,7 @@ def test_every_option_is_set_as_its_comment_says(tool: Tool) -> None:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_comments_fit_the_terminal(tool: Tool, lang: str) -> None:
     """In columns: a Chinese character takes two. Only what cannot be broken is longer."""
-    for line in render(plan(tool, result(outcome("AB001", *OPTIONS))), lang).splitlines():
+    for line in render(plan(tool, result(outcome("AB001", *IDS))), lang).splitlines():
         if line.startswith("# ") and "python3 -c" not in line:
             assert sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) <= 114, line
             assert not re.match(r"#\s+[，。；：、）]", line)
@@ -422,13 +423,46 @@ def test_stretching_options_are_named() -> None:
     assert plan("torch_npu", result(profiler={"with_stack": True, "with_modules": False})).stretched == ("with_stack",)
 
 
+def test_what_the_configuration_needs_is_not_called_a_mistake() -> None:
+    given = result(profiler={"with_stack": True, "record_shapes": True}, vendor="gpu")
+    assert plan("torch", given).stretched == ("with_stack",)
+    assert plan("torch_npu", given).stretched == ("with_stack", "record_shapes")
+
+
+def test_a_gpu_is_recorded_by_the_profiler_of_pytorch() -> None:
+    """By default with the profiler of the recorded devices, and by no other."""
+    tools = {vendor: planning.default_tool(OPTIONS.values(), result(vendor=vendor)) for vendor in ("gpu", "ascend", "")}
+    assert tools == {"gpu": "torch", "ascend": "torch_npu", "": "torch_npu"}
+    assert planning.records("torch", OPTIONS.values()) == {"gpu"}
+    for lang in ("en", "zh"):
+        text = render(plan("torch", result(outcome("AB001", *IDS), vendor="gpu")), lang)
+        assert not re.search(r"\bnpu|torch_npu|ascend|\bcann\b|昇腾", text, re.IGNORECASE)
+        assert "record_shapes=True" in code(text) and "profile_memory=True" in code(text)
+
+
+def test_a_profiler_of_other_devices_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(result(vendor="gpu").model_dump_json())
+    refused, printed = (
+        subprocess.run(
+            [sys.executable, "-m", "advisor_core", "collect", str(file), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for arguments in (("--for", "msprof"), ())
+    )
+    assert refused.returncode == 2 and "msprof does not record the devices of this result (gpu)" in refused.stderr
+    assert printed.returncode == 0 and "torch.profiler.profile(" in printed.stdout
+
+
 def test_options_that_code_names_exist() -> None:
     named = set()
-    for path in (*ROOT.glob("advisors/*.py"), *ROOT.glob("advisor_core/**/*.py")):
+    for path in (*ROOT.glob("advisors/**/*.py"), *ROOT.glob("advisor_core/**/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Missing", "Unavailable"}:
                 named |= {option for given in node.args[2:] for option in _texts(given)}
-    assert {"gc", "level1"} <= named <= OPTIONS.keys()
+    assert {"gc", "level1"} <= named <= IDS
 
 
 def _texts(node: ast.expr) -> set[str]:
@@ -441,7 +475,7 @@ def test_options_of_loaders_exist() -> None:
     from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 
     named = {option for options in export._OPTIONS.values() for option in options}
-    assert named <= OPTIONS.keys()
+    assert named <= IDS
     asked = {table.collect for table in ascend_db.TABLES} | {file.collect for file in ascend_files.DELIVERABLES}
     assert asked <= export._OPTIONS.keys()
 

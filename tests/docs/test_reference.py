@@ -82,7 +82,7 @@ def test_everything_has_its_place(reference: Path) -> None:
             assert f"## {name}\n" in pages["facts.md"]
     for name, schema in SCHEMAS.items():
         section = pages["tables.md"].partition(f"## {name}\n")[2].partition("\n## ")[0]
-        assert all(f"| `{field.name}` | {field.dtype} | {field.unit} |" in section for field in schema.fields)
+        assert all(f"| `{field.name}` | {field.dtype} | {field.unit} |" in section for field in schema.columns)
     for code in (0, 1, 2, 3, 4):
         assert f"| {code} | {EXIT_CODES[code]} |" in pages["command-line.md"]
     for words, command in commands(cli, ("advisor",)):

@@ -17,11 +17,11 @@ LONG_CALL = 30
 ORDER = ("gc", "compile", "dataloader", "memory", "sync", "copy", "runtime", "framework", "python")
 NAMES = {
     "gc": ("gc", "collect"),
-    "compile": ("cann", "AscendCL@aclopCompileAndExecute"),
+    "compile": ("runtime", "AscendCL@aclopCompileAndExecute"),
     "dataloader": ("cpu_op", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
-    "memory": ("cann", "AscendCL@aclrtMalloc"),
-    "sync": ("cann", "AscendCL@aclrtSynchronizeStreamWithTimeout"),
-    "copy": ("cann", "AscendCL@aclrtMemcpy"),
+    "memory": ("runtime", "AscendCL@aclrtMalloc"),
+    "sync": ("runtime", "AscendCL@aclrtSynchronizeStreamWithTimeout"),
+    "copy": ("runtime", "AscendCL@aclrtMemcpy"),
     "runtime": ("dequeue", "Dequeue@aclnnAdd"),
     "framework": ("cpu_op", "aten::add"),
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_core.facts.host.nesting import enclosing
+from advisor_core.nesting import enclosing
 
 
 @st.composite

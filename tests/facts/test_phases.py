@@ -114,7 +114,7 @@ def test_the_phases_of_a_step_add_up_to_its_ledger(story: Story, marked: list[tu
 def two_steps() -> FactStore:
     rows = [small.kernel(start, 10, step=step) for step, start in ((1, 0), (1, 30), (1, 60), (2, 100), (2, 130))]
     flows = [end for number, row in enumerate(rows) for end in small.launch(number, row["start_us"], row["start_us"])]
-    events = [small.host("cann", "Node@launch", small.ACL, row["start_us"] - 1, 2) for row in rows]
+    events = [small.host("runtime", "Node@launch", small.ACL, row["start_us"] - 1, 2) for row in rows]
     empty = {name: table(name, []) for name in ("device_tasks", "communication_tasks")}
     return small.store(
         kernels=table("kernels", rows), flows=table("flows", flows), host_events=table("host_events", events), **empty

@@ -17,7 +17,10 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
-from advisor_core.testing import fact_store, table
+from advisor_core.testing import fact_store, profile, table
+
+BARE = profile(framework=None)
+"""As msprof records: kernels, and nothing of a framework."""
 
 
 def kernel(start: float, duration: float, type_: str = "MatMulV2", **more: Any) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def benchmark(launches: int = 10, *, pause: float = 1_000, first: float = 600) -
 
 
 def test_the_steps_of_a_benchmark_are_its_launches() -> None:
-    store = fact_store(kernels=table("kernels", benchmark()))
+    store = fact_store(about=BARE, kernels=table("kernels", benchmark()))
     assert store[kernel_list].why == "benchmark"
     windows = store[steps]
     assert store[kernel_list].cold == 1  # the first, of 610 us
@@ -90,22 +93,23 @@ def test_the_steps_of_a_benchmark_are_its_launches() -> None:
 
 
 def test_a_benchmark_without_a_cold_start_has_all_its_launches() -> None:
-    assert len(fact_store(kernels=table("kernels", benchmark(first=90)))[steps]) == 10
+    assert len(fact_store(about=BARE, kernels=table("kernels", benchmark(first=90)))[steps]) == 10
 
 
 @pytest.mark.parametrize(
     "rows",
     [
         benchmark(pause=50),  # mostly busy
+        benchmark(4),
         [*benchmark(), kernel(20_000, 10, "hcom_allReduce__1_0")],
         [row | {"step": number // 10} for number, row in enumerate(benchmark())],
         [kernel(1_000 * n, 100, f"Type{n % 7}") for n in range(20)],
     ],
-    ids=["busy", "collectives", "steps", "many kinds"],
+    ids=["busy", "few", "collectives", "steps", "many kinds"],
 )
 def test_a_loop_is_no_benchmark(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(NotApplicable):
-        fact_store(kernels=table("kernels", rows))[kernel_list]
+        fact_store(about=BARE, kernels=table("kernels", rows))[kernel_list]
 
 
 def test_holes_are_gaps_beyond_the_wait_of_the_exporter() -> None:

@@ -107,13 +107,13 @@ def test_host(versions: tuple[bool, Profile]) -> None:
         ("cpu_op", "aclnnAdd", 1),
         ("enqueue", "Enqueue", 1),
         ("dequeue", "Dequeue@aclnnAdd", 2),
-        ("cann", "Node@launch", 2),
+        ("runtime", "Node@launch", 2),
         ("cpu_op", "c10d::allreduce_", 1),
-        ("cann", "AscendCL@hcom_allReduce_", 1),
+        ("runtime", "AscendCL@hcom_allReduce_", 1),
         ("python_function", "loop.py(3): run", 1),
         ("cpu_op", "aten::mul", 1),
         ("cpu_op", "MulBackward0", 3),
-        ("cann", "AscendCL@aclrtSynchronizeDevice", 1),
+        ("runtime", "AscendCL@aclrtSynchronizeDevice", 1),
     ]
     by_name = first.set_index(first["name"].astype(str))
     assert by_name["correlation"][["Enqueue", "Dequeue@aclnnAdd", "aclnnAdd"]].tolist() == [50, 50, -1]

@@ -599,7 +599,7 @@ def test_databases_of_mindspore(tmp_path: Path) -> None:
     assert set(profile.missing) == {"operators", "operator_memory", "step_trace"}
     assert profile.tables["links"].source.file.endswith("communication_analyzer.db")
     assert profile.tables["kernels"].frame["step"].tolist() == [-1] * 4
-    assert set(profile.tables["host_events"].frame["category"]) == {"cann"}
+    assert set(profile.tables["host_events"].frame["category"]) == {"runtime"}
     assert "could not be checked on a real one" in said(profile)
     # a text export beside it: the richer one is read, and named for what it is
     (output / "kernel_details.csv").write_text("Name,Type,Start Time(us),Duration(us)\nk,Add,1.001\t,2\n")

@@ -61,7 +61,7 @@ def test_it_reads_what_the_readers_of_the_profiler_read(tmp_path: Path, new: boo
     for name in ("device_tasks", "communication_tasks", "memory_record", "module_memory", "frequency", "overlap"):
         mine, theirs = profile.tables[name].frame, expected[name].frame
         assert len(mine) and mine.drop(columns="source_row").equals(theirs.drop(columns="source_row")), name
-    assert set(profile.tables["host_events"].frame["category"]) == {"cann"}
+    assert set(profile.tables["host_events"].frame["category"]) == {"runtime"}
     assert set(profile.tables["flows"].frame["kind"]) == {"host_to_device"}
     assert kernels.source.file == NAME and kernels.source.sha256 == profile.files[0].sha256
     for name in ("operators", "operator_memory", "step_trace", "collectives"):

@@ -128,9 +128,9 @@ def test_host(real: tuple[Path, Profile], ask: Ask) -> None:
     calls, cann = ask("SELECT count(*) FROM PYTORCH_API")[0][0], ask("SELECT count(*) FROM CANN_API")[0][0]
     assert len(frame) == calls + cann
     kinds = Counter(frame["category"])
-    assert kinds == {"cpu_op": 860, "python_function": 1282, "enqueue": 159, "dequeue": 159, "cann": cann}
+    assert kinds == {"cpu_op": 860, "python_function": 1282, "enqueue": 159, "dequeue": 159, "runtime": cann}
     total = ask("SELECT sum(CAST(endNs AS INTEGER) - CAST(startNs AS INTEGER)) FROM PYTORCH_API")[0][0]
-    assert frame.loc[frame["category"] != "cann", "duration_ns"].sum() == total
+    assert frame.loc[frame["category"] != "runtime", "duration_ns"].sum() == total
     assert (frame["call_stack"] != "").sum() == ask("SELECT count(DISTINCT id) FROM PYTORCH_CALLCHAINS")[0][0]
     step = frame[frame["name"] == "ProfilerStep#50"].iloc[0]
     assert step["call_stack"].splitlines()[-1] == "<string>(1): <module>"

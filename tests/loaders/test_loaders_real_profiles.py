@@ -13,10 +13,10 @@ import pytest
 
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.loaders.ascend_pytorch.db.host import HANDED_OVER, HELD_UP_NS, handed_over_after
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
+from advisor_core.nesting import enclosing_of
 
 NAMES = ["alexnet-ddp-text-level0/rank0", "alexnet-ddp-text-level1/rank0", "alexnet-ddp-text-level1/rank1"]
 
@@ -114,7 +114,7 @@ def test_where_in_a_launch_an_arrow_starts(profiles: Path, rank: int) -> None:
     (source,) = discover([AscendPytorchLoader()], profiles / "alexnet-ddp-text-level1" / f"rank{rank}_ascend_pt")
     tables = AscendPytorchLoader().load(source).tables
     events, flows = tables["host_events"].frame, tables["flows"].frame
-    calls = events[events["category"] == "cann"]
+    calls = events[events["category"] == "runtime"]
     arrows = flows[(flows["kind"] == "host_to_device") & (flows["end"] == "s")]
     within = enclosing_of(calls, arrows["thread"].to_numpy(), arrows["time_ns"].to_numpy())
     met = events.loc[within].reset_index(drop=True)

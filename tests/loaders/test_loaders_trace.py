@@ -93,7 +93,7 @@ def test_every_lane(trace: Read) -> None:
     read, said, _ = trace(text(NAMES + EVENTS))
     assert said == [] and read.missing == {}
     host = read.frames["host_events"]
-    assert host["category"].tolist() == ["cpu_op", "enqueue", "gc", "cann"]
+    assert host["category"].tolist() == ["cpu_op", "enqueue", "gc", "runtime"]
     assert host["start_ns"].tolist() == [100001, 101000, 101500, 102000]
     assert host["duration_ns"].tolist() == [5500, 1000, 1000, 2000]
     assert host["correlation"].tolist() == [-1, 9, -1, -1] and host["connection"].tolist() == [-1, -1, -1, 33]

@@ -24,11 +24,11 @@ def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
 
 
 def python_of(text: str, tool: Tool) -> str:
-    return text if tool == "torch_npu" else "\n".join(_HEREDOC.findall(text))
+    return text if tool in ("torch_npu", "torch") else "\n".join(_HEREDOC.findall(text))
 
 
 def shell_of(text: str, tool: Tool) -> str:
-    if tool == "torch_npu":
+    if tool in ("torch_npu", "torch"):
         return ""
     lines = _HEREDOC.sub("", text).splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
@@ -40,14 +40,14 @@ def test_calls_of_the_profiler_fit_their_signatures(tool: Tool) -> None:
     seen = 0
     for node in ast.walk(ast.parse(python_of(render(plan(tool), "en"), tool))):
         name = dotted(node) if isinstance(node, ast.Attribute) else ""
-        if name.startswith("torch_npu.profiler."):
+        if name.startswith(("torch_npu.profiler.", "torch.profiler.")):
             assert book.get(name) is not None, name
-        if isinstance(node, ast.Call) and dotted(node.func).startswith("torch_npu."):
+        if isinstance(node, ast.Call) and dotted(node.func).startswith(("torch_npu.", "torch.profiler.")):
             entry = book.get(dotted(node.func))
             assert entry is not None and entry.signature is not None, ast.unparse(node)
             assert misfit(entry.signature, node) == "", ast.unparse(node)
             seen += 1
-    assert seen >= 4 or tool not in ("torch_npu", "vllm")
+    assert seen >= {"torch_npu": 4, "vllm": 4, "torch": 3}.get(tool, 0)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -10,7 +10,11 @@ import pytest
 
 from advisor_core.collecting.plan import plan
 from advisor_core.contracts.capturing import CaptureOption
+from advisor_core.contracts.facts import Fact, Facts, fact
+from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.labels import Label
+from advisor_core.contracts.owner import Owner
+from advisor_core.contracts.registry import Registry
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.hookspecs import hookimpl
@@ -72,10 +76,10 @@ def test_a_leaf_takes_the_idle_time_of_its_calls() -> None:
     events = [
         {"category": "user_annotation", "name": "ProfilerStep#1", "thread": 1, "start_us": 0, "duration_us": 1000},
         {"category": "cpu_op", "name": "aten::mul", "thread": 1, "start_us": 1, "duration_us": 9},
-        {"category": "cann", "name": "Node@launch", "thread": 1, "start_us": 5, "duration_us": 2},
+        {"category": "runtime", "name": "Node@launch", "thread": 1, "start_us": 5, "duration_us": 2},
         {"category": "python_function", "name": "save_state", "thread": 1, "start_us": 100, "duration_us": 600},
         {"category": "cpu_op", "name": "aten::mul", "thread": 1, "start_us": 890, "duration_us": 20},
-        {"category": "cann", "name": "Node@launch", "thread": 1, "start_us": 900, "duration_us": 2},
+        {"category": "runtime", "name": "Node@launch", "thread": 1, "start_us": 900, "duration_us": 2},
     ]
     flows = [
         {"kind": "host_to_device", "flow": n, "end": end, "time_us": time, "thread": thread, "device": end == "f"}
@@ -171,9 +175,30 @@ def test_what_a_plugin_prints_goes_to_stderr(capsys: pytest.CaptureFixture[str])
 def test_a_plugin_that_takes_long_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    from advisor_core.plugins import isolation
+    from advisor_core.contracts import isolation
 
     monkeypatch.setattr(isolation, "PATIENCE_S", 0.01)
-    with isolation.working("slow (slow-plugin 1.0)"):
+    with isolation.working(Owner("ours", "npu-advisor", builtin=True), "which measures"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+    with isolation.working(Owner("slow", "slow-plugin", "1.0"), "which derives weights"):
         time.sleep(0.3)
-    assert capsys.readouterr().err == "waiting for plugin slow (slow-plugin 1.0)\n"
+    assert capsys.readouterr().err == "waiting for plugin slow (slow-plugin 1.0), which derives weights\n"
+
+
+def test_a_fact_that_takes_long_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    from advisor_core.contracts import isolation
+
+    @fact("slow_fact")
+    def slow_fact(facts: Facts) -> int:
+        time.sleep(0.3)
+        return 1
+
+    monkeypatch.setattr(isolation, "PATIENCE_S", 0.01)
+    registry: Registry[Fact[object]] = Registry("fact")
+    registry.plugin = Owner("slow", "slow-plugin", "1.0")
+    registry.add(slow_fact)
+    assert FactStore(registry, Answers())[slow_fact] == 1
+    assert capsys.readouterr().err == "waiting for plugin slow (slow-plugin 1.0), which derives slow_fact\n"

@@ -470,7 +470,8 @@ def findings() -> list[Finding]:
         impact=_impact(3_902_556, "exact", {"idle/sync": 3_902_556}, ranks=(0,)),
         observation={"calls": 27, "idle_behind_ns": 3_902_556},
         units={"calls": "count", "idle_behind_ns": "ns"},
-        condition="idle_behind_ns > params.sync_share * step_ns",
+        condition="(idle_behind_ns > params.sync_share * step_ns) and (calls > params.calls)",
+        signs=["drains", "often"],
         evidence=[
             Evidence(
                 kind="rows",

@@ -1,4 +1,4 @@
-"""Headings of evidence and observations exist in Chinese for everything that the built-in advisors measure and show."""
+"""Headings: every column that a report can show has one in English and in Chinese, where the column is declared."""
 
 from __future__ import annotations
 
@@ -7,24 +7,48 @@ from pathlib import Path
 import pytest
 import yaml
 
+from advisor_core.contracts.columns import Column
+from advisor_core.contracts.labels import HEADING
+from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult
-from reports import labels
+from advisor_core.run.compose_headings import compose_headings, declared_headings
+from advisor_core.text.base import Text
+from advisor_core.text.headings import heading_key
 from reports.labels import Labels
-from reports.tables import _PLACES, heading
+from reports.tables import heading
+from tests.conftest import ROOT
+
+ADVISORS = ROOT / "advisors"
 
 
-def untranslated(name: str, unit: str | None) -> bool:
-    shown = heading(name, unit, Labels("zh"))
-    known = set(labels.columns().values()) | {labels.catalogue()[f"evidence.{place}"]["zh"] for place in _PLACES}
-    return shown not in known and f"evidence.{name}" not in labels.catalogue()
-
-
-def test_every_measured_column_has_a_chinese_heading() -> None:
+def declared() -> list[Column]:
+    """The columns of the built-in advisors and of the canonical tables."""
     advisors = [advisor for advisor in load_host().advisors.values() if not advisor.name.startswith("hello")]
-    columns = [column for advisor in advisors for column in advisor.declared().values()]
-    assert len(columns) > 200
-    assert sorted({column.name for column in columns if untranslated(column.name, column.unit)}) == []
+    measured = [column for advisor in advisors for column in advisor.declared().values()]
+    return [*measured, *(column for schema in SCHEMAS.values() for column in schema.columns)]
+
+
+def test_every_declared_column_has_both_headings() -> None:
+    assert len(declared()) > 400
+    assert [column.name for column in declared() if not column.zh or not column.heading.en] == []
+
+
+def test_a_name_has_one_heading() -> None:
+    headings: dict[str, set[str]] = {}
+    for column in declared():
+        headings.setdefault(column.key, set()).add(column.zh)
+    assert {key: found for key, found in headings.items() if len(found) > 1} == {}
+
+
+def test_headings_of_evidence_are_those_that_no_column_has() -> None:
+    text = (ADVISORS / "evidence_headings.yaml").read_text(encoding="utf-8")
+    names = list(yaml.safe_load(text))
+    assert names == sorted(set(names))
+    assert len(names) == sum(not line.startswith("#") for line in text.splitlines())
+    assert {column.key for column in declared()} & set(names) == set()
+    code = "".join(module.read_text(encoding="utf-8") for module in ADVISORS.rglob("*.py"))
+    assert [name for name in names if name not in code] == []
 
 
 @pytest.fixture(scope="module")
@@ -38,24 +62,29 @@ def sample_result(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return run([Path(directory)], RunOptions())
 
 
-def test_every_column_of_the_evidence_has_a_chinese_heading(sample_result: RunResult) -> None:
-    missing = {
-        name
+def test_what_a_report_shows_has_both_headings(sample_result: RunResult) -> None:
+    labels = Labels("zh", sample_result.labels)
+    shown = {
+        (name, item.units.get(name))
         for finding in sample_result.findings
         for item in finding.evidence
         for row in item.rows
         for name in row
-        if untranslated(name, item.units.get(name))
-    }
-    assert missing == set()
+    } | {(name, finding.units.get(name)) for finding in sample_result.findings for name in finding.observation}
+    assert len(shown) > 100
+    known = {name for name, unit in shown if f"{HEADING}{heading_key(name, unit)}" in labels}
+    assert {name for name, _ in shown} - known == {"line", "offset"}, "which have labels of places"
 
 
-def test_a_foreign_column_keeps_its_name() -> None:
+def test_a_result_has_the_headings_of_what_it_shows_and_no_others(sample_result: RunResult) -> None:
+    headings = {key for key in sample_result.labels if key.startswith(HEADING)}
+    assert headings < set(declared_headings(load_host())) | set(load_host().texts())
+    assert "heading.idle" in headings and "heading.rows_ratio" not in headings, "the sample has no experts"
+    nothing = sample_result.model_copy(update={"findings": [], "ledger": [], "labels": {}})
+    assert len(compose_headings(load_host(), nothing)) < len(headings) / 4
+
+
+def test_a_column_without_a_chinese_heading_has_the_english_one() -> None:
+    assert Column("my_own_ns", "float", "ns", "mine").heading == Text(en="my own", zh="my own")
     assert heading("my_own_ns", "ns", Labels("zh")) == "my own"
-
-
-def test_the_file_is_in_order_without_repetition() -> None:
-    text = (Path(labels.__file__).parent / "columns.yaml").read_text(encoding="utf-8")
-    names = list(yaml.safe_load(text))
-    assert names == sorted(set(names))
-    assert len(names) == sum(not line.startswith("#") for line in text.splitlines())
+    assert heading("my_own_ns", "ns", Labels("zh", {"heading.my_own": Text(en="my own", zh="我的")})) == "我的"

@@ -115,6 +115,7 @@ def test_every_finding_and_its_parts_appear(example: ModuleType) -> None:
             assert evidence.title.en in page.text
             assert not evidence.source or evidence.source.file in page.text
     assert re.search(r"waiting for rank 5 78.8 ms 24.3 ms into step 50 collective hcom_\w+ \(line 81\)", page.text)
+    assert "Signs that hold drains often" in page.text
     for said in ("Notify waits", "1288401", "78.8 ms", "3 of 16 rows", "with its causes", "24.1 ms into step 50"):
         assert said in page.text, said
 
@@ -190,7 +191,7 @@ def test_markup_is_declared_safe_in_one_place_only() -> None:
     places = [name for name, source in sources.items() for _ in re.findall(r"\bMarkup\(", source)]
     assert places == ["prose.py"]
     users = {name for name, source in sources.items() if re.search(r"\btrusted\(", source)}
-    assert users == {"prose.py", "charts.py", "html.py"}
+    assert users == {"prose.py", "svg.py", "patterns.py", "html.py"}
 
 
 def test_no_label_is_unused_and_none_is_missing() -> None:

@@ -11,7 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.view import CurveView, HeatmapView, View
 from advisor_core.text.base import Text
-from reports import charts, tables
+from reports import tables
+from reports.charts.curve import CURVE_HEIGHT
+from reports.charts.draw import draw
+from reports.charts.heatmap import _shrink
+from reports.charts.keys import Keys
+from reports.charts.strip import _shares
+from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH
 from reports.labels import Labels
 
 EN = Labels("en")
@@ -58,7 +64,7 @@ def test_intervals_of_one_kind_share_a_table(example: ModuleType) -> None:
 def test_a_dense_lane_keeps_its_time(bins: int) -> None:
     span = 1_000_000
     intervals = [(at, at + 370, "ab"[at // 1_000 % 2]) for at in range(0, span, 1_000)]
-    blocks = charts._shares(intervals, span, bins)
+    blocks = _shares(intervals, span, bins)
     for key in "ab":
         area = sum((end - start) * (high - low) for start, end, name, low, high in blocks if name == key)
         assert area == pytest.approx(sum(b - a for a, b, name in intervals if name == key))
@@ -67,17 +73,17 @@ def test_a_dense_lane_keeps_its_time(bins: int) -> None:
 
 @pytest.mark.parametrize("view", range(4))
 def test_no_chart_has_more_marks_than_a_reader_can_use(example: ModuleType, view: int) -> None:
-    chart = charts.draw(example.many_ranks().views[view], EN)
+    chart = draw(example.many_ranks().views[view], EN)
     assert chart.svg is not None
-    assert chart.svg.count("<title>") <= charts.MAX_MARKS
+    assert chart.svg.count("<title>") <= MAX_MARKS
     assert chart.note
 
 
 def test_a_joined_heatmap_keeps_its_maximum() -> None:
     values: list[list[float | None]] = [[float(r * 100 + c) for c in range(60)] for r in range(60)]
     values[59][59] = 99_999.0
-    rows, columns, small, step = charts._shrink([str(r) for r in range(60)], [str(c) for c in range(60)], values)
-    assert len(rows) * len(columns) <= charts.MAX_MARKS and step != (1, 1)
+    rows, columns, small, step = _shrink([str(r) for r in range(60)], [str(c) for c in range(60)], values)
+    assert len(rows) * len(columns) <= MAX_MARKS and step != (1, 1)
     assert max(value for line in small for value in line if value is not None) == 99_999.0
 
 
@@ -101,19 +107,19 @@ def _areas(svg: str) -> list[tuple[str, list[list[float]]]]:
 
 def test_a_curve_holds_each_value_until_the_next() -> None:
     view = CurveView.model_validate({"id": "x", "title": TITLE, "unit": "GiB", "data": CURVE})
-    chart = charts.draw(view, EN)
+    chart = draw(view, EN)
     assert [entry.label for entry in chart.legend] == ["reserved", "allocated"]
     (behind, reserved), (front, allocated) = _areas(chart.svg)
     assert [behind, front] == [entry.fill for entry in chart.legend] and behind != front
-    ground, wide = reserved[0][1], charts.WIDTH - charts.GUTTER
+    ground, wide = reserved[0][1], WIDTH - GUTTER
     for corners, values in ((reserved, (8, 16)), (allocated, (4, 2))):
         heights = [ground - y for _, y in corners[1:-1]]
-        assert heights == pytest.approx([charts.CURVE_HEIGHT * value / 16 for value in values for _ in "ab"], abs=0.06)
-        at = [x - charts.GUTTER for x, _ in corners[1:-1]]
+        assert heights == pytest.approx([CURVE_HEIGHT * value / 16 for value in values for _ in "ab"], abs=0.06)
+        at = [x - GUTTER for x, _ in corners[1:-1]]
         assert at == pytest.approx([wide * share for share in (0, 0.4, 0.4, 1)], abs=0.06)
     # two steps so near to each other have one name and two lines
     assert chart.svg.count('class="tick"') == 3 and "step 50" in chart.svg and "step 51" not in chart.svg
-    assert "已分配" in str(charts.draw(view, Labels("zh")).legend)
+    assert "已分配" in str(draw(view, Labels("zh")).legend)
 
 
 @pytest.mark.parametrize("data", [{}, {"rows": 3}, {"rows": [{}]}, {"lanes": [{"label": 1}], "start": 0, "end": "x"}])
@@ -132,7 +138,7 @@ def test_a_heatmap_and_a_curve_are_whole() -> None:
 
 
 def test_causes_of_one_family_have_fills_of_their_own() -> None:
-    keys = charts.Keys(EN)
+    keys = Keys(EN)
     fills = [keys.fill(key) for key in ("idle/host", "idle/sync", "communication/transmit", "other", "idle/host")]
     assert len(set(fills)) == 4 and fills[0] == fills[4]
     assert keys.fill("computing") == keys.fill("compute") == "f f-compute"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -20,7 +21,7 @@ from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.run.compatible_advice import combinable
 from tests.conftest import ROOT
 
-RULES = ROOT / "rulesets" / "ascend"
+SETS = [ROOT / "rulesets" / name for name in ("ascend", "gpu")]
 JOBS = {
     "training-a2-or-a3": Job(
         phases=frozenset({"training"}), chips=frozenset({"A2", "A3"}), features={"graph-capture": False}
@@ -48,7 +49,7 @@ JOBS = {
 @cache
 def rules() -> tuple[CompiledRule, ...]:
     host = load_host()
-    return tuple(load_rules([RULES], host.advisors, names=host.name_book()))
+    return tuple(load_rules(SETS, host.advisors, names=host.name_book()))
 
 
 def given(rule: CompiledRule, job: Job) -> tuple[Advice, ...]:
@@ -59,7 +60,7 @@ def given(rule: CompiledRule, job: Job) -> tuple[Advice, ...]:
 
 def test_every_name_in_our_texts_is_registered() -> None:
     host = load_host()
-    problems = check_rules([RULES], host.advisors, names=host.name_book(), own=True)
+    problems = check_rules(SETS, host.advisors, names=host.name_book(), own=True)
     assert not [str(problem) for problem in problems if "title is longer" not in problem.message]
 
 
@@ -74,8 +75,13 @@ def test_every_rule_has_safe_advice_first_for_every_job(job: Job) -> None:
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
-def test_a_report_of_all_rules_advises_nothing_that_excludes_other_advice(job: Job) -> None:
-    findings = [Finding.model_construct(rule=rule.id, advice=list(given(rule, job)), withheld=[]) for rule in rules()]
+@pytest.mark.parametrize("ruleset", ["ascend", "gpu"])
+def test_a_report_of_all_rules_advises_nothing_that_excludes_other_advice(job: Job, ruleset: str) -> None:
+    findings = [
+        Finding.model_construct(rule=rule.id, advice=list(given(rule, job)), withheld=[])
+        for rule in rules()
+        if rule.ruleset == ruleset
+    ]
     left = [(found.rule, advice) for found in combinable(findings) for advice in found.advice]
     for (rule, one), (other_rule, other) in itertools.combinations(left, 2):
         assert not clash(one.uses, one.excludes, other.uses, other.excludes), (rule, other_rule)
@@ -96,6 +102,14 @@ def test_a_mindspore_job_is_advised_no_api_of_pytorch() -> None:
     for rule in rules():
         for advice in given(rule, JOBS["mindspore"]):
             assert "pytorch" not in book.frameworks_of(advice.text.en), (rule.id, advice.text.en)
+
+
+def test_rules_for_gpus_name_nothing_of_npus() -> None:
+    """In no text, setting or threshold."""
+    foreign = re.compile(r"\bNPUs?\b|npu_|torch_npu|\bnpu\b|Ascend|昇腾|\bCANN\b|HCCL|msprof|MindSpore", re.IGNORECASE)
+    for rule in rules():
+        if rule.ruleset == "gpu":
+            assert not foreign.search(rule.rule.model_dump_json()), rule.id
 
 
 def test_no_setting_that_can_hang_is_set_for_a_whole_process() -> None:

@@ -17,13 +17,13 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
-from advisors.fusion import patterns
-from tests.advisors.build import Scene, book, host, outcome
+from advisors.fusion.computations import computations
+from tests.advisors.build import Scene, book, host, judged_for_gpus, outcome
 from tests.advisors.real import real_rank
 
 Run = Callable[..., RunResult]
 RULES = [rule.id for rule in book("network_structure")]
-SHAPED = ("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS022")
+SHAPED = ("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022")
 """Rules that cannot answer without shapes; NS020 asks for a norm first."""
 
 
@@ -33,13 +33,14 @@ def rules() -> Iterator[CompiledRule]:
 
 def test_every_measurement_is_judged() -> None:
     judged = {rule.rule.advisor for rule in rules()}
-    assert judged == {name for name in host().advisors if name.split(".")[0] == "network_structure"}
+    measured = {name for name in host().advisors if name.split(".")[0] == "network_structure"}
+    assert judged <= measured and measured - judged <= judged_for_gpus()
 
 
 def test_every_pattern_has_its_rule() -> None:
     conditions = [rule.rule.applies or "" for rule in rules() if rule.rule.advisor == "network_structure.fusion"]
-    assert sorted(conditions) == sorted(f"pattern == '{name}'" for name in {one.name for one in patterns()})
-    apis = {one.name: one.api for one in patterns() if not one.backward}
+    assert sorted(conditions) == sorted(f"pattern == '{name}'" for name in {one.name for one in computations()})
+    apis = {one.name: one.api for one in computations() if not one.backward}
     for rule in rules():
         if rule.rule.applies and rule.rule.applies.startswith("pattern"):
             api = apis[rule.rule.applies.split("'")[1]]
@@ -114,7 +115,7 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
 def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:
     result = advisor_run(profiles / "ascend" / "alexnet-ddp-text-level0", select=("NS",))
     assert {rule.state for rule in result.rules if rule.rule in RULES} == {"cannot_answer"}
-    assert all("Level1" in rule.collect.en for rule in result.rules if rule.rule in RULES and rule.collect)
+    assert all("level 1" in rule.collect.en for rule in result.rules if rule.rule in RULES and rule.collect)
 
 
 # --- the real profile, against plain reading of its table
@@ -204,11 +205,13 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     # The gradient of a convolution reads a shape in INT32 beside its tensors; nothing reads 16 bits.
     assert {dtype for row in cube for dtype in row["Input Data Types"].split(";")} == {"FLOAT", "INT32"}
     total = sum(map(ns, cube))
-    assert (seen["cube_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
-    assert seen["hf32_share"] == pytest.approx(sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total)
+    assert (seen["dense_ns"], seen["fp32_ns"], seen["fp32_share"]) == (total, total, 1)
+    assert seen["shortened_share"] == pytest.approx(
+        sum(ns(row) for row in cube if row["HF32 Eligible"] == "YES") / total
+    )
     # Convolutions take half; the products of the linear layers load weights, which takes half as long at least.
-    assert 0.25 * total < seen["cube_saving_ns"] < 0.75 * total
-    assert 0 < seen["vector_saving_ns"] < (computing - total) / 2
+    assert 0.25 * total < seen["dense_saving_ns"] < 0.75 * total
+    assert 0 < seen["other_saving_ns"] < (computing - total) / 2
     assert 0 < seen["saving_ns"] < 0.02 * wall, "the step waits for others"
 
 
@@ -265,7 +268,8 @@ def test_sample_has_no_other_problem(judged: RunResult) -> None:
 
 
 def test_sample_counts_agree_with_its_table(advisor_sample: Path, judged: RunResult) -> None:
-    """Three layers, two norms each and a last one, rotary for query and key; two steps."""
+    """Three layers, two norms each and a last one, rotary for query and key; two steps. The transposition behind the
+    backward pass of a rotary embedding serves the projection."""
     folder = sorted(advisor_sample.glob("*_ascend_pt"))[0]
     rows = [row for row in kernels_of(folder) if row["Accelerator Core"] != "HCCL"]
     types = [row["Type"] for row in rows]
@@ -283,7 +287,7 @@ def test_sample_counts_agree_with_its_table(advisor_sample: Path, judged: RunRes
     norms, swiglu, rotary = (finding(judged, rule).observation for rule in ("NS010", "NS011", "NS012"))
     assert norms["chains"] == 2 * 3 + 1 and norms["kernels"] == 7 * (8 + 14)
     assert swiglu["chains"] == 3 and swiglu["kernels"] == 3 * (4 + 8)
-    assert rotary["chains"] == 2 * 3 and rotary["kernels"] == 6 * (8 + 11)
+    assert rotary["chains"] == 2 * 3 and rotary["kernels"] == 6 * (8 + 10)
     # One chain of eight kernels for every parameter.
     counted = Counter(types)
     adam = finding(judged, "NS015").observation

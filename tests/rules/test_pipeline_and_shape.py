@@ -14,7 +14,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
-from tests.advisors.build import book, host
+from tests.advisors.build import book, host, judged_for_gpus
 
 FILES = ("pipeline_bound", "shape_affinity")
 OWN = ("PB", "SA")
@@ -30,7 +30,8 @@ def rules() -> Iterator[CompiledRule]:
 
 def test_every_measurement_is_judged() -> None:
     judged = {rule.rule.advisor for rule in rules()}
-    assert judged == {name for name in host().advisors if name.split(".")[0].removesuffix("_job") in FILES}
+    measured = {name for name in host().advisors if name.split(".")[0].removesuffix("_job") in FILES}
+    assert judged <= measured and measured - judged <= judged_for_gpus()
 
 
 @pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.id)

@@ -11,11 +11,13 @@ import pytest
 from advisor_core.text import plural
 from advisor_core.text.base import Text
 from advisor_core.text.packaged import packaged_yaml
+from tests.conftest import ROOT
 
 FILES = [
     ("advisor_core.text", "messages.yaml"),
     ("advisor_core.text", "advice.yaml"),
     ("advisors", "messages.yaml"),
+    *((f"advisors.{file.parent.name}", file.name) for file in sorted(ROOT.glob("advisors/*/messages.yaml"))),
     ("reports", "locale.yaml"),
 ]
 FIELD = re.compile(r"(?<!\{)\{(\w+)")

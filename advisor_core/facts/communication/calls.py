@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
@@ -15,6 +18,7 @@ from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
+from advisor_core.vocabulary.vocabulary import Vocabulary
 
 _LEAVES = {
     "transmit_ns": "communication/transmit",
@@ -23,24 +27,55 @@ _LEAVES = {
 }
 
 
+RECORDED = (
+    Column("work", "int", "", "row of work"),
+    Column("table", "text", "", "name of the canonical table that it was read from"),
+    Column("row", "int", "", "row number in that table"),
+    Column("step", "int", "", "row of steps, -1 outside"),
+    Column("name", "text", "", "as the exporter names it"),
+    Column("operation", "text", "", "kind of operation, such as allReduce"),
+    Column("group", "text", "", "hash of the group, or the digits in the name"),
+    Column("ranks", "text", "", "global ranks of the group as recorded, '' unknown: groups side by side share a hash"),
+    Column(
+        "members",
+        "int",
+        "count",
+        "ranks in the group: as recorded, else at least as many as its planes name; -1 unknown",
+    ),
+    Column("index", "int", "", "which call of the group, -1 unknown"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("elapse_ns", "int", "ns", "duration including waiting"),
+    Column("uncovered_ns", "int", "ns", "no computing runs: the sum of the next four"),
+    Column("transmit_ns", "int", "ns", "of it: some plane moves data"),
+    Column("wait_ns", "int", "ns", "of it: it waits for a rank"),
+    Column("launch_gap_ns", "int", "ns", "of it: it has begun and its next task has not"),
+    Column("unknown_ns", "int", "ns", "of it: not known which"),
+    Column("waits_for", "int", "", "rank that held it up longest, -1 none"),
+    Column("waits_for_ns", "int", "ns", "uncovered waiting for that rank"),
+    Column("launch_ns", "int", "ns", "launch of the host in device time, lowest int64 if unknown"),
+    Column("moving_ns", "int", "ns", "some plane moves data, covered or not; -1 unknown"),
+    Column("bytes", "int", "B", "over links, -1 unknown"),
+    Column("packets", "int", "count", "over links, -1 unknown"),
+    Column("max_packet_bytes", "int", "B", "largest packet, -1 unknown"),
+)
+
+
 @fact(
     "recorded_calls",
-    needs=(work, recorded_bookings),
-    wants=(launches, COLLECTIVES, COLLECTIVE_BANDWIDTH, COMMUNICATION_TASKS, collective_state, PROFILE),
+    needs=(work, recorded_bookings, PROFILE),
+    wants=(launches, COLLECTIVES, COLLECTIVE_BANDWIDTH, COMMUNICATION_TASKS, collective_state),
+    columns=RECORDED,
 )
 def recorded_calls(facts: Facts) -> pd.DataFrame:
-    """One row per collective or send/receive, as far as this rank alone tells; the columns of ``collective_calls``
-    without ``last_rank`` and ``waited_ns``."""
+    """One row per collective or send/receive, as far as this rank alone tells."""
     device, booked = facts[work], facts[recorded_bookings].pieces
     rows = np.flatnonzero(device["communication"].to_numpy())
     if not len(rows):
         raise NotApplicable(message("collectives.none"))
     calls = device.loc[rows, ["table", "row", "start_ns", "end_ns", "name"]].rename_axis("work").reset_index()
     calls["name"] = calls["name"].astype(str)
-    parts = calls["name"].str.extract(r"^(?:hcom_)?(?P<operation>[A-Za-z]+?)_*(?:_(?P<group>\d+)_(?P<index>\d+)_\d+)?$")
-    calls["operation"] = parts["operation"].fillna(calls["name"])
-    calls["group"] = parts["group"].fillna("")
-    calls["index"] = pd.to_numeric(parts["index"]).fillna(-1).astype("int64")
+    calls = _identified(calls, facts[PROFILE].vocabulary, facts.get(COLLECTIVES))
     calls["elapse_ns"] = calls["end_ns"] - calls["start_ns"]
     calls["step"] = _steps(booked, calls)
     open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
@@ -63,30 +98,50 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
         traced = state.covered.measure(ends) > state.covered.measure(starts)
         calls["moving_ns"] = np.where(traced, moving, -1)
     calls = _sizes(calls, facts.get(COLLECTIVES), facts.get(COLLECTIVE_BANDWIDTH))
-    calls["ranks"] = _ranks(calls, facts.get(PROFILE))
-    calls["members"] = _members(calls, facts.get(PROFILE), facts.get(COMMUNICATION_TASKS))
+    calls["ranks"] = _ranks(calls, facts[PROFILE])
+    members = _members(calls, facts[PROFILE], facts.get(COMMUNICATION_TASKS))
+    calls["members"] = np.where(calls["members"] > 0, calls["members"], members)
     return calls
+
+
+def _identified(calls: pd.DataFrame, words: Vocabulary, collectives: pd.DataFrame | None) -> pd.DataFrame:
+    """With ``operation``, ``group``, ``index``, ``members`` and ``bytes`` of each call: as recorded with the collective
+    that has its name and start, else as far as its name tells."""
+    named = [words.collective.search(name) for name in calls["name"]]
+    found = [match.groupdict() if match else {} for match in named]
+    calls["operation"] = [parts.get("operation") or name for parts, name in zip(found, calls["name"], strict=True)]
+    calls["group"] = [parts.get("group") or "" for parts in found]
+    calls["index"] = np.array([int(parts.get("index") or -1) for parts in found], dtype=np.int64)
+    calls["members"], calls["bytes"] = -1, -1
+    recorded = None if collectives is None else collectives[collectives["operation"] != ""]
+    if recorded is None or recorded.empty:
+        return calls
+    columns = ["operation", "group", "index", "members", "bytes"]
+    plain = recorded.astype({"name": str, "operation": str, "group": str}).drop_duplicates(["name", "start_ns"])
+    known = calls[["name", "start_ns"]].merge(plain, on=["name", "start_ns"], how="left")
+    there = known["operation"].notna().to_numpy()
+    for column in columns:
+        calls.loc[there, column] = known.loc[there, column].astype(calls[column].dtype).to_numpy()
+    return calls
+
+
+COLUMNS = (
+    *RECORDED,
+    Column("last_rank", "int", "", "rank that arrived last, -1 where the ranks of the job were not compared"),
+    Column("waited_ns", "int", "ns", "uncovered waiting for that rank"),
+)
 
 
 @fact(
     "collective_calls",
     needs=(recorded_calls, CROSS_RANK_WAITS),
     shared=True,
+    columns=COLUMNS,
 )
 def collective_calls(facts: Facts) -> pd.DataFrame:
     """One row per collective or send/receive: its time, what was not covered by computing, and who held it up.
 
-    Columns: ``work`` (row), ``table`` and ``row`` (where it was read, as in ``work``), ``step`` (row of
-    ``steps``, -1 outside), ``name``, ``operation`` (allReduce), ``group`` (hash, or the digits in the name),
-    ``ranks`` (global ranks of the group as recorded, '' unknown: groups side by side share a hash), ``index`` (n-th
-    call of the group), ``start_ns``, ``end_ns``, ``elapse_ns``, ``uncovered_ns``, ``transmit_ns``,
-    ``wait_ns``, ``launch_gap_ns``, ``unknown_ns`` (these four add up to uncovered), ``waits_for`` (rank that held it
-    up longest, -1 none), ``waits_for_ns``, ``launch_ns`` (host launch in device time, lowest int64 if unknown),
-    ``bytes`` and ``packets`` over links (-1 unknown), ``max_packet_bytes``, ``moving_ns`` (some plane moves data,
-    covered or not; -1 unknown), ``members`` (ranks in the group: as recorded, else at least as many as its planes
-    name; -1 unknown), ``last_rank`` (that arrived last; -1 where the ranks of the job were not compared) and
-    ``waited_ns`` (uncovered, for it). What the rank alone does not tell (``unknown_ns``) is waiting and transfer where
-    the ranks were compared.
+    What the rank alone does not tell (``unknown_ns``) is waiting and transfer where the ranks were compared.
     """
     calls = facts[recorded_calls]
     waits = facts[CROSS_RANK_WAITS].set_index("work").reindex(calls["work"])
@@ -106,20 +161,26 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     )
 
 
-def _ranks(calls: pd.DataFrame, profile: Profile | None) -> pd.Series:
+def _ranks(calls: pd.DataFrame, profile: Profile) -> pd.Series:
     """The recorded ranks of each call's group, as text."""
-    recorded = {} if profile is None else profile.groups
     found: dict[str, str] = {}
     for group in calls["group"].unique():
-        known = [ranks for key, ranks in recorded.items() if group and key.endswith(group)]
-        found[group] = ",".join(map(str, known[0])) if len(known) == 1 else ""
+        known = _of_group(str(group), profile)
+        found[group] = ",".join(map(str, known)) if known is not None else ""
     return calls["group"].map(found).astype(str)
 
 
-def _members(calls: pd.DataFrame, profile: Profile | None, tasks: pd.DataFrame | None) -> np.ndarray:
+def _of_group(group: str, profile: Profile) -> Sequence[int] | None:
+    """The ranks of a group that is known by its name or, where no other has the same, by the end of it."""
+    if group in profile.groups:
+        return profile.groups[group]
+    known = [ranks for key, ranks in profile.groups.items() if group and key.endswith(group)]
+    return known[0] if len(known) == 1 else None
+
+
+def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) -> np.ndarray:
     """Size of each call's group. Groups are known by their hash or the last three digits of it; the planes of a
     group's tasks name local ranks from 0 on."""
-    recorded = {key: len(ranks) for key, ranks in (profile.groups if profile is not None else {}).items()}
     seen: dict[str, int] = {}
     if tasks is not None and len(tasks):
         largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
@@ -128,9 +189,9 @@ def _members(calls: pd.DataFrame, profile: Profile | None, tasks: pd.DataFrame |
         seen = {key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]}
     sizes = {}
     for group in calls["group"].unique():
-        known = [size for key, size in recorded.items() if group and key.endswith(group)]
+        known = _of_group(str(group), profile)
         planes = [size for key, size in seen.items() if isinstance(key, str) and str(group).endswith(key)]
-        sizes[group] = known[0] if len(known) == 1 else planes[0] if len(planes) == 1 else -1
+        sizes[group] = len(known) if known is not None else planes[0] if len(planes) == 1 else -1
     return calls["group"].map(sizes).to_numpy().astype(np.int64)
 
 
@@ -155,7 +216,7 @@ def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, fa
 
 
 def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.DataFrame | None) -> pd.DataFrame:
-    calls["bytes"], calls["packets"], calls["max_packet_bytes"] = -1, -1, -1
+    calls["packets"], calls["max_packet_bytes"] = -1, -1
     if bandwidth is None or not len(bandwidth):
         return calls
     links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]

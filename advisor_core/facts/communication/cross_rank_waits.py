@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.keys import Key
 
 CROSS_RANK_WAITS: Key[pd.DataFrame] = Key("cross_rank_waits", "whom this rank waited for in each compared collective")
-"""A frame with a row per compared collective: ``work`` (row of the fact ``work``), ``last_rank`` (the rank that arrived
-last) and ``waited_ns`` (uncovered time that this rank waited for it, 0 for the last rank itself)."""
+"""A frame with a row per compared collective."""
 
-NO_WAITS = pd.DataFrame({name: pd.Series(dtype="int64") for name in ("work", "last_rank", "waited_ns")})
+COLUMNS = (
+    Column("work", "int", "", "row of work"),
+    Column("last_rank", "int", "", "the rank that arrived last"),
+    Column("waited_ns", "int", "ns", "uncovered time that this rank waited for it, 0 for the last rank itself"),
+)
+
+NO_WAITS = pd.DataFrame({column.name: pd.Series(dtype="int64") for column in COLUMNS})
 """Nothing was compared."""

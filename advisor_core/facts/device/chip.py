@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.missing import NotApplicable, Unavailable
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.names.model import Generation
@@ -64,6 +64,8 @@ def chip(facts: Facts) -> Chip:
     A DB export has no cube_utilization: there the largest launches tell the cores, if they can.
     """
     kernels, recorded = facts[KERNELS], facts[PROFILE].chip
+    if not facts[PROFILE].vocabulary.core_counters:
+        raise NotApplicable(message("pipes.never"))
     cubes = kernels[
         (kernels["core"] == "AI_CORE") & (kernels["aic_ns"] > _ENOUGH_CYCLES_NS) & (kernels["block_dim"] > 0)
     ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.missing import Unavailable
+from advisor_core.contracts.missing import NotApplicable, Unavailable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.text.messages import message
 
@@ -24,16 +26,24 @@ PIPES = (
 """mac: cube; vec: vector; mte1: L1 to L0; mte2: memory to L1 or UB; mte3: UB to memory; fixpipe: L0C to memory."""
 
 
-@fact("pipes", needs=(KERNELS,))
+COLUMNS = (
+    *(Column(pipe, "float", "ratio", f"part of the duration that {pipe} is busy, NaN not recorded") for pipe in PIPES),
+    Column("bound", "text", "", "the busiest pipe, '' none"),
+    Column("bound_ratio", "float", "ratio", "part of the duration that this pipe is busy"),
+)
+
+
+@fact("pipes", needs=(KERNELS, PROFILE), columns=COLUMNS)
 def pipes(facts: Facts) -> pd.DataFrame:
     """Share of each kernel's duration that each pipe was busy; one row per row of ``kernels``.
 
-    Columns: the `PIPES` (NaN where not recorded), ``bound`` (the busiest pipe, '' if none) and ``bound_ratio``. The
-    ratios that the exporter writes divide by the time of the core (error 0.1 % against 7-12 % when dividing by the
+    The ratios that the exporter writes divide by the time of the core (error 0.1 % against 7-12 % when dividing by the
     duration, measured on two real exports); here the duration is the base, so that start and end of a kernel count
     as not used, which is what its user waits for.
     """
     kernels = facts[KERNELS]
+    if not facts[PROFILE].vocabulary.core_counters:
+        raise NotApplicable(message("pipes.never"))
     times = kernels[[f"{pipe}_ns" for pipe in PIPES]].to_numpy(dtype=np.float64)
     measured = np.nansum(times, axis=1) > 0
     if not measured.any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unanswered, Unavailable
@@ -15,14 +16,26 @@ from advisor_core.text.messages import message
 from advisor_core.vocabulary.operator_class import AI_CPU, OTHER, OperatorClasses, kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
+COLUMNS = (
+    Column("table", "text", "", "name of the canonical table that it was read from"),
+    Column("row", "int", "", "row number in that table"),
+    Column("step", "int", "", "step id, -1 none"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("communication", "bool", "", "it is a collective or a send or receive"),
+    Column("operator_class", "text", "", "class in the ledger"),
+    Column("type", "text", "", "operator type, '' where it is not recorded"),
+    Column("name", "text", "", "kernel or operation"),
+    Column("core", "text", "", "core type, as in kernels"),
+    Column("stream", "int", "", "stream id, -1 unknown"),
+)
 
-@fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS, DOUBT))
+
+@fact("work", needs=(PROFILE,), wants=(KERNELS, DEVICE_TASKS, COMMUNICATION_TASKS, DOUBT), columns=COLUMNS)
 def work(facts: Facts) -> pd.DataFrame:
     """Kernels and collectives in order of start.
 
-    Columns: ``table`` and ``row`` (where it was read: name of the canonical table, row number in it), ``step`` (-1
-    none), ``start_ns``, ``end_ns``, ``communication`` (bool), ``operator_class``, ``type``, ``name``, ``core``,
-    ``stream``. Read from kernel_details.csv; without it from the lanes of the trace, which name no types.
+    Read from kernel_details.csv; without it from the lanes of the trace, which name no types.
     """
     words = facts[PROFILE].vocabulary
     kernels = facts.get(KERNELS)

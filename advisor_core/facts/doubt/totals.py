@@ -168,7 +168,7 @@ def _api_statistic(given: Answers) -> _Said:
 def _host_events(given: Answers) -> _Said:
     """Calls of CANN by API: the trace writes the layer before the name (``AscendCL@aclrtMemcpy``)."""
     events = given[HOST_EVENTS]
-    calls = events.loc[events["category"] == "cann", "name"].value_counts(sort=False)
+    calls = events.loc[events["category"] == "runtime", "name"].value_counts(sort=False)
     apis = calls.groupby([str(name).rpartition("@")[2] for name in calls.index]).sum()
     for name, count in apis[apis > 0].items():
         yield "calls_of", str(name), HOST_EVENTS.name, count

@@ -18,7 +18,7 @@ from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
-_CATEGORIES = ("cann", "cpu_op", "dequeue", "enqueue", "gc", "user_annotation")
+_CATEGORIES = ("runtime", "cpu_op", "dequeue", "enqueue", "gc", "user_annotation")
 _FRAMEWORK = ("cpu_op", "python_function", "user_annotation", "enqueue", "dequeue")
 
 
@@ -54,7 +54,7 @@ def host_activity(facts: Facts) -> HostActivity:
     thread = events["thread"].to_numpy()
     fed, launched_by = np.isin(thread, list(feeders)), np.isin(thread, list(launchers))
     active = fed | launched_by
-    cann = category["cann"]
+    runtime = category["runtime"]
     operators = category["cpu_op"] & fed & ~matching(events["name"], words.annotation)
 
     def layer(rows: np.ndarray) -> Layer:
@@ -63,10 +63,10 @@ def host_activity(facts: Facts) -> HostActivity:
 
     own = {leaf.activity for leaf in words.leaves}
     calls = {
-        name: (fed if name in own else cann & active) & matching(events["name"], pattern)
+        name: (fed if name in own else runtime & active) & matching(events["name"], pattern)
         for name, pattern in words.calls.items()
     }
-    if not calls["sync"].any() and not cann.any():
+    if not calls["sync"].any() and not runtime.any():
         calls["sync"] = operators & matching(events["name"], words.sync_operators)
     loading = fed & matching(events["name"], words.data_loader)
     annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], words.step_mark)
@@ -80,7 +80,7 @@ def host_activity(facts: Facts) -> HostActivity:
         "sync": layer(calls["sync"]),
         "copy": layer(calls["copy"]),
         **{name: layer(calls[name]) for name in own},
-        "runtime": layer((category["dequeue"] & launched_by) | (cann & active)),
+        "runtime": layer((category["dequeue"] & launched_by) | (runtime & active)),
         "framework": layer(operators | (category["enqueue"] & fed)),
         "python": (_span(layer(window)) if framework else empty()) if not annotated.any() else layer(annotated),
     }
@@ -94,7 +94,7 @@ def host_activity(facts: Facts) -> HostActivity:
         Layer(outer.starts, outer.ends, syncs[outer.ids].astype(np.int64)),
         feeders,
         launchers,
-        _of_launchers(words.activities, layer, calls, category["dequeue"], cann, launched_by),
+        _of_launchers(words.activities, layer, calls, category["dequeue"], runtime, launched_by),
         framework,
     )
 
@@ -104,11 +104,11 @@ def _of_launchers(
     layer: Callable[[np.ndarray], Layer],
     calls: Mapping[str, np.ndarray],
     dequeues: np.ndarray,
-    cann: np.ndarray,
+    runtime: np.ndarray,
     launched_by: np.ndarray,
 ) -> Layer:
     rows = {name: chosen & launched_by for name, chosen in calls.items() if name != "sync"}
-    rows["runtime"] = (dequeues | cann) & launched_by
+    rows["runtime"] = (dequeues | runtime) & launched_by
     return first_of([layer(rows[name]) if name in rows else empty() for name in activities])
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.host.nesting import enclosing_of
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.timeline import timeline
+from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 
@@ -22,15 +23,30 @@ def _operators(events: pd.DataFrame, words: Vocabulary) -> pd.DataFrame:
     return events[(events["category"] == "cpu_op") & ~matching(events["name"], words.annotation)]
 
 
-@fact("late_gaps", needs=(bookings, launches, HOST_EVENTS, work, PROFILE))
-def late_gaps(facts: Facts) -> pd.DataFrame:
-    """One row per idle gap that a late launch ended, with the operator that was launched late.
+LATE_GAPS = (
+    Column("gap", "int", "", "row of the gaps of bookings"),
+    Column("start_ns", "int", "ns", "start of the gap"),
+    Column("end_ns", "int", "ns", "end of the gap"),
+    Column("step", "int", "", "row of steps"),
+    Column("next", "int", "", "row of work of the task that ended it"),
+    Column("path", "text", "", "leaf with most of the gap"),
+    Column("late_ns", "int", "ns", "how much of the gap the launch was late"),
+    Column("call_row", "int", "", "row of host_events of the launching call, -1 unknown"),
+    Column("dequeue_row", "int", "", "row of host_events of the dequeue, -1 unknown"),
+    Column("enqueue_row", "int", "", "row of host_events of the enqueue, -1 unknown"),
+    Column("op_row", "int", "", "row of host_events of the innermost operator, -1 unknown"),
+    Column(
+        "outer_row",
+        "int",
+        "",
+        "row of host_events of the outermost operator, which the model's code called; -1 unknown",
+    ),
+)
 
-    Columns: ``gap`` (row of ``gaps``), ``start_ns``, ``end_ns``, ``step``, ``late_ns``, ``next`` (row of ``work``),
-    ``cann_row``, ``dequeue_row``, ``enqueue_row``, ``op_row`` (innermost operator) and ``outer_row`` (outermost
-    operator, the one that the model's code called) as rows of ``host_events``, -1 unknown; ``path``: the leaf with
-    most of the gap.
-    """
+
+@fact("late_gaps", needs=(bookings, launches, HOST_EVENTS, work, PROFILE), columns=LATE_GAPS)
+def late_gaps(facts: Facts) -> pd.DataFrame:
+    """One row per idle gap that a late launch ended, with the operator that was launched late."""
     booked = facts[bookings]
     launched = facts[launches]
     events = facts[HOST_EVENTS]
@@ -40,20 +56,27 @@ def late_gaps(facts: Facts) -> pd.DataFrame:
     links = launched.frame.iloc[following].reset_index(drop=True)
     frame = late[["start_ns", "end_ns", "step", "next", "path"]].rename_axis("gap").reset_index()
     frame["late_ns"] = late["host_late_ns"].to_numpy()
-    for column in ("cann_row", "dequeue_row", "enqueue_row", "op_row"):
+    for column in ("call_row", "dequeue_row", "enqueue_row", "op_row"):
         frame[column] = links[column]
     frame["outer_row"] = _outermost(events, links["op_row"].to_numpy(), facts[PROFILE].vocabulary)
     return frame
 
 
-@fact("sync_calls", needs=(bookings, launches, host_activity, HOST_EVENTS, timeline, PROFILE))
-def sync_calls(facts: Facts) -> pd.DataFrame:
-    """One row per synchronising call of the threads that feed the device.
+SYNC_CALLS = (
+    Column("row", "int", "", "row of host_events"),
+    Column("start_ns", "int", "ns", "start, device time"),
+    Column("end_ns", "int", "ns", "end, device time"),
+    Column("held_ns", "int", "ns", "the device was busy meanwhile: this part costs nothing"),
+    Column("idle_ns", "int", "ns", "idle time that is booked to this call"),
+    Column("op_row", "int", "", "row of host_events of the innermost operator around it, -1 none"),
+    Column("outer_row", "int", "", "row of host_events of the outermost operator around it, -1 none"),
+    Column("step", "int", "", "row of steps, -1 outside"),
+)
 
-    Columns: ``row`` (of ``host_events``), ``start_ns``, ``end_ns`` (device time), ``held_ns`` (the device was busy
-    meanwhile: this part costs nothing), ``idle_ns`` (idle booked to this call), ``op_row`` and ``outer_row`` (innermost
-    and outermost operator around it, rows of ``host_events``, -1 none), ``step`` (row of ``steps``, -1 outside).
-    """
+
+@fact("sync_calls", needs=(bookings, launches, host_activity, HOST_EVENTS, timeline, PROFILE), columns=SYNC_CALLS)
+def sync_calls(facts: Facts) -> pd.DataFrame:
+    """One row per synchronising call of the threads that feed the device."""
     syncs, pieces, busy = facts[host_activity].syncs, facts[bookings].pieces, facts[timeline].busy
     events = facts[HOST_EVENTS]
     blamed = pieces[pieces["sync"] >= 0]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import FLOWS, HOST_EVENTS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.host.nesting import enclosing_of
+from advisor_core.nesting import enclosing_of
 from advisor_core.text.messages import message
 
 NO_TIME = np.iinfo(np.int64).min
@@ -29,16 +30,29 @@ ROUNDING_NS = 2
 """kernel_details.csv and trace_view.json write the start of a collective up to 1 ns apart (real AlexNet export)."""
 
 
+COLUMNS = (
+    Column("launch_ns", "int", "ns", "when the host had launched it, in device time; lowest int64 if unknown"),
+    Column(
+        "entered_ns",
+        "int",
+        "ns",
+        "when it had been put into the task queue, in device time; launch_ns where there is none",
+    ),
+    Column("thread", "int", "", "thread of the launch, -1 unknown"),
+    Column("lead_ns", "int", "ns", "start less launch, -1 unknown"),
+    Column("call_row", "int", "", "row of host_events of the launching call, -1 unknown"),
+    Column("dequeue_row", "int", "", "row of host_events of the dequeue, -1 unknown"),
+    Column("enqueue_row", "int", "", "row of host_events of the enqueue, -1 unknown"),
+    Column("op_row", "int", "", "row of host_events of the operator, -1 unknown"),
+    Column("siblings", "int", "count", "tasks of the same launch, 0 unknown"),
+)
+
+
 @dataclass(frozen=True)
 class Launches:
-    """``frame`` has one row per row of the fact ``work``:
-
-    ``launch_ns``: when the host had launched it, in device time (corrected by ``skew_ns``), `NO_TIME` if unknown. The
-    arrow starts with the launching call, which takes 5 to 20 us; where the call took longer than `CALL_NS` (a
-    collective that the host unfolds takes 840 us in a real export) the launch counts from `CALL_NS` before its end;
-    ``entered_ns``: when it had been put into the task queue, in device time, ``launch_ns`` where there is no queue;
-    ``thread``: of the launch; ``lead_ns``: start less launch, -1 if unknown; ``cann_row``, ``dequeue_row``,
-    ``enqueue_row``, ``op_row``: rows of ``host_events``, -1 if unknown; ``siblings``: tasks of the same launch.
+    """``frame`` has one row per row of the fact ``work``. An arrow starts with the launching call, which takes 5 to 20
+    us; where the call took longer than `CALL_NS` (a collective that the host unfolds takes 840 us in a real export) the
+    launch counts from `CALL_NS` before its end.
 
     ``skew_ns``: what host times are ahead of device times at least. The clocks are aligned by software, so that tasks
     seem to start before their launch; the largest such lead is taken off every host time.
@@ -51,7 +65,7 @@ class Launches:
         return self.frame["launch_ns"] != NO_TIME
 
 
-@fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,))
+@fact("launches", needs=(work, FLOWS), wants=(HOST_EVENTS,), frames={"frame": COLUMNS})
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
     device, flows = facts[work], facts[FLOWS]
@@ -86,7 +100,7 @@ def launches(facts: Facts) -> Launches:
     skew = max(0, -int(leads.min())) if len(leads) else 0
     frame = pd.DataFrame(
         {"launch_ns": launch, "thread": thread, "siblings": siblings}
-        | {name: np.full(count, -1, dtype=np.int64) for name in ("cann_row", "dequeue_row", "enqueue_row", "op_row")}
+        | {name: np.full(count, -1, dtype=np.int64) for name in ("call_row", "dequeue_row", "enqueue_row", "op_row")}
     )
     if HOST_EVENTS in facts:
         _trace_back(frame, rows, facts[HOST_EVENTS])
@@ -110,8 +124,8 @@ def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.
 
 def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:
     """Move the launch to the end of a long launching call, but not past the start of the task."""
-    rows = np.flatnonzero(frame["cann_row"].to_numpy() >= 0)
-    calls = events.iloc[frame["cann_row"].to_numpy()[rows]]
+    rows = np.flatnonzero(frame["call_row"].to_numpy() >= 0)
+    calls = events.iloc[frame["call_row"].to_numpy()[rows]]
     ends = calls["start_ns"].to_numpy() + calls["duration_ns"].to_numpy()
     launch = frame["launch_ns"].to_numpy()[rows]
     starts = device["start_ns"].to_numpy()[rows] + skew
@@ -138,9 +152,9 @@ def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> 
     task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
     if events.empty:
         return
-    by_category = {name: events[events["category"] == name] for name in ("cann", "dequeue", "enqueue", "cpu_op")}
+    by_category = {name: events[events["category"] == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
     threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
-    frame.loc[rows, "cann_row"] = enclosing_of(by_category["cann"], threads, times)
+    frame.loc[rows, "call_row"] = enclosing_of(by_category["runtime"], threads, times)
     dequeue = enclosing_of(by_category["dequeue"], threads, times)
     frame.loc[rows, "dequeue_row"] = dequeue
     enqueues = by_category["enqueue"].drop_duplicates("correlation")

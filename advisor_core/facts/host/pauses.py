@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS
@@ -30,18 +31,26 @@ exports at hand spread by a factor of 2 to 3 around their median."""
 OCCURRENCES = 4
 """How often a passage must occur before one of them can be called unusual; our choice."""
 
-_KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "cann")
+_KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "runtime")
 
 
-@fact("host_pauses", needs=(HOST_EVENTS, launches, host_activity, PROFILE))
+COLUMNS = (
+    Column("thread", "int", "", "thread that goes on afterwards"),
+    Column("start_ns", "int", "ns", "start of what is beyond the usual duration, device time"),
+    Column("end_ns", "int", "ns", "end, device time"),
+    Column("usual_ns", "int", "ns", "median of the same passage"),
+    Column("occurrences", "int", "count", "how often the passage occurs"),
+    Column("before", "int", "", "row of host_events whose border precedes it"),
+    Column("after", "int", "", "row of host_events whose border follows it"),
+)
+
+
+@fact("host_pauses", needs=(HOST_EVENTS, launches, host_activity, PROFILE), columns=COLUMNS)
 def host_pauses(facts: Facts) -> pd.DataFrame:
     """One row per rare long pause of the threads that feed the device, in order of time.
 
-    Columns: ``thread`` (that goes on afterwards), ``start_ns`` and ``end_ns`` (device time; what is beyond the usual
-    duration of the passage), ``usual_ns`` (median of the same passage), ``occurrences`` (of the passage), ``before``
-    and ``after`` (rows of ``host_events`` whose borders enclose it). Waiting that has a name (data loader,
-    synchronising, reading a value back, allocating ...) is left out, and so is the first time of each passage, which
-    builds caches.
+    Waiting that has a name (data loader, synchronising, reading a value back, allocating ...) is left out, and so is
+    the first time of each passage, which builds caches.
     """
     events, host, launched = facts[HOST_EVENTS], facts[host_activity], facts[launches]
     chosen = np.flatnonzero(

@@ -28,7 +28,8 @@ not; ``unknown`` where the export has no tasks of planes.
   for an event or a notification, else ``launch_latency``. A task that had been launched before the gap began and
   started more than `LATENCY_NS` after it, with no task seen to wait, is ``task_switch``: time the device needs between
   two tasks. (In the real exports at hand it is a steady 95 us between any two kernels while the host is 90 ms ahead:
-  the cost of reading counters between tasks, with l2_cache on.)
+  the cost of reading counters between tasks, with l2_cache on.) One that an idle device started more than
+  `LONGEST_LATENCY_NS` after its launch was held up by what is not recorded: ``unknown``.
 - Without a launch (no trace, no CPU activity) the gap is ``unknown``.
 
 All of it is sorting and merging of whole arrays: linear in events but for the sorts.
@@ -41,6 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
@@ -59,28 +61,54 @@ LATENCY_NS = 30_000
 time breakdown (`consecutive_kernel_delay`), checked there on GPUs; the launch-to-start times of tasks that an idle
 device waited for are 4 to 20 us in the real Ascend exports at hand."""
 
+LONGEST_LATENCY_NS = 1_000_000
+"""A task that an idle device runs only this long after its launch was held up by something that is not recorded: work
+of another process, or work that was launched before recording began. Our choice, 50 times the longest latency above."""
+
 _REFILLING = ("runtime", "framework", "python")
+
+
+PIECES = (
+    Column("step", "int", "", "row of steps"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("path", "text", "", "leaf of the ledger"),
+    Column("overlapped", "bool", "", "communication runs under computing"),
+    Column("gap", "int", "", "row of gaps, -1 none"),
+    Column("collective", "int", "", "row of work, -1 none"),
+    Column("wait", "int", "", "row of communication_tasks, -1 none"),
+    Column("sync", "int", "", "row of host_events of the call that idle/sync is about, -1 none"),
+)
+
+
+GAPS = (
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("step", "int", "", "row of steps"),
+    Column("next", "int", "", "row of work of the task that ended it, -1 at the end"),
+    Column("launch_ns", "int", "ns", "launch of that task, lowest int64 if unknown"),
+    Column("host_late_ns", "int", "ns", "how much of it the host was late"),
+    Column("queued_ns", "int", "ns", "of that: the task lay in the task queue already"),
+    Column("path", "text", "", "leaf with most of it"),
+)
 
 
 @dataclass(frozen=True)
 class Bookings:
-    """``pieces``: one row per piece, in order of time and without holes: ``step`` (row of the fact ``steps``),
-    ``start_ns``, ``end_ns``, ``path`` (categorical), ``overlapped`` (bool), ``gap`` (row of ``gaps`` or -1),
-    ``collective`` (row of ``work`` or -1), ``wait`` (row of ``communication_tasks`` or -1), ``sync`` (row of
-    ``host_events`` of the call that ``idle/sync`` is about, or -1).
-
-    ``gaps``: one row per idle gap: ``start_ns``, ``end_ns``, ``step``, ``next`` (row of ``work`` of the task that
-    ended it, -1 at the end), ``launch_ns`` (`NO_TIME` if unknown), ``host_late_ns`` (how much of it the host was
-    late), ``queued_ns`` (of that: the task lay in the task queue already), ``path`` (the leaf with most of it)."""
+    """``pieces``: one row per piece, in order of time and without holes. ``gaps``: one row per idle gap."""
 
     pieces: pd.DataFrame
     gaps: pd.DataFrame
+
+
+FRAMES = {"pieces": PIECES, "gaps": GAPS}
 
 
 @fact(
     "recorded_bookings",
     needs=(work, timeline, PROFILE),
     wants=(launches, host_activity, collective_state, DEVICE_TASKS),
+    frames=FRAMES,
 )
 def recorded_bookings(facts: Facts) -> Bookings:
     """Every piece of profiled time under one leaf of the ledger, as far as this rank alone tells."""
@@ -205,7 +233,9 @@ def _book_gaps(
         host_path = np.where(outside, "idle/step_boundary", host_path)
     launched = gaps["launch_ns"].to_numpy()[gap]
     early = (launched <= starts[gap]) & ((ends - starts)[gap] > LATENCY_NS)
-    device_path = np.where(early, "idle/task_switch", "idle/launch_latency")
+    held_up = (launched > starts[gap]) & (ends[gap] - launched > LONGEST_LATENCY_NS)
+    device_path = np.where(held_up, "idle/unknown", "idle/launch_latency")
+    device_path = np.where(early, "idle/task_switch", device_path)
     device_path = np.where(depending != NOTHING, "idle/dependency", device_path)
     device_path = np.where(copying != NOTHING, "idle/copy", device_path)
     path = np.where(is_late != NOTHING, host_path, device_path)

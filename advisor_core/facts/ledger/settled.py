@@ -6,12 +6,12 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
-from advisor_core.facts.ledger.bookings import Bookings, recorded_bookings
+from advisor_core.facts.ledger.bookings import FRAMES, Bookings, recorded_bookings
 
 _UNKNOWN = "communication/unknown"
 
 
-@fact("bookings", needs=(recorded_bookings, CROSS_RANK_WAITS))
+@fact("bookings", needs=(recorded_bookings, CROSS_RANK_WAITS), frames=FRAMES)
 def bookings(facts: Facts) -> Bookings:
     """Every piece of profiled time under one leaf of the ledger; the comparison of ranks divides what of a collective
     the rank alone cannot tell."""

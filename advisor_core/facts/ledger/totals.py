@@ -22,15 +22,23 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 
+COLUMNS = (
+    Column("step", "int", "", "row of steps"),
+    Column("path", "text", "", "leaf of the ledger"),
+    Column("ns", "int", "ns", "time of the step that is booked there"),
+    Column("overlapped_ns", "int", "ns", "of it: communication runs under computing"),
+)
 
-@fact("ledger", needs=(rank_summary,), wants=(steps, bookings), shared=True)
+
+@fact("ledger", needs=(rank_summary,), wants=(steps, bookings), shared=True, columns=COLUMNS)
 def ledger(facts: Facts) -> pd.DataFrame:
-    """One row per step and leaf: ``step`` (row of ``steps``), ``path``, ``ns``, ``overlapped_ns``; sums to the step."""
+    """One row per step and leaf; the leaves of a step add up to its wall time."""
     summary = facts[rank_summary]
     if (summary["source"] == EXPORTER).all():
         return _parts(summary)

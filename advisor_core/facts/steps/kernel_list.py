@@ -10,9 +10,9 @@ import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
-from advisor_core.facts.intervals import union
 from advisor_core.text.messages import message
 
 FEW_KERNELS: Final = 3
@@ -20,7 +20,8 @@ FEW_KERNELS: Final = 3
 tensors. Our choice."""
 
 MOSTLY_GAPS: Final = 0.5
-"""Share of the recording in which no kernel runs, from which the gaps are those of a script. Our choice."""
+"""Share of the time from one launch to the next in which no kernel runs, at the median, from which the gaps are those
+of a script. Our choice."""
 
 HOLES: Final = 0.1
 """Share of the recording in which rows are missing, from which it is no step any more: it would make idle time of a
@@ -30,7 +31,8 @@ COLD: Final = 1.5
 """How much longer than the median of the others the first launch of a benchmark is, if it is a cold start. Our
 choice."""
 
-_LAUNCHES: Final = 2
+LAUNCHES: Final = 5
+"""Fewer launches tell a benchmark neither from a step nor a cold start from a steady call. Our choice."""
 
 ROUNDING_NS: Final = 1_000
 """A gap may be longer than the exporter's wait time by this much: its times are rounded to a quarter of a microsecond
@@ -49,12 +51,12 @@ class KernelList:
     cold: int = 0
 
 
-@fact("kernel_list", needs=(work,), wants=(KERNELS, HOST_EVENTS))
+@fact("kernel_list", needs=(work, PROFILE), wants=(KERNELS, HOST_EVENTS))
 def kernel_list(facts: Facts) -> KernelList:
     """The launches of a recording that is no loop: a benchmark of one operator, or rows with holes between them.
 
     A benchmark launches a few kinds of kernels again and again, without collectives and without a framework, and lets
-    the device wait for most of the time.
+    the device wait for most of the time between two launches.
     """
     device = facts[work]
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
@@ -64,10 +66,13 @@ def kernel_list(facts: Facts) -> KernelList:
     if wall and int(missing.sum()) > HOLES * wall:
         return _launches(starts, reach, missing > 0, "holes")
     again = _begins(device)
-    idle = wall - union(starts, ends).total()
-    if again.sum() < _LAUNCHES or idle < MOSTLY_GAPS * wall or _has_framework(facts.get(HOST_EVENTS)):
+    framework = facts[PROFILE].framework is not None or _has_framework(facts.get(HOST_EVENTS))
+    if again.sum() < LAUNCHES or framework:
         raise NotApplicable(message("kernel_list.loop"))
     found = _launches(starts, reach, again, "benchmark")
+    idle = (found.starts[1:] - found.ends[:-1]) / np.maximum(np.diff(found.starts), 1)
+    if np.median(idle) < MOSTLY_GAPS:
+        raise NotApplicable(message("kernel_list.loop"))
     lengths = found.ends - found.starts
     cold = bool(lengths[0] > COLD * np.median(lengths[1:]))
     return replace(found, cold=int(cold))

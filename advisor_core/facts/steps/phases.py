@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
@@ -29,10 +30,18 @@ _NAMED = 5
 """How many marks are named where none of them is known."""
 
 
-@fact("phases", needs=(PROFILE, steps), wants=(HOST_EVENTS, launches), shared=True)
+SPANS = (
+    Column("step", "int", "", "row of steps"),
+    Column("phase", "text", "", "phase as it is marked"),
+    Column("kind", "text", "", "the known phase that it stands for, '' none"),
+    Column("start_ns", "int", "ns", "start, clock of the device"),
+    Column("end_ns", "int", "ns", "end, clock of the device"),
+)
+
+
+@fact("phases", needs=(PROFILE, steps), wants=(HOST_EVENTS, launches), shared=True, columns=SPANS)
 def phases(facts: Facts) -> pd.DataFrame:
-    """One row per stretch of a phase within a step: ``step`` (row of ``steps``), ``phase``, ``kind`` (the known phase
-    that it stands for, '' none), ``start_ns``, ``end_ns`` (clock of the device); disjoint, in order of time.
+    """One row per stretch of a phase within a step; disjoint, in order of time.
 
     Not applicable where the profile is not of a role and no mark names a phase.
     """
@@ -49,13 +58,20 @@ def phases(facts: Facts) -> pd.DataFrame:
     raise NotApplicable(_nothing_known(facts.get(HOST_EVENTS), profile.vocabulary))
 
 
-@fact("phase_ledger", needs=(phases, steps, bookings), shared=True)
+LEDGER = (
+    Column("step", "int", "", "row of steps"),
+    Column("phase", "text", "", "phase, '' outside all"),
+    Column("path", "text", "", "leaf of the ledger"),
+    Column("ns", "int", "ns", "time that is booked there"),
+)
+
+
+@fact("phase_ledger", needs=(phases, steps, bookings), shared=True, columns=LEDGER)
 def phase_ledger(facts: Facts) -> pd.DataFrame:
-    """One row per step, phase and leaf: ``step`` (row of ``steps``), ``phase`` ('' outside all), ``path``, ``ns``; the
-    phases of a step add up to its entries of the fact ``ledger``."""
+    """One row per step, phase and leaf; the phases of a step add up to its entries of the fact ``ledger``."""
     spans = facts[phases]
     booked = facts[bookings]
-    windows, pieces = facts[steps], booked.pieces
+    windows, pieces = facts[steps], booked.pieces[booked.pieces["step"] >= 0]
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
     layers = [
         Layer(starts, ends, np.arange(len(pieces))),

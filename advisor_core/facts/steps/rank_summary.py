@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
@@ -11,16 +12,28 @@ from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
 
+COLUMNS = (
+    Column("step", "int", "", "step id, -1 anonymous"),
+    Column("wall_ns", "int", "ns", "wall time: computing, uncovered and idle add up to it"),
+    Column("computing_ns", "int", "ns", "the device computes"),
+    Column("overlapped_ns", "int", "ns", "communication under computing"),
+    Column("uncovered_ns", "int", "ns", "communication that no computing covers"),
+    Column("idle_ns", "int", "ns", "neither"),
+    Column("source", "text", "", "device, or exporter where only its sums tell the parts"),
+)
+
 EXPORTER = "exporter"
 """The source of totals that are not derived from device tasks: the exporter's own summary of each step, or that of a
 cluster analysis."""
 
 
-@fact("rank_summary", needs=(PROFILE,), wants=(steps, timeline, STEP_TRACE, DOUBT), shared=True)
+@fact("rank_summary", needs=(PROFILE,), wants=(steps, timeline, STEP_TRACE, DOUBT), shared=True, columns=COLUMNS)
 def rank_summary(facts: Facts) -> pd.DataFrame:
-    """Per step: ``step`` (id, -1 anonymous), ``wall_ns``, ``computing_ns``, ``overlapped_ns``, ``uncovered_ns``,
-    ``idle_ns``; computing + uncovered + idle = wall. ``source``: ``device``, or `EXPORTER` where the device tasks are
-    withheld, or where nothing but sums is recorded of the rank, and the summary tells the parts."""
+    """Per step: what of it the device computes, communicates and is idle.
+
+    Where the device tasks are withheld, or where nothing but sums is recorded of the rank, the summary of the exporter
+    tells the parts.
+    """
     summed = facts[PROFILE].coarse or facts[DOUBT].withheld
     if timeline not in facts and STEP_TRACE in facts and summed:
         return _exported(facts)

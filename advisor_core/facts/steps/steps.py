@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
@@ -14,10 +15,16 @@ from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.start_up import start_up
 from advisor_core.text.messages import message
 
+COLUMNS = (
+    Column("step", "int", "", "step id, -1 for the anonymous step of a profile without steps"),
+    Column("start_ns", "int", "ns", "first device task"),
+    Column("end_ns", "int", "ns", "first device task of the next step, of the last step the end of its last task"),
+)
 
-@fact("steps", needs=(work, PROFILE), wants=(start_up, kernel_list, step_marks), shared=True)
+
+@fact("steps", needs=(work, PROFILE), wants=(start_up, kernel_list, step_marks), shared=True, columns=COLUMNS)
 def steps(facts: Facts) -> pd.DataFrame:
-    """One row per step: ``step`` (-1 for the anonymous step of a profile without steps), ``start_ns``, ``end_ns``.
+    """One row per step, in order of time.
 
     A step lasts from its first device task to the first device task of the next step, the last one to its last task.
     So the gap between two steps belongs to the earlier one: it ends when the host gets the next step going, and the

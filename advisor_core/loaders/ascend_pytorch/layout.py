@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ _SUFFIX: Final = "_ascend_pt"
 _MINDSPORE: Final = "_ascend_ms"
 """The profiler of MindSpore writes the same text files and databases, these under other names, by its source and its
 documentation; no real profile of it has been seen."""
+_RECORDED: Final = re.compile(rf"_(\d{{8,}})(?:{_SUFFIX}|{_MINDSPORE})$")
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ def is_database(name: str) -> bool:
 def is_file_of_profile(name: str) -> bool:
     """Whether a file of this name may be given in place of a profile."""
     return name in NAMES or is_database(name)
+
+
+def recorded_at(directory: Path) -> str:
+    """When a profile was recorded: the profiler ends the name of the directory with it; '' for another name."""
+    found = _RECORDED.search(directory.name)
+    return found[1] if found else ""
 
 
 def owner(directory: Path) -> Path:

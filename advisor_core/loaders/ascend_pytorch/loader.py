@@ -23,6 +23,7 @@ from advisor_core.loaders.ascend_pytorch.layout import (
     is_profile,
     layout,
     owner,
+    recorded_at,
 )
 from advisor_core.loaders.ascend_pytorch.text import provided, read_text
 from advisor_core.loaders.ascend_words import VENDOR
@@ -77,6 +78,8 @@ class AscendPytorchLoader:
                 loader=self.name,
                 bytes=files.bytes(),
                 problem=problems.get(directory, ""),
+                recorded_at=recorded_at(directory),
+                vendor=VENDOR,
             )
             for directory, files in layouts.items()
         ]

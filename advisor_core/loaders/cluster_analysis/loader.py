@@ -38,6 +38,7 @@ class ClusterAnalysisLoader:
                 rank=rank,
                 loader=self.name,
                 bytes=0,
+                vendor=VENDOR,
                 coarse=True,
             )
             for path in found

@@ -15,7 +15,8 @@ from typing import Final
 import pandas as pd
 
 from advisor_core.contracts import tables
-from advisor_core.contracts.tables import Field, TableSchema
+from advisor_core.contracts.columns import Column as TableColumn
+from advisor_core.contracts.tables import TableSchema
 from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.readers import times
@@ -89,9 +90,9 @@ def _pytorch(name: str, *more: Column) -> CsvTable:
 
 def _of_devices(table: CsvTable) -> CsvTable:
     schema = table.schema
-    fields = (*schema.fields, Field(DEVICE, "int", "", "device id, -1 where the export names none"))
+    held = (*schema.columns, TableColumn(DEVICE, "int", "", "device id, -1 where the export names none"))
     column = Column(DEVICE, ("Device_id", "Device ID"), "int")
-    return replace(table, schema=TableSchema(schema.name, schema.meaning, fields), columns=(*table.columns, column))
+    return replace(table, schema=TableSchema(schema.name, schema.meaning, held), columns=(*table.columns, column))
 
 
 def _kib(field: str, name: str) -> Column:
@@ -111,8 +112,8 @@ _DEVICE_TASKS = CsvTable(
 )
 
 
-def _with(table: CsvTable, field: Field, column: Column) -> CsvTable:
-    schema = TableSchema(table.schema.name, table.schema.meaning, (*table.schema.fields, field))
+def _with(table: CsvTable, field: TableColumn, column: Column) -> CsvTable:
+    schema = TableSchema(table.schema.name, table.schema.meaning, (*table.schema.columns, field))
     return replace(table, schema=schema, columns=(*table.columns, column))
 
 
@@ -146,7 +147,7 @@ OP_SUMMARY: Final = Deliverable(
     "loader.collect.msprof_tasks",
     _with(
         _of_devices(_pytorch("kernel_details.csv")),
-        Field(INFERENCE, "int", "", "run of the graph, -1 where the export names none"),
+        TableColumn(INFERENCE, "int", "", "run of the graph, -1 where the export names none"),
         Column(INFERENCE, ("Infer ID",), "int"),
     ),
 )
@@ -157,7 +158,7 @@ OPERATOR_MEMORY: Final = Deliverable(
     "loader.collect.msprof_task_memory",
     _with(
         _of_devices(_OPERATOR_MEMORY),
-        Field(_HELD, "int", "ns", "how long the memory was held, -1 where it was not released"),
+        TableColumn(_HELD, "int", "ns", "how long the memory was held, -1 where it was not released"),
         Column(_HELD, ("Duration(us)",), "span"),
     ),
 )
@@ -216,10 +217,10 @@ ITERATIONS: Final = Deliverable(
                 "iterations",
                 "one row per run of a graph (step_trace_*.csv)",
                 (
-                    Field("iteration", "int", "", "number of the run of its graph"),
-                    Field("model", "int", "", "graph"),
-                    Field("end_ns", "int", "ns", "end"),
-                    Field("duration_ns", "int", "ns", "duration"),
+                    TableColumn("iteration", "int", "", "number of the run of its graph"),
+                    TableColumn("model", "int", "", "graph"),
+                    TableColumn("end_ns", "int", "ns", "end"),
+                    TableColumn("duration_ns", "int", "ns", "duration"),
                 ),
             ),
             (

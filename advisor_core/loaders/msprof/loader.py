@@ -47,6 +47,7 @@ class MsprofLoader:
                 loader=self.name,
                 bytes=layouts[directory].bytes(),
                 problem=problems.get(directory, ""),
+                vendor=VENDOR,
             )
             for directory in sorted(found, key=problems.__contains__)
         ]

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 import numpy as np
 
 from advisor_core.contracts.tables import Int64Array
-from advisor_core.loaders.readers.files import HashedFile
 
 CHUNK_BYTES: Final = 4 << 20
 LONGEST_ELEMENT: Final = 256 << 20
@@ -93,14 +92,31 @@ class Batch(Generic[T]):
     ordinals: Int64Array
 
 
+class Forward(Protocol):
+    """A file that is read from its beginning to its end, such as `HashedFile` and `GzipFile`."""
+
+    def read(self, size: int) -> bytes:
+        """The next ``size`` bytes, fewer only at the end."""
+        ...
+
+
+ReadAt = Callable[[Path, int, int], bytes]
+"""Reads a number of bytes of a file from an offset on."""
+
+
+def read_plain(path: Path, offset: int, size: int) -> bytes:
+    """`ReadAt` of a file that is not compressed."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
 @lru_cache(maxsize=256)
-def _element_starts(path: Path, offset: int, size: int, count: int) -> Int64Array:
+def _element_starts(path: Path, offset: int, size: int, count: int, read_at: ReadAt) -> Int64Array:
     """Offsets, within a chunk, of its elements; kept, since evidence comes back to the same chunks. The quick search
     is right where it finds as many elements as were decoded; ``count`` is -1 where that is not known."""
     try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(size)
+        data = read_at(path, offset, size)
     except OSError:
         return np.empty(0, np.int64)
     quick = [data.find(b"{"), *(match.end() for match in _BETWEEN.finditer(data))]
@@ -115,9 +131,9 @@ class ChunkIndex:
     sizes: Int64Array
     firsts: Int64Array
 
-    def positions(self, path: Path, ordinals: Int64Array) -> Int64Array:
-        """Byte offsets of the ``{`` of elements; only the chunks concerned are read again. Where the file is gone or
-        has changed, the start of the chunk."""
+    def positions(self, path: Path, ordinals: Int64Array, read_at: ReadAt = read_plain) -> Int64Array:
+        """Byte offsets of the ``{`` of elements, in a compressed file those of its content; only the chunks concerned
+        are read again. Where the file is gone or has changed, the start of the chunk."""
         chunks = np.searchsorted(self.firsts, ordinals, side="right") - 1
         found = np.empty(len(ordinals), np.int64)
         for chunk in np.unique(chunks).tolist():
@@ -125,7 +141,7 @@ class ChunkIndex:
             offset = int(self.offsets[chunk])
             last = chunk + 1 == len(self.firsts)
             count = -1 if last else int(self.firsts[chunk + 1] - self.firsts[chunk])
-            starts = _element_starts(path, offset, int(self.sizes[chunk]), count)
+            starts = _element_starts(path, offset, int(self.sizes[chunk]), count, read_at)
             places = ordinals[here] - self.firsts[chunk]
             known = places < len(starts)
             found[here] = offset
@@ -148,7 +164,7 @@ class ElementReader(Generic[T]):
 
     def __init__(
         self,
-        file: HashedFile,
+        file: Forward,
         decode: Callable[[bytes], list[T]],
         salvage: Callable[[bytes], T | None],
         report: Callable[[Damage, int, bytes], None],
@@ -164,6 +180,13 @@ class ElementReader(Generic[T]):
         self._at_end = False
         self._count = 0
         self._chunks: list[tuple[int, int, int]] = []
+        self.head = b""
+        """What precedes the array in the object that wraps it."""
+
+    def rest(self, most: int) -> bytes:
+        """What follows the array, at most so many bytes; for when all elements are read."""
+        self._fill(most)
+        return self._data[:most]
 
     def index(self) -> ChunkIndex:
         table = np.array(self._chunks, np.int64).reshape(-1, 3)
@@ -210,6 +233,7 @@ class ElementReader(Generic[T]):
             if self._at_end or len(self._data) > LONGEST_ELEMENT:
                 return None
             self._fill(2 * len(self._data))
+        self.head = self._data[: array.start()]
         self._drop(array.end())
         return True
 

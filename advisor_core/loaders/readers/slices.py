@@ -67,12 +67,12 @@ def join(
     ends = np.cumsum([int(frame["source_row"].max()) + 1 if len(frame) else 1 for frame in frames])
     first = np.concatenate(([0], ends[:-1])).astype(np.int64)
     columns: dict[str, object] = {}
-    for field in schema.fields:
-        parts = [frame[field.name] for frame in frames]
-        if field.dtype == "text":
-            columns[field.name] = pd.api.types.union_categoricals(parts)
+    for column in schema.columns:
+        parts = [frame[column.name] for frame in frames]
+        if column.dtype == "text":
+            columns[column.name] = pd.api.types.union_categoricals(parts)
         else:
-            columns[field.name] = np.concatenate([part.to_numpy() for part in parts])
+            columns[column.name] = np.concatenate([part.to_numpy() for part in parts])
     if "flow" in columns:
         columns["flow"] = np.concatenate([_apart(frame["flow"].to_numpy(), i) for i, frame in enumerate(frames)])
     rows = [frame["source_row"].to_numpy() + start for frame, start in zip(frames, first, strict=True)]

@@ -37,6 +37,8 @@ _MARKS: Final = frozenset({"marker", "push/pop", "start/end", "marker_ex"})
 """The ``event_type`` of a mark (ENUM_MSTX_EVENT_TYPE of databases). The exporter names the lane of marks after the
 executable of the process, so that its events alone tell it."""
 _HOST_LANES: Final = ("python", "mindspore", "gc", "os", "mstx", "cann")
+_CALLS: Final = "runtime"
+"""The category of the calls into CANN, whose lane has its name."""
 _FIRST_BIG_FLOW: Final = -2
 """Flow ids beyond int64 are numbered downwards from here; -1 stays 'none'."""
 
@@ -354,7 +356,8 @@ class _Assembly:
                 nameless = (lanes == place) & (category == categories[""])
                 category = np.where(nameless, categories["cpu_op"], category).astype(np.int32)
             elif lane != "python":
-                category = np.where(lanes == place, categories[lane], category).astype(np.int32)
+                own = categories[_CALLS if lane == "cann" else lane]
+                category = np.where(lanes == place, own, category).astype(np.int32)
         return pd.DataFrame(
             {
                 **slices,

@@ -8,13 +8,14 @@ condition, texts that are copies of each other. For a set that comes with its re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem
+from advisor_core.contracts.registry import Ruleset
 from advisor_core.names.book import NameBook
 from advisor_core.names.lint import name_problems, parameters_of, setting_problems
 from advisor_core.rules.compiled import CompiledRule, Draft
@@ -42,25 +43,27 @@ _TOO_COMMON = {"0", "1", "2"}
 def check_rules(
     paths: Sequence[Path],
     advisors: Mapping[str, Advisor],
-    base: Sequence[Path] = (),
+    base: Sequence[Path | Ruleset] = (),
     names: NameBook | None = None,
     *,
     paths_of_ledger: LedgerPaths | None = None,
+    vendors: Collection[str] | None = None,
     own: bool = False,
 ) -> list[Problem]:
     """All that is wrong with the rule files under ``paths``, sorted by place; no errors among it: they can be used.
 
     ``base``: rule sets that the files may refer to or override; their own problems are not reported. ``names``: the
     registry that texts are checked against: a name that is not in it is mentioned where it is like one that is.
-    ``paths_of_ledger``: what may be claimed.
+    ``paths_of_ledger``: what may be claimed. ``vendors``: those that rules may be for.
 
     ``own``: the files belong to a set that comes with its registry. Then every name must be in it, and what is left to
     the taste of others is an error: numbers typed into conditions and texts, and texts without Chinese.
     """
-    inside = [path for path in paths if any(path.resolve().is_relative_to(root.resolve()) for root in base)]
-    loader = RuleLoader(advisors, names or NameBook(), paths_of_ledger or LedgerPaths(), len(base))
-    for number, source in enumerate([*base, *(path for path in paths if path not in inside)]):
-        loader.read(source, number)
+    roots = [(source.root if isinstance(source, Ruleset) else source).resolve() for source in base]
+    inside = [path for path in paths if any(path.resolve().is_relative_to(root) for root in roots)]
+    loader = RuleLoader(advisors, names or NameBook(), paths_of_ledger or LedgerPaths(), vendors)
+    for source in (*base, *(path for path in paths if path not in inside)):
+        loader.read(source)
     book = loader.finish()
     files = displayed_files(paths)
     drafts = [draft for draft in loader.drafts.values() if draft.document.file in files or _zh_file(draft) in files]

@@ -39,6 +39,7 @@ _LOOKS: Mapping[str, str] = {
     "zh": "an id such as HD001",
     "cases": "an id such as HD001",
     "requires": "a requirement such as npu-advisor>=0.1",
+    "vendors": "a vendor such as ascend",
     "claims": "a path such as idle/host",
     "unit": "a unit such as ns or ratio",
 }

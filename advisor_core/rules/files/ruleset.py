@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
+from advisor_core.contracts.registry import Ruleset
 from advisor_core.names.book import NameBook
+from advisor_core.rules.book import RuleBook, names_of
 from advisor_core.rules.cases import RuleCases
 from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range, range_problems
 from advisor_core.rules.files.defaults import inherit
@@ -26,7 +28,7 @@ from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
 from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride, RuleTranslation, SetDefaults
-from advisor_core.text.base import Scalar, Text
+from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
 if TYPE_CHECKING:
@@ -36,84 +38,29 @@ SET_OPTION = "--set"
 """What problems with ``overrides`` give as their file."""
 
 
-@dataclass(frozen=True)
-class RuleBook:
-    """Rules in the order in which they are judged. ``disabled``: those that are left out, by a document or an option;
-    ``left_out`` says by which, by rule id. ``problems``: why documents were left out, if loading was not strict."""
-
-    rules: tuple[CompiledRule, ...]
-    disabled: tuple[CompiledRule, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    left_out: Mapping[str, Text] = field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[CompiledRule]:
-        return iter(self.rules)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def __getitem__(self, name: str) -> CompiledRule:
-        """The rule with this id, name or alias."""
-        for rule in (*self.rules, *self.disabled):
-            if name in _names(rule.rule):
-                return rule
-        raise KeyError(name)
-
-    def select(self, names: Iterable[str]) -> RuleBook:
-        """Only the rules with these ids, names, aliases or id prefixes (``HD``). Raises `RuleFileError`."""
-        chosen = self._matching(names, "--select")
-        return self._without({rule.id for rule in self.rules} - chosen, "--select")
-
-    def ignore(self, names: Iterable[str]) -> RuleBook:
-        """All rules but these, named as in `select`. Raises `RuleFileError`."""
-        return self._without(self._matching(names, "--ignore"), "--ignore")
-
-    def _without(self, ids: set[str], option: str) -> RuleBook:
-        kept = tuple(rule for rule in self.rules if rule.id not in ids)
-        dropped = tuple(rule for rule in self.rules if rule.id in ids)
-        reason = message("rule.left_out_by_option", option=option)
-        left_out = {**self.left_out, **{rule.id: reason for rule in dropped}}
-        return RuleBook(kept, (*self.disabled, *dropped), self.problems, left_out)
-
-    def _matching(self, names: Iterable[str], option: str) -> set[str]:
-        every = (*self.rules, *self.disabled)
-        found: set[str] = set()
-        problems = []
-        for name in names:
-            is_prefix = re.fullmatch(r"[A-Z]+\d*", name) is not None
-            ids = {r.id for r in every if name in _names(r.rule) or (is_prefix and r.id.startswith(name))}
-            if not ids:
-                known = [known for rule in every for known in _names(rule.rule)]
-                problems.append(Problem(option, 0, 0, f"no rule {name!r}", nearest(name, known)))
-            found |= ids
-        if problems:
-            raise RuleFileError(problems)
-        return found
-
-
 def load_rules(
-    sources: Sequence[Path],
+    sources: Sequence[Path | Ruleset],
     advisors: Mapping[str, Advisor],
     overrides: Mapping[str, Scalar] | None = None,
     *,
     names: NameBook | None = None,
     paths: LedgerPaths | None = None,
-    installed: int = 1,
+    vendors: Collection[str] | None = None,
     strict: bool = True,
 ) -> RuleBook:
-    """The rules of files and folders (searched for ``*.yaml`` and ``*.yml``). The first ``installed`` sources are those
-    of plugins: none may give a rule of another again. Later sources win: they may give a rule again by its id, or
-    change some of it (``override: ID``). ``overrides``: parameters set on the command line, as
-    ``{"HD001.idle_share": 0.2}``, in the unit of the rule. ``names``: the registry of names, which says what
-    settings exclude each other. ``paths``: those of the ledger that rules may claim; without them any operator class is
-    taken for one.
+    """The rules of rule sets, and of files and folders (searched for ``*.yaml`` and ``*.yml``). No rule set may give a
+    rule of another again. Later files and folders win: they may give a rule again by its id, or change some of it
+    (``override: ID``). ``overrides``: parameters set on the command line, as ``{"HD001.idle_share": 0.2}``, in the unit
+    of the rule. ``names``: the registry of names, which says what settings exclude each other. ``paths``: those of the
+    ledger that rules may claim; without them any operator class is taken for one. ``vendors``: those that rules may be
+    for; ``None``: any.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = RuleLoader(advisors, names or NameBook(), paths or LedgerPaths(), installed)
-    for number, source in enumerate(sources):
-        loader.read(source, number)
+    loader = RuleLoader(advisors, names or NameBook(), paths or LedgerPaths(), vendors)
+    for source in sources:
+        loader.read(source)
     for key, value in (overrides or {}).items():
         loader.set_option(key, value)
     book = loader.finish()
@@ -152,10 +99,6 @@ def display(path: Path) -> str:
         return str(path)
 
 
-def _names(rule: Rule) -> tuple[str, ...]:
-    return (rule.id, rule.name, *rule.aliases)
-
-
 @dataclass
 class RuleLoader:
     """Reads sources one after the other, then gives the book. ``drafts``: the rules by id, with their documents."""
@@ -163,11 +106,17 @@ class RuleLoader:
     advisors: Mapping[str, Advisor]
     names: NameBook
     paths: LedgerPaths
-    installed: int
+    vendors: Collection[str] | None = None
+    sets: list[Ruleset] = field(default_factory=list)
+    """The sources by number; what is no rule set is one by the name of its file or folder, for any vendor."""
+    installed: set[int] = field(default_factory=set)
+    """The numbers of those that plugins bring."""
     drafts: dict[str, Draft] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     defaults: dict[int, dict[str, Param]] = field(default_factory=dict)
     """Parameters for all rules of a source, by its number."""
+    set_vendors: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Whose profiles the rules of a source are for, by its number."""
     unreadable: list[Draft] = field(default_factory=list)
     """What could be read of documents with mistakes of form."""
     known: set[str] = field(default_factory=set)
@@ -176,13 +125,19 @@ class RuleLoader:
     def __post_init__(self) -> None:
         self.problems += self.names.problems
 
-    def read(self, source: Path, number: int) -> None:
+    def read(self, source: Path | Ruleset) -> None:
         """All documents of a source; what belongs to a rule after the rules, so that the order of files does not
         matter. Cases are for ``rules test``."""
+        number = len(self.sets)
+        ruleset = source if isinstance(source, Ruleset) else Ruleset(source.stem, source)
+        if ruleset is source:
+            self.installed.add(number)
+        self.sets.append(ruleset)
+        self.set_vendors[number] = ruleset.vendors
         changes: list[tuple[Document, RuleOverride]] = []
         translations: list[tuple[Document, RuleTranslation]] = []
         unreadable: list[tuple[Document, Sequence[Problem]]] = []
-        for document in self.documents(source):
+        for document in self.documents(ruleset.root):
             if problem := unmet(document):
                 self.problems.append(problem)
                 self.remember(document)
@@ -255,9 +210,20 @@ class RuleLoader:
                 self.problems.append(document.problem(("defaults", name), message, key=True))
             self.problems += range_problems(document, ("defaults", name), param)
             earlier.setdefault(name, param)
+        if model.vendors:
+            self.problems += self.unknown_vendors(document, model.vendors)
+            self.set_vendors[number] = tuple(model.vendors)
+
+    def unknown_vendors(self, document: Document, vendors: Sequence[str]) -> Iterator[Problem]:
+        for index, vendor in enumerate(vendors):
+            if self.vendors is not None and vendor not in self.vendors:
+                hint = nearest(vendor, self.vendors) or f"known: {', '.join(sorted(self.vendors))}"
+                yield document.problem(("vendors", index), f"no vendor {vendor!r}", hint)
 
     def inherit(self, draft: Draft) -> None:
-        """Give the rule the defaults of its set that it uses."""
+        """Give the rule the name and the vendors of its set, and the defaults of it that it uses."""
+        draft.ruleset = self.sets[draft.source].name
+        draft.vendors = tuple(draft.rule.vendors) or self.set_vendors[draft.source]
         advisor = self.advisors.get(draft.rule.advisor)
         draft.rule = inherit(draft.rule, self.defaults.get(draft.source, {}), advisor.params if advisor else ())
 
@@ -278,7 +244,7 @@ class RuleLoader:
         if earlier is not None and earlier.source == draft.source:
             place = f"first in {earlier.document.file}:{earlier.document.line}"
             self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is given twice", place))
-        elif earlier is not None and draft.source < self.installed:
+        elif earlier is not None and draft.source in self.installed:
             place = f"it is the id of {earlier.document.file}:{earlier.document.line}; only --ruleset replaces a rule"
             self.problems.append(draft.problem(("id",), f"rule {draft.rule.id} is taken", place))
         else:
@@ -288,11 +254,11 @@ class RuleLoader:
     def find(self, name: str) -> Draft | None:
         if name in self.drafts:
             return self.drafts[name]
-        return next((draft for draft in self.drafts.values() if name in _names(draft.rule)), None)
+        return next((draft for draft in self.drafts.values() if name in names_of(draft.rule)), None)
 
     def unknown(self, name: str) -> tuple[str, str]:
         """Message and hint for a rule that does not exist."""
-        names = [known for draft in self.drafts.values() for known in _names(draft.rule)]
+        names = [known for draft in self.drafts.values() for known in names_of(draft.rule)]
         return f"no rule {name!r}", nearest(name, names)
 
     def change(self, document: Document, change: RuleOverride) -> None:
@@ -360,7 +326,7 @@ class RuleLoader:
 
     def finish(self) -> RuleBook:
         """Check the rules against each other and compile what holds."""
-        ids = self.canonical_names()
+        ids = self.canonicalnames_of()
         good = {id_: draft for id_, draft in self.drafts.items() if self.references_hold(draft, ids)}
         for relation in ("after", "explains"):
             for id_ in self.in_cycles(relation, good, ids):
@@ -408,11 +374,11 @@ class RuleLoader:
             and not any(name in problem.message for name in lost)
         )
 
-    def canonical_names(self) -> dict[str, str]:
+    def canonicalnames_of(self) -> dict[str, str]:
         """Ids, names and aliases, each to the id of its rule. A name that two rules want stays with the first."""
         owners = {id_: id_ for id_ in self.drafts}
         for id_, draft in self.drafts.items():
-            for name in dict.fromkeys(_names(draft.rule)[1:]):
+            for name in dict.fromkeys(names_of(draft.rule)[1:]):
                 owner = owners.setdefault(name, id_)
                 if owner == id_:
                     continue
@@ -428,6 +394,7 @@ class RuleLoader:
         if rule.advisor not in self.advisors:
             hint = nearest(rule.advisor, self.advisors)
             self.problems.append(draft.problem(("advisor",), f"no advisor {rule.advisor!r}", hint))
+        self.problems += self.unknown_vendors(draft.document, rule.vendors)
         for key in ("after", "explains", "explained_by"):
             for index, name in enumerate(getattr(rule, key)):
                 if name not in ids and name not in self.known:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.rules.applicability import Job
+from advisor_core.rules.book import RuleBook
 from advisor_core.rules.cases import Case, CaseJob, RuleCases
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.files.documents import read_document
-from advisor_core.rules.files.ruleset import RuleBook, display, rule_files
+from advisor_core.rules.files.ruleset import display, rule_files
 from advisor_core.rules.files.yaml_file import Document, KeyPath, read_yaml
 from advisor_core.rules.judge import Context, Verdict, judge
 from advisor_core.rules.language.profile_names import PROFILE_NAMES

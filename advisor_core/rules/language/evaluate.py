@@ -75,7 +75,7 @@ def explain(
     return _explain(expression.root, _Evaluator(pd.DataFrame(columns, index=range(1)), constants or {}))
 
 
-def known(symbol: Symbol, frame: pd.DataFrame, constants: Mapping[str, Scalar] | None = None) -> BoolArray:
+def known_rows(symbol: Symbol, frame: pd.DataFrame, constants: Mapping[str, Scalar] | None = None) -> BoolArray:
     """For which rows the value of a name is known."""
     return _Evaluator(frame, constants or {}).result(Reference(symbol.key, 0, symbol.kind, symbol.base, symbol)).known
 

@@ -10,9 +10,13 @@ from advisor_core.api.advisors import Column, Observations, Params, Rows, adviso
 from advisor_core.api.facts import KERNELS, Facts, fact, steps
 
 
-@fact("hello.kernel_lengths", needs=(KERNELS,))
+@fact(
+    "hello.kernel_lengths",
+    needs=(KERNELS,),
+    columns=(Column("row", "int", "", "row of kernels"), Column("duration_ns", "int", "ns", "duration")),
+)
 def kernel_lengths(facts: Facts) -> pd.DataFrame:
-    """Row number and duration of every kernel that computes."""
+    """Every kernel that computes."""
     kernels = facts[KERNELS]
     computing = np.flatnonzero((kernels["core"] != "COMMUNICATION").to_numpy())
     return pd.DataFrame({"row": computing, "duration_ns": kernels["duration_ns"].to_numpy()[computing]})
@@ -25,7 +29,7 @@ def kernel_lengths(facts: Facts) -> pd.DataFrame:
     columns=(
         Column("kernels", "float", "count", "kernels per step"),
         Column("short_share", "float", "ratio", "of the kernels: shorter than the parameter short"),
-        Column("short_ns", "float", "ns", "device time of these per step"),
+        Column("short_ns", "float", "ns", "device time of these per step", zh="短 kernel 耗时"),
     ),
 )
 def short_kernels(facts: Facts, params: Params) -> Observations:

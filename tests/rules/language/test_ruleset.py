@@ -9,6 +9,7 @@ import pytest
 
 from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.problems import RuleFileError
+from advisor_core.contracts.registry import Ruleset
 from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.text.base import Scalar
 
@@ -330,11 +331,38 @@ def test_a_symptom_names_its_causes(rule: Rule, write: Write, advisors: Advisors
 
 def test_only_files_of_the_user_replace_rules(rule: Rule, write: Write, advisors: Advisors) -> None:
     ours, theirs = write(rule(), "ours.yaml"), write(rule(("device-idle", "device-idle-too")), "theirs.yaml")
-    installed = load_rules([ours, theirs], advisors, installed=2, strict=False)
+    installed = load_rules([Ruleset("ours", ours), Ruleset("theirs", theirs)], advisors, strict=False)
     assert [problem.message for problem in installed.problems] == ["rule HD001 is taken"]
     assert installed["HD001"].rule.name == "device-idle"
-    asked_for = load_rules([ours, theirs], advisors, installed=1)
+    asked_for = load_rules([Ruleset("ours", ours), theirs], advisors)
     assert asked_for["HD001"].rule.name == "device-idle-too" and asked_for["HD001"].replaces.endswith("ours.yaml")
+
+
+VENDORS = ("name: device-idle", "name: device-idle\nvendors: [gpu]")
+
+
+def test_whose_profiles_a_rule_is_for(rule: Rule, write: Write, advisors: Advisors) -> None:
+    """The rule says it, else the defaults of its files, else its set; a file of the user is for any vendor."""
+    (of_user,) = load_rules([write(rule())], advisors)
+    assert (of_user.ruleset, of_user.vendors) == ("r", ())
+    (of_set,) = load_rules([Ruleset("mine", write(rule()), vendors=("ascend",))], advisors)
+    assert (of_set.ruleset, of_set.vendors) == ("mine", ("ascend",))
+    (own,) = load_rules([Ruleset("mine", write(rule(VENDORS)), vendors=("ascend",))], advisors)
+    assert own.vendors == ("gpu",)
+    defaults = write("defaults: {}\nvendors: [gpu]\n---\n" + rule())
+    assert [compiled.vendors for compiled in load_rules([defaults], advisors)] == [("gpu",)]
+    assert of_user.judges(["gpu"]) and of_set.judges(["ascend"]) and of_set.judges([""])
+    assert not of_set.judges(["gpu"]) and of_set.judges(["gpu", "ascend"])
+    with pytest.raises(TypeError, match="tuple of names"):
+        Ruleset("mine", defaults, vendors="gpu")
+
+
+def test_a_vendor_that_no_plugin_knows_is_a_mistake(rule: Rule, write: Write, advisors: Advisors) -> None:
+    book = load_rules([write(rule(VENDORS))], advisors, vendors=("ascend", "gpus"), strict=False)
+    assert [problem.message for problem in book.problems] == ["no vendor 'gpu'"] and len(book) == 0
+    defaults = write("defaults: {}\nvendors: [ascent]\n---\n" + rule())
+    (problem,) = load_rules([defaults], advisors, vendors=("ascend",), strict=False).problems
+    assert str(problem).endswith("2:11: no vendor 'ascent' (did you mean 'ascend'?)")
 
 
 def test_what_is_left_out_says_by_what(rule: Rule, write: Write, advisors: Advisors) -> None:

@@ -106,7 +106,7 @@ def _cann(records: Records, source: RowidSource) -> pd.DataFrame:
     ]
     frame["name"] = categorical(pairs, texts)
     frame["item"] = records.strings.categorical(_items(records).reindex(calls["connection"], fill_value=-1).to_numpy())
-    frame["category"] = pd.Categorical.from_codes(np.zeros(len(calls), np.int8), categories=pd.Index(["cann"]))
+    frame["category"] = pd.Categorical.from_codes(np.zeros(len(calls), np.int8), categories=pd.Index(["runtime"]))
     frame["source_row"] = source.add("CANN_API", calls["rowid"].to_numpy())
     return frame
 

@@ -1,0 +1,1 @@
+"""Loader of PyTorch (Kineto) traces, ``*.pt.trace.json[.gz]``, of CUDA and ROCm devices."""

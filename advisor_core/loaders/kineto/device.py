@@ -1,0 +1,203 @@
+"""The tables of what ran on the device: kernels, tasks of streams, and the arrows from the calls that launched them.
+
+Work of the device are kernels, fills and copies within its memory. Copies over the bus are tasks that its kernels may
+wait for, and waits are tasks of streams: both are in ``device_tasks`` only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.contracts import tables
+from advisor_core.contracts.tables import Int64Array
+from advisor_core.loaders.kineto import words
+from advisor_core.loaders.kineto.events import Columns
+from advisor_core.loaders.kineto.host import Host
+from advisor_core.loaders.kineto.products import operands
+from advisor_core.loaders.readers.columns import Interner
+from advisor_core.nesting import enclosing_of
+
+_WITHIN = "Memcpy DtoD"
+COLLECTIVE = "Collective"
+COMMUNICATION = "COMMUNICATION"
+
+
+@dataclass(frozen=True)
+class Device:
+    """Tasks of one device in the order of the file. ``call``: row of the host's call that launched each, -1 unknown;
+    ``operator``: row of the operator around that call, -1 unknown or where the call launched a graph; ``graph``: which
+    tasks are of a graph. ``is_work``: which are kernels of the table."""
+
+    columns: Columns
+    names: pd.Categorical
+    task_type: pd.Categorical
+    call: Int64Array
+    operator: Int64Array
+    graph: npt.NDArray[np.bool_]
+    is_work: npt.NDArray[np.bool_]
+    collective: npt.NDArray[np.bool_]
+
+    @property
+    def rows(self) -> Int64Array:
+        """Of the tasks, those that are rows of the kernels."""
+        return np.flatnonzero(self.is_work)
+
+
+def device(columns: Columns, interners: dict[str, Interner], host: Host | None) -> Device:
+    """From the columns of `events.Events`, those of one device, whose times are in ns."""
+    names = interners["name"].categorical(columns["name"])
+    kinds = interners["category"].categorical(columns["category"], words.device_task)
+    task_type = _task_types(names, kinds)
+    none = np.full(len(names), -1, np.int64)
+    call = none if host is None else host.calls(columns["correlation"])
+    graph = columns["graph"] >= 0
+    operator = none
+    if host is not None:
+        launched = host.named(host.of("runtime"), words.GRAPH_LAUNCH.search)
+        graph |= (call >= 0) & launched[np.maximum(call, 0)]
+        operator = np.where(graph, -1, _operators(columns, call, host))
+    work = (kinds == words.KERNEL) | (kinds == words.MEMSET) | (task_type == _WITHIN)
+    collective = np.asarray(task_type == COLLECTIVE)
+    return Device(columns, names, task_type, call, operator, graph, np.asarray(work), collective)
+
+
+def _operators(columns: Columns, call: Int64Array, host: Host) -> Int64Array:
+    """The row of the operator around the launch of each task: the one that it names, else the innermost one around the
+    call; -1 for none. Traces of 2022 give as the operator's id the correlation id, which names none."""
+    named = host.operators(np.where(columns["external"] == columns["correlation"], -1, columns["external"]))
+    asked = np.flatnonzero((named < 0) & (call >= 0))
+    calls = host.frame.iloc[call[asked]]
+    around = enclosing_of(host.work_of_operators(), calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
+    named[asked] = around
+    return named
+
+
+def _task_types(names: pd.Categorical, kinds: pd.Categorical) -> pd.Categorical:
+    """Kernel, Collective, Memset, or what the name of a copy or a synchronisation begins with."""
+    named = np.array([words.copy_kind(str(name)) for name in names.categories], object)[names.codes]
+    types = np.where((kinds == words.MEMCPY) | (kinds == words.SYNC), named, np.asarray(kinds, object))
+    talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
+    types = np.where(talks[names.codes] & (kinds == words.KERNEL), COLLECTIVE, types)
+    found: pd.Categorical = pd.Categorical(types.astype(object))
+    return found
+
+
+def device_tasks(found: Device) -> pd.DataFrame:
+    columns = found.columns
+    return tables.DEVICE_TASKS.conform(
+        pd.DataFrame(
+            {
+                "name": found.names,
+                "task_type": found.task_type,
+                "stream": columns["stream"],
+                "connection": columns["correlation"],
+                "start_ns": columns["start_ns"],
+                "duration_ns": columns["duration_ns"],
+                "source_row": columns["source_row"],
+            }
+        )
+    )
+
+
+def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataFrame:
+    """``operations``: of the kernels that communicate, by their place among the tasks."""
+    rows = found.rows
+    columns = {name: values[rows] for name, values in found.columns.items()}
+    operator = found.operator[rows]
+    frame = pd.DataFrame(
+        {
+            "step": _steps(host, found.call[rows], columns["start_ns"]),
+            "name": found.names[rows],
+            "core": pd.Categorical(np.where(found.collective[rows], COMMUNICATION, "")),
+            "start_ns": columns["start_ns"],
+            "duration_ns": columns["duration_ns"],
+            "stream": columns["stream"],
+            "task": columns["correlation"],
+            "model": np.where(found.graph[rows], np.maximum(columns["graph"], 0), -1),
+            "source_row": columns["source_row"],
+        }
+    )
+    types = _types(frame["name"], host, operator)
+    own = operations.reindex(rows).to_numpy()
+    frame["type"] = pd.Categorical(np.where(found.collective[rows], own, types))
+    if host is not None:
+        frame = frame.assign(**_tensors(frame, host, operator))
+    return tables.KERNELS.conform(frame)
+
+
+def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Categorical]:
+    """Shapes and types of the tensors of kernels that do what their operator is: its inputs, those of a product as its
+    two operands, which tell the result. Asked once per distinct kernel, operator and inputs."""
+    rows = np.maximum(operator, 0)
+    asked = pd.DataFrame(
+        {
+            "kernel": frame["name"].astype(str),
+            "type": frame["type"].astype(str),
+            "operator": host.names(operator),
+            "shapes": host.inputs("shapes", rows, words.shapes),
+            "dtypes": host.inputs("dtypes", rows, words.dtypes),
+        }
+    )
+    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
+    told = [_of_kernel(*values) for values in asked.drop_duplicates().itertuples(index=False, name=None)]
+    names = ("input_shapes", "input_dtypes", "output_shapes")
+    found = np.array(told, object).reshape(-1, len(names))[numbers]
+    return {name: pd.Categorical(found[:, place]) for place, name in enumerate(names)}
+
+
+def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) -> tuple[str, str, str]:
+    if kind != operator or (operator in words.PRODUCTS and not words.multiplies(kernel)):
+        return "", "", ""
+    return operands(operator, shapes, dtypes)
+
+
+def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:
+    """The type of each kernel; asked once per distinct pair of kernel and operator."""
+    operators = np.full(len(names), "", object) if host is None else host.names(operator)
+    pairs = pd.DataFrame({"kernel": names.astype(str), "operator": operators})
+    numbers = pairs.groupby(["kernel", "operator"], sort=False).ngroup().to_numpy()
+    distinct = pairs.drop_duplicates()
+    types = [words.kernel_type(*pair) for pair in zip(distinct["kernel"], distinct["operator"], strict=True)]
+    found: npt.NDArray[np.object_] = np.array(types, object)[numbers]
+    return found
+
+
+def _steps(host: Host | None, call: Int64Array, start_ns: Int64Array) -> Int64Array:
+    """The step in which each kernel was launched, by whichever thread; where the launch is not recorded, in which it
+    started. -1 outside of all."""
+    marks = None if host is None else host.steps()
+    if host is None or marks is None or marks.empty:
+        return np.full(len(call), -1, np.int64)
+    launched = np.where(call >= 0, host.frame["start_ns"].to_numpy()[np.maximum(call, 0)], start_ns)
+    place = np.searchsorted(marks["start_ns"].to_numpy(), launched, side="right") - 1
+    inside = (place >= 0) & (launched < marks["end_ns"].to_numpy()[np.maximum(place, 0)])
+    return np.where(inside, marks["step"].to_numpy()[np.maximum(place, 0)], -1)
+
+
+def launch_flows(found: Device, host: Host) -> pd.DataFrame:
+    """Both ends of the arrow from each call to each task that it launched, by their correlation id; and the beginnings
+    of those calls that launch kernels of which none was recorded."""
+    tasks = np.flatnonzero(found.call >= 0)
+    launching = host.named(host.of("runtime"), words.LAUNCHING_CALLS.search)
+    launching[found.call[tasks]] = True
+    calls = np.flatnonzero(launching & (host.columns["correlation"] >= 0))
+    begin = host.frame.iloc[calls]
+    columns = found.columns
+    ends = np.repeat(["s", "f"], [len(calls), len(tasks)])
+    return tables.FLOWS.conform(
+        pd.DataFrame(
+            {
+                "kind": pd.Categorical(np.full(len(ends), "host_to_device")),
+                "end": pd.Categorical(ends),
+                "flow": np.concatenate([host.columns["correlation"][calls], columns["correlation"][tasks]]),
+                "thread": np.concatenate([begin["thread"].to_numpy(), columns["stream"][tasks]]),
+                "device": ends == "f",
+                "time_ns": np.concatenate([begin["start_ns"].to_numpy(), columns["start_ns"][tasks]]),
+                "source_row": np.concatenate([begin["source_row"].to_numpy(), columns["source_row"][tasks]]),
+            }
+        )
+    )

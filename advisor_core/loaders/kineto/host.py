@@ -1,0 +1,110 @@
+"""The table of host events, and the look-ups that other tables need of it: operators by id, calls by correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.contracts import tables
+from advisor_core.contracts.tables import Int64Array
+from advisor_core.loaders.kineto import words
+from advisor_core.loaders.kineto.events import Columns
+from advisor_core.loaders.kineto.stacks import call_stacks
+from advisor_core.loaders.readers.columns import Interner
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Host:
+    """What threads of the host did, in the order of the file. ``frame``: the table; ``columns``: its sources."""
+
+    frame: pd.DataFrame
+    columns: Columns
+    interners: dict[str, Interner]
+
+    def named(self, rows: Mask, test: Any) -> Mask:
+        """Which of the chosen rows have a name for which ``test`` gives something; asked once per distinct name."""
+        codes = self.columns["name"]
+        texts = list(self.interners["name"])
+        used = np.unique(codes[rows])
+        hits = np.zeros(len(texts), bool)
+        hits[used] = [bool(test(str(texts[code]))) for code in used.tolist()]
+        found: Mask = rows & hits[codes]
+        return found
+
+    def names(self, rows: Int64Array) -> npt.NDArray[np.object_]:
+        """The names of rows, '' for -1."""
+        column = self.frame["name"].cat
+        texts = np.append(column.categories.to_numpy(object), "")
+        found: npt.NDArray[np.object_] = texts[np.where(rows >= 0, column.codes.to_numpy()[rows], -1)]
+        return found
+
+    def of(self, category: str) -> Mask:
+        """Which rows are of a category."""
+        mask: Mask = (self.frame["category"] == category).to_numpy()
+        return mask
+
+    def inputs(self, name: str, rows: Int64Array, clean: Callable[[str], str]) -> npt.NDArray[np.object_]:
+        """The ``shapes`` or ``dtypes`` of the inputs of operators."""
+        return np.asarray(self.interners[name].categorical(self.columns[name][rows], clean), object)
+
+    def work_of_operators(self) -> pd.DataFrame:
+        """The events of operators, without the marks that the profiler of 2021 recorded like operators."""
+        chosen = self.of("cpu_op")
+        return self.frame[chosen & ~self.named(chosen, words.MARK.search)]
+
+    def operators(self, ids: Int64Array) -> Int64Array:
+        """Rows of the operators that the ids name, -1 for none."""
+        return _rows(self.columns["external"], self.of("cpu_op"), ids)
+
+    def calls(self, correlations: Int64Array) -> Int64Array:
+        """Rows of the calls of the runtime that the correlation ids name, -1 for none."""
+        return _rows(self.columns["correlation"], self.of("runtime"), correlations)
+
+    def steps(self) -> pd.DataFrame:
+        """The recorded steps of the framework in order of time: ``step``, ``start_ns``, ``end_ns``."""
+        rows = np.flatnonzero(self.named(self.of("cpu_op") | self.of("user_annotation"), words.STEP.search))
+        marks = self.frame.iloc[rows]
+        numbers = marks["name"].astype(str).str.extract(words.STEP, expand=False)
+        found = pd.DataFrame({"step": pd.to_numeric(numbers).astype("int64"), "start_ns": marks["start_ns"]})
+        found["end_ns"] = marks["start_ns"] + marks["duration_ns"]
+        return found.sort_values("start_ns", kind="stable", ignore_index=True)
+
+
+def host_events(columns: Columns, interners: dict[str, Interner]) -> Host:
+    """From the columns of `events.Events`, whose times are in ns. Names of operators carry their stacks where they or
+    the Python functions around them were recorded."""
+    frame = pd.DataFrame(
+        {
+            "name": interners["name"].categorical(columns["name"]),
+            "category": interners["category"].categorical(columns["category"], words.host_category),
+            "thread": columns["thread"],
+            "start_ns": columns["start_ns"],
+            "duration_ns": columns["duration_ns"],
+            "correlation": -1,
+            "connection": columns["correlation"],
+            "call_stack": interners["stack"].categorical(columns["stack"], words.stack),
+            "input_shapes": interners["shapes"].categorical(columns["shapes"], words.shapes),
+            "source_row": columns["source_row"],
+        }
+    )
+    if not (frame["call_stack"] != "").any():
+        stacks = call_stacks(frame, columns["python"], columns["python_parent"])
+        frame = frame if stacks is None else frame.assign(call_stack=stacks)
+    return Host(tables.HOST_EVENTS.conform(frame), columns, interners)
+
+
+def _rows(ids: Int64Array, chosen: Mask, asked: Int64Array) -> Int64Array:
+    """The first of the chosen rows with each asked id; -1 for none and for what is no id."""
+    rows = np.flatnonzero(chosen & (ids >= 0))
+    if not len(rows):
+        return np.full(len(asked), -1, np.int64)
+    distinct, first = np.unique(ids[rows], return_index=True)
+    place = np.minimum(np.searchsorted(distinct, asked), len(distinct) - 1)
+    return np.where(distinct[place] == asked, rows[first[place]], -1)

@@ -1,0 +1,94 @@
+"""DQ001 to DQ004: the options that the profile was taken with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, Setting, advisor
+from advisor_core.api.facts import (
+    KERNELS,
+    PROFILE,
+    Facts,
+    rank_summary,
+)
+from advisors.capture.schedule import SCHEDULE, steps_before
+from advisors.columns import PROFILED_STEPS
+from advisors.measuring import row
+from advisors.messages import message
+
+_INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
+
+
+@advisor(
+    "capture.settings",
+    needs=(PROFILE,),
+    wants=(KERNELS, rank_summary),
+    columns=(
+        Column("level", "text", "", "level of the profiler, as recorded", zh="级别"),
+        Column("kernels", "int", "count", "kernels in kernel_details.csv", zh="kernel 数"),
+        Column(
+            "untyped_share", "float", "ratio", "of the kernels that compute: recorded without a type", zh="无类型占比"
+        ),
+        Column(
+            "unshaped_share",
+            "float",
+            "ratio",
+            "of the kernels that compute: recorded without shapes of inputs",
+            zh="无 shape 占比",
+        ),
+        Column(
+            "unmeasured_share",
+            "float",
+            "ratio",
+            "of the kernels that compute: recorded without pipe times",
+            zh="未测占比",
+        ),
+        Column("inflating", "int", "count", "options that make the host slower while profiling", zh="拖慢 host"),
+        Column("inflating_options", "text", "", "which options these are", zh="拖慢 host 的选项"),
+        PROFILED_STEPS,
+        Column(
+            "warm_up_steps",
+            "float",
+            "count",
+            "steps before the first profiled one, unknown if not recorded",
+            zh="预热步数",
+        ),
+    ),
+)
+def settings(facts: Facts, params: Params) -> Observations:
+    """How the profile was collected."""
+    profile = facts[PROFILE]
+    kernels = facts.get(KERNELS)
+    computing = kernels[kernels["core"] != "COMMUNICATION"] if kernels is not None else None
+    known = computing is not None and len(computing) > 0
+    untimed = computing["aic_ns"].isna() & computing["aiv_ns"].isna() if computing is not None else None
+    options = [name for name in _INFLATING if profile.profiler.get(name) is True]
+    frame = row(
+        level=profile.level,
+        kernels=len(kernels) if kernels is not None else 0,
+        untyped_share=float((computing["type"] == "").mean()) if known and computing is not None else np.nan,
+        unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
+        unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
+        inflating=len(options),
+        inflating_options=", ".join(options),
+        steps=len(facts[rank_summary]) if rank_summary in facts else 0,
+        warm_up_steps=steps_before(profile),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        file = profile.setting_files.get("profiler", "")
+        recorded = (*options, *(f"schedule.{name}" for name in SCHEDULE))
+        found: list[Reference] = [
+            Setting(message("capture.setting"), name, profile.profiler[name], file)
+            for name in recorded
+            if name in profile.profiler
+        ]
+        found.insert(0, Setting(message("capture.setting"), "level", profile.level, file))
+        if computing is not None and frame["untyped_share"].iloc[0] > 0:
+            missing = computing.index[computing["type"] == ""].to_numpy()
+            found.append(Rows(message("capture.kernels"), KERNELS, missing, ("name", "type", "core", "duration_ns")))
+        return found
+
+    return Observations(frame, evidence)

@@ -1,0 +1,57 @@
+"""DQ008: shapes that differ from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import (
+    KERNELS,
+    PROFILE,
+    Facts,
+    Unavailable,
+    steps,
+)
+from advisors.capture.schedule import schedule_evidence, steps_before
+from advisors.measuring import row
+from advisors.messages import message
+
+
+@advisor(
+    "capture.shapes",
+    needs=(PROFILE, steps, KERNELS),
+    columns=(
+        Column(
+            "varying_share",
+            "float",
+            "ratio",
+            "of the kernels: their type with these shapes is not in every step",
+            zh="shape 变化占比",
+        ),
+        Column(
+            "warm_up_steps",
+            "float",
+            "count",
+            "steps before the first profiled one, unknown if not recorded",
+            zh="预热步数",
+        ),
+    ),
+)
+def shapes(facts: Facts, params: Params) -> Observations:
+    """Whether shapes differ from step to step, and how many steps ran before."""
+    windows, kernels = facts[steps], facts[KERNELS]
+    if len(windows) < 2:
+        raise Unavailable(message("capture.one_step"), message("capture.few_steps.collect"), ("steps",))
+    computing = kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(windows["step"])]
+    if not (computing["input_shapes"] != "").any():
+        raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
+    seen_in = computing.groupby([computing[name].cat.codes for name in ("type", "input_shapes")])["step"]
+    varying = (seen_in.transform("nunique") < len(windows)).to_numpy()
+    frame = row(varying_share=float(varying.mean()), warm_up_steps=steps_before(facts[PROFILE]))
+
+    def evidence(number: int) -> Sequence[Reference]:
+        rows = computing.index.to_numpy()[varying]
+        columns = ("step", "type", "input_shapes", "duration_ns")
+        return [*schedule_evidence(facts[PROFILE]), Rows(message("capture.varying"), KERNELS, rows, columns)]
+
+    return Observations(frame, evidence)

@@ -1,0 +1,33 @@
+"""Communication of one rank: what is not covered by computing, and whether it moves data or waits for a rank.
+
+What a collective does is read from the tasks on all its planes (`collective_state`, `collective_calls`). The split into
+wait and idle of communication.json comes from one plane and contradicts the others; it is shown and never judged.
+"""
+
+from __future__ import annotations
+
+from advisors.communication import (
+    all_reduce,
+    bandwidth,
+    late_rank,
+    launch_gaps,
+    links,
+    outliers,
+    overlap,
+    pipeline,
+    small_calls,
+    transmit,
+)
+
+ADVISORS = (
+    overlap.overlap,
+    late_rank.late_rank,
+    transmit.transmit,
+    launch_gaps.launch_gaps,
+    outliers.outliers,
+    small_calls.small_calls,
+    all_reduce.all_reduce,
+    links.links,
+    bandwidth.bandwidth,
+    pipeline.pipeline,
+)

@@ -1,0 +1,85 @@
+"""CO014: links of a group that are all slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, collective_state, steps
+from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
+from advisors.communication.calls import call_metric, calls_in_steps
+from advisors.measuring import LARGEST, step_count, step_ns
+from advisors.messages import message
+from advisors.transfers import chains
+
+
+@advisor(
+    "communication.bandwidth",
+    needs=(steps, collective_calls, collective_state, LINKS),
+    params=("usual_hccs", "usual_rdma", "large"),
+    about=(
+        GROUP,
+        Column("transport", "text", "", "HCCS or RDMA", zh="传输方式"),
+    ),
+    columns=(
+        STEP_NS,
+        Column("bandwidth", "float", "B/s", "of the large operations on single links, the fastest", zh="带宽"),
+        Column(
+            "usual_bandwidth",
+            "float",
+            "B/s",
+            "what large operations reach on such a link in healthy jobs",
+            zh="通常带宽",
+        ),
+        Column("ratio", "float", "ratio", "bandwidth over usual_bandwidth", zh="比值"),
+        Column("operations", "int", "count", "large operations on single links that were recorded", zh="操作数"),
+        Column("moving_ns", "float", "ns", "in which the operations of the group move data, per step", zh="传输"),
+        Column("transmit_ns", "float", "ns", "of it uncovered, per step", zh="传输"),
+        Column(
+            "saveable_ns", "float", "ns", "uncovered time that the usual bandwidth would save, per step", zh="可节省"
+        ),
+        SAVEABLE_SHARE,
+    ),
+)
+def bandwidth(facts: Facts, params: Params) -> Observations:
+    """Links of a group that are all slow: the fastest of them against what such links usually reach."""
+    calls, steps, wall, table = calls_in_steps(facts), step_count(facts), step_ns(facts), facts[LINKS]
+    usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
+    single = ~table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
+    known = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
+    chosen = (known & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
+    own = table[chosen].assign(row=np.flatnonzero(chosen))
+    if own.empty:
+        raise NotApplicable(message("communication.no_large"))
+    own["bandwidth"] = own["bytes"] / own["transit_ns"] * 1e9
+    keys = ["group", "transport"]
+    frame = own.groupby(keys, observed=True, sort=True).agg(bandwidth=("bandwidth", "max"), operations=("op", "size"))
+    frame = frame.reset_index()
+    for column in keys:
+        frame[column] = frame[column].astype(str)
+    frame["usual_bandwidth"] = frame["transport"].map(usual)
+    frame["ratio"] = frame["bandwidth"] / frame["usual_bandwidth"]
+    traced = calls[calls["moving_ns"] >= 0].groupby("group")[["moving_ns", "transmit_ns"]].sum() / steps
+    for column in ("moving_ns", "transmit_ns"):
+        frame[column] = frame["group"].map(traced[column]).astype(float)
+    tails = {group: float(chains(found)["tail_ns"].sum()) / steps for group, found in calls.groupby("group")}
+    # The end of a transfer stays uncovered, however fast it becomes.
+    stays = np.minimum(frame["group"].map(tails).astype(float), frame["transmit_ns"]) * frame["ratio"].clip(upper=1)
+    faster = frame["moving_ns"] * (1 - frame["ratio"])
+    frame["saveable_ns"] = np.minimum(frame["transmit_ns"] - stays, faster).clip(lower=0)
+    frame["step_ns"] = wall
+    frame["saveable_share"] = frame["saveable_ns"] / wall
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        mine = own[(own["group"].astype(str) == subject["group"]) & (own["transport"] == subject["transport"])]
+        mine = mine.sort_values("bandwidth", ascending=False, kind="stable")
+        columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
+        return [
+            Rows(message("communication.fastest_rows"), LINKS, mine["row"].to_numpy()[:LARGEST], columns),
+            call_metric(calls[calls["group"] == subject["group"]].sort_values("transmit_ns", ascending=False)),
+        ]
+
+    return Observations(frame, evidence)

@@ -1,0 +1,63 @@
+"""The collective calls of the profiled steps, and what shows them as evidence."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Metric, Reference, Rows
+from advisor_core.api.facts import COLLECTIVES, KERNELS, Facts, collective_calls, row_refs
+from advisors.measuring import records, share
+from advisors.messages import message
+
+
+def calls_in_steps(facts: Facts) -> pd.DataFrame:
+    """The collective calls that belong to a step."""
+    calls: pd.DataFrame = facts[collective_calls]
+    return calls[calls["step"] >= 0].reset_index(drop=True)
+
+
+def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:
+    """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
+    chosen = calls.head(limit)
+    found: list[Reference] = []
+    for where in row_refs(chosen):
+        if where.table is KERNELS:
+            columns = ("name", "start_ns", "duration_ns")
+            found.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
+    exported = facts.get(COLLECTIVES)
+    if exported is not None and len(exported) and len(chosen):
+        names = exported["name"].astype(str).str.split("@").str[0]
+        place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
+        rows = place.dropna().sort_values(kind="stable").index.to_numpy()
+        if len(rows):
+            shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
+            found.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
+    return found
+
+
+def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
+    """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
+    named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
+    rows = records(
+        named,
+        limit,
+        operation="name",
+        elapse="elapse_ns",
+        uncovered="uncovered_ns",
+        transmit="transmit_ns",
+        wait="wait_ns",
+        launch_gaps="launch_gap_ns",
+        waits_for_rank="peer",
+    )
+    units = dict.fromkeys(("elapse", "uncovered", "transmit", "wait", "launch_gaps"), "ns")
+    return Metric(message("communication.per_call"), rows, units)
+
+
+def leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
+    """Evidence: the ledger entries of communication, largest first, with their share of the step."""
+    causes = per_leaf[per_leaf.index.str.startswith("communication/")].sort_values(ascending=False)
+    rows: list[dict[str, Scalar]] = [
+        {"leaf": str(path), "time": ns, "share_of_step": share(ns, wall)} for path, ns in causes.items()
+    ]
+    return Metric(message("communication.where"), rows, {"time": "ns", "share_of_step": "ratio"})

@@ -1,0 +1,78 @@
+"""CO008: waiting for the neighbour in the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    COLLECTIVES,
+    KERNELS,
+    POINT_TO_POINT,
+    PROFILE,
+    STEP_TRACE,
+    Facts,
+    NotApplicable,
+    collective_calls,
+    ledger,
+    steps,
+)
+from advisors.columns import STEP_NS
+from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.measuring import leaves, row, share, step_count, step_ns, under
+from advisors.messages import message
+
+
+@advisor(
+    "communication.pipeline",
+    needs=(steps, ledger, collective_calls, PROFILE),
+    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
+    columns=(
+        STEP_NS,
+        Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step", zh="等待"),
+        Column("wait_share", "float", "ratio", "wait_ns over wall time", zh="等待占比"),
+        Column("calls", "float", "count", "send and receive operations per step", zh="次数"),
+        Column(
+            "data_included",
+            "bool",
+            "",
+            "waiting and moving data could not be told apart: wait_ns is both",
+            zh="含数据等待",
+        ),
+        Column(
+            "bubble_ns",
+            "float",
+            "ns",
+            "the exporter's Bubble, which knows hcom_receive only, per step",
+            zh="流水线空泡",
+        ),
+        Column("stages", "float", "count", "pipeline stages, where they are recorded", zh="级数"),
+    ),
+)
+def pipeline(facts: Facts, params: Params) -> Observations:
+    """Waiting for the neighbour in the pipeline."""
+    calls, steps, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    calls = calls[calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)]
+    if calls.empty:
+        raise NotApplicable(message("communication.no_p2p"))
+    untold = bool((calls["moving_ns"] < 0).any())
+    mixed = float(calls["unknown_ns"].sum()) / steps if untold else 0.0
+    waited = under(per_leaf, "communication/wait/pipeline") + mixed
+    reported = facts.get(STEP_TRACE)
+    frame = row(
+        step_ns=wall,
+        wait_ns=waited,
+        wait_share=share(waited, wall),
+        calls=len(calls) / steps,
+        data_included=untold,
+        bubble_ns=float(reported["bubble_ns"].mean()) if reported is not None and len(reported) else np.nan,
+        stages=float(facts[PROFILE].parallel.get("pp", np.nan)),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+        return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
+
+    return Observations(frame, evidence)

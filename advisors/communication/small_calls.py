@@ -1,0 +1,146 @@
+"""CO005: operations too small to use the links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import (
+    COLLECTIVE_BANDWIDTH,
+    COLLECTIVES,
+    KERNELS,
+    Facts,
+    Unavailable,
+    collective_calls,
+    collective_state,
+    steps,
+)
+from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
+from advisors.communication.calls import calls_in_steps
+from advisors.measuring import records, step_count, step_ns
+from advisors.messages import message
+from advisors.transfers import message_bytes, time_by_size
+
+
+@advisor(
+    "communication.small_calls",
+    needs=(steps, collective_calls, collective_state, COLLECTIVE_BANDWIDTH),
+    wants=(KERNELS, COLLECTIVES),
+    params=("small_sdma", "small_rdma", "bucket"),
+    about=(
+        Column("operation", "text", "", "kind of operation", zh="通信算子"),
+        GROUP,
+    ),
+    columns=(
+        STEP_NS,
+        Column("calls", "float", "count", "operations of this kind and group per step", zh="次数"),
+        Column(
+            "small_calls", "float", "count", "of these: below the size from which a link is used well", zh="小包次数"
+        ),
+        Column("small_bytes", "float", "B", "median size of the small ones, over all links", zh="小包量"),
+        Column("small_bandwidth", "float", "B/s", "bytes over moving time of the small ones", zh="小包带宽"),
+        Column(
+            "best_bandwidth",
+            "float",
+            "B/s",
+            "the same for the operations of this rank that use the links best",
+            zh="最高带宽",
+        ),
+        Column("transmit_ns", "float", "ns", "uncovered moving time of the small ones, per step", zh="传输"),
+        Column(
+            "fixed_ns",
+            "float",
+            "ns",
+            "time of one whatever its size, by a line through time and size of all",
+            zh="固定耗时",
+        ),
+        Column(
+            "saveable_ns",
+            "float",
+            "ns",
+            "of it and of their launch gaps: what fewer and larger ones would save",
+            zh="可节省",
+        ),
+        SAVEABLE_SHARE,
+    ),
+)
+def small_calls(facts: Facts, params: Params) -> Observations:
+    """Operations too small to use the links, and the time that this costs."""
+    calls, steps, wall = calls_in_steps(facts), step_count(facts), step_ns(facts)
+    known = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
+    if known.empty:
+        raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
+    rates = known["bytes"] / known["moving_ns"] * 1e9
+    wide = _over_rdma(facts[COLLECTIVE_BANDWIDTH], known["name"])
+    small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
+    # Operations over RDMA are compared with each other, those inside a server with each other.
+    best = rates.groupby(wide).transform("max")
+    known["kind"] = known.groupby(["operation", "group", wide], observed=True).ngroup()
+    fixed = known["kind"].map(time_by_size(known)["fixed_ns"])
+    sizes = message_bytes(known).fillna(known["bytes"])
+    joined = sizes < float(params["bucket"])
+    kept = _kept_operations(known[joined], sizes, float(params["bucket"])).reindex(known.index, fill_value=1.0)
+    # What is moved at the best bandwidth needs the rest of the time; of one size alone that is all that can be said.
+    usual = known["moving_ns"] - known["bytes"] / best * 1e9
+    lost = (fixed.fillna(usual) * (1 - kept)).clip(lower=0, upper=known["moving_ns"])
+    bare = known["transmit_ns"] / known["moving_ns"]
+    known["saveable"] = (lost * bare + known["launch_gap_ns"] * (1 - kept)).where(joined, 0.0)
+    known["fixed"] = fixed
+    known["best"] = best
+    known["small"] = small
+    groups = known.groupby(["operation", "group"], sort=True)
+    frame = groups.agg(calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")).astype(
+        float
+    )
+    tiny = known[small].groupby(["operation", "group"])
+    sums = tiny[["bytes", "moving_ns", "transmit_ns"]].sum().reindex(frame.index)
+    frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)
+    frame["small_bandwidth"] = sums["bytes"] / sums["moving_ns"] * 1e9
+    frame["best_bandwidth"] = groups["best"].max()
+    frame["fixed_ns"] = groups["fixed"].median()
+    frame["transmit_ns"] = sums["transmit_ns"].fillna(0.0)
+    for column in ("calls", "small_calls", "transmit_ns", "saveable_ns"):
+        frame[column] = frame[column] / steps
+    frame = frame.reset_index()
+    frame["step_ns"] = wall
+    frame["saveable_share"] = frame["saveable_ns"] / wall
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        own = known[
+            (known["operation"] == subject["operation"]) & (known["group"] == subject["group"]) & known["small"]
+        ]
+        own = own.sort_values("saveable", ascending=False, kind="stable")
+        own = own.assign(rate=own["bytes"] / own["moving_ns"] * 1e9)
+        rows = records(own, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets")
+        units = {"size": "B", "moving": "ns", "bandwidth": "B/s", "packets": "count"}
+        found: list[Reference] = [Metric(message("communication.small"), rows, units)]
+        table = facts[COLLECTIVE_BANDWIDTH]
+        names = table["name"].astype(str).str.split("@").str[0]
+        moved = np.flatnonzero((names.isin(own["name"]) & (table["bytes"] > 0)).to_numpy())
+        if len(moved):
+            columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
+            found.append(Rows(message("communication.bandwidth_rows"), COLLECTIVE_BANDWIDTH, moved, columns))
+        return found
+
+    return Observations(frame, evidence)
+
+
+def _kept_operations(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
+    """Which part of each operation stays when those of one kind and step are put together in messages of ``bucket``
+    bytes."""
+    groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])
+    kept: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
+    return kept.clip(upper=1.0)
+
+
+def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
+    """Which operations moved more over RDMA than inside the server."""
+    table = bandwidth.assign(name=bandwidth["name"].astype(str).str.split("@").str[0])
+    sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
+    none = pd.Series(0, index=sums.index)
+    wide = sums.get("RDMA", none) > sums.get("SDMA", none)
+    return names.map(wide).fillna(False).to_numpy(dtype=bool)

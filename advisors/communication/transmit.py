@@ -1,0 +1,83 @@
+"""CO003: moving data while nothing computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    COLLECTIVES,
+    KERNELS,
+    Facts,
+    Layer,
+    collective_calls,
+    collective_state,
+    ledger,
+    steps,
+    timeline,
+)
+from advisors.columns import STEP_NS
+from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.measuring import leaves, row, share, step_count, step_ns, under
+from advisors.transfers import chains, hideable_ns, message_bytes
+
+
+@advisor(
+    "communication.transmit",
+    needs=(steps, ledger, timeline, collective_calls, collective_state),
+    wants=(KERNELS, COLLECTIVES),
+    columns=(
+        STEP_NS,
+        Column("time_ns", "float", "ns", "uncovered moving, per step", zh="时间"),
+        Column("time_share", "float", "ratio", "time_ns over wall time", zh="时间占比"),
+        Column(
+            "hideable_ns",
+            "float",
+            "ns",
+            "of it: what computing could hide if it started earlier, per step",
+            zh="可掩盖",
+        ),
+        Column("hideable_share", "float", "ratio", "hideable_ns over wall time", zh="可掩盖占比"),
+        Column(
+            "late_ns", "float", "ns", "of it: what would be hidden had nobody waited for a rank, per step", zh="迟到"
+        ),
+        Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication", zh="占未掩盖通信"),
+        Column(
+            "moving_overlap_ratio", "float", "ratio", "covered part of the time in which data moved", zh="传输掩盖率"
+        ),
+        Column("calls", "float", "count", "operations per step", zh="次数"),
+        Column(
+            "largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links", zh="最大包"
+        ),
+    ),
+)
+def transmit(facts: Facts, params: Params) -> Observations:
+    """Moving data while nothing computes, and how much of it could be hidden."""
+    calls, count, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
+    computing: Layer = facts[timeline].computing
+    bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / count
+    rows = chains(calls)
+    starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
+    hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / count
+    sizes = message_bytes(calls)
+    frame = row(
+        step_ns=wall,
+        time_ns=bare,
+        time_share=share(bare, wall),
+        hideable_ns=hideable,
+        hideable_share=share(hideable, wall),
+        late_ns=float(rows["displaced_ns"].sum()) / count,
+        share_of_uncovered=share(bare, under(per_leaf, "communication")),
+        moving_overlap_ratio=share(moving - bare, moving),
+        calls=len(calls) / count,
+        largest_bytes=float(sizes.max()) if sizes.notna().any() else np.nan,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        largest = calls.sort_values("transmit_ns", ascending=False, kind="stable")
+        return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
+
+    return Observations(frame, evidence)

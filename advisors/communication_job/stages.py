@@ -1,0 +1,117 @@
+"""CO011: pipeline stages that compute for different times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.facts import JobFacts, ledger, steps
+from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
+from advisors.communication_job.pipelines import PipelinePart, pipeline_of, pipeline_part
+from advisors.measuring import records, share
+from advisors.messages import message
+
+
+@job_advisor(
+    "communication_job.stages",
+    needs=(pipeline_part, ledger, steps),
+    about=(Column("stage", "int", "", "the stage that computes longest, from 0", zh="流水级"),),
+    columns=(
+        LONGEST_STEP_NS,
+        Column("stages", "int", "count", "stages of the pipeline", zh="级数"),
+        Column("stage_ranks", "text", "", "profiled ranks of this stage", zh="该级的 rank"),
+        Column("is_last", "bool", "", "it is the last stage", zh="是否末级"),
+        Column(
+            "computing_ns",
+            "float",
+            "ns",
+            "what it computes per step, without the optimizer, on its fastest rank",
+            zh="计算",
+        ),
+        Column("mean_computing_ns", "float", "ns", "mean of the same over all stages", zh="平均计算"),
+        Column("ratio", "float", "ratio", "computing_ns over mean_computing_ns", zh="比值"),
+        Column("micro_batches", "float", "count", "micro-batches per step, times virtual stages", zh="micro-batch 数"),
+        Column("saveable_ns", "float", "ns", "by how much an even split would shorten a step", zh="可节省"),
+        SAVEABLE_SHARE,
+        Column("operator", "text", "", "operator type on which it spends most more than the others do", zh="算子"),
+        Column(
+            "operator_excess_ns", "float", "ns", "how much more than the mean of the others, per step", zh="算子多出"
+        ),
+        Column(
+            "longest_wait_ns",
+            "float",
+            "ns",
+            "longest waiting of a rank of another stage for its neighbours",
+            zh="最长等待",
+        ),
+    ),
+)
+def stages(facts: JobFacts, params: Params) -> Observations:
+    """Stages of a pipeline that compute for different times, and what an even split would save."""
+    pipeline, parts = pipeline_of(facts), facts.ranks(pipeline_part)
+    longest, mean = int(pipeline.computing.argmax()), float(pipeline.computing.mean())
+    most, wall = float(pipeline.computing[longest]), pipeline.wall_ns
+    own = pipeline.stages[longest]
+    others = [rank for number, stage in enumerate(pipeline.stages) if number != longest for rank in stage]
+    # A step lasts as long as one micro-batch through all stages and the other m - 1 through the longest one; with even
+    # stages all of that takes the mean.
+    slots = pipeline.slots
+    saveable = (slots - 1) / slots * (most - mean)
+    excess = _type_excess(parts, own, others)
+    losers = pipeline.losers(others)
+    frame = pd.DataFrame(
+        [
+            {
+                "stage": longest,
+                "step_ns": wall,
+                "stages": len(pipeline.stages),
+                "stage_ranks": ", ".join(map(str, own)),
+                "is_last": longest == len(pipeline.stages) - 1,
+                "computing_ns": most,
+                "mean_computing_ns": mean,
+                "ratio": share(most, mean),
+                "micro_batches": slots,
+                "saveable_ns": saveable,
+                "saveable_share": share(saveable, wall),
+                "operator": excess.index[0] if len(excess) else None,
+                "operator_excess_ns": float(excess["more"].iloc[0]) if len(excess) else np.nan,
+                "longest_wait_ns": pipeline.waits[losers[0]] if losers else 0.0,
+            }
+        ]
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        per_stage: list[dict[str, Scalar]] = [
+            {
+                "stage": place,
+                "ranks": ", ".join(map(str, stage)),
+                "computing": float(pipeline.computing[place]),
+                "waits": max(pipeline.waits[rank] for rank in stage),
+            }
+            for place, stage in enumerate(pipeline.stages)
+        ]
+        units = {"computing": "ns", "waits": "ns"}
+        found: list[Reference] = [Metric(message("communication_job.per_stage"), per_stage, units)]
+        if len(excess):
+            rows = records(excess.reset_index(names="type"), type="type", this_stage="own", others="others")
+            title = message("communication_job.more", stage=longest)
+            found.append(Metric(title, rows, {"this_stage": "ns", "others": "ns"}))
+        kernels = parts[own[0]].longest
+        rows = records(kernels, file="file", line="line", type="type", start="start_ns", duration="duration_ns")
+        title = message("communication_job.longest", rank=own[0])
+        return [*found, Metric(title, rows, {"start": "ns", "duration": "ns"})]
+
+    return Observations(frame, evidence, lambda number: losers or own)
+
+
+def _type_excess(parts: Mapping[int, PipelinePart], own: Sequence[int], others: Sequence[int]) -> pd.DataFrame:
+    """Per operator type that takes longer on ``own``: ns per step there, on ``others``, and the difference; largest
+    first. Means over ranks."""
+    per_rank = pd.DataFrame({rank: parts[rank].by_type for rank in (*own, *others)}).fillna(0.0)
+    found = pd.DataFrame({"own": per_rank[list(own)].mean(axis=1), "others": per_rank[list(others)].mean(axis=1)})
+    found["more"] = found["own"] - found["others"]
+    return found[found["more"] > 0].sort_values("more", ascending=False, kind="stable")

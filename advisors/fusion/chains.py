@@ -1,0 +1,126 @@
+"""The kernels that one fused kernel replaces, as rows: what they take, and what the fused kernel would move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api.facts import Column, Facts, elements, fact
+from advisors.fusion.computations import Computation, computations, vocabulary
+from advisors.fusion.dataflow import node_of
+from advisors.fusion.passes import backward_kernels
+from advisors.fusion.search import Kernels, search
+from advisors.fusion.tensors import Tensors, tensors_of, traffic
+from advisors.step_kernels import StepKernels, step_kernels
+
+Ints = npt.NDArray[np.int64]
+
+
+_DESCRIBED = ["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]
+
+
+COLUMNS = (
+    Column("pattern", "text", "", "name of the computation"),
+    Column("backward", "bool", "", "it is a chain that autograd runs"),
+    Column("kernels", "int", "count", "kernels of the chain"),
+    Column("chain_ns", "int", "ns", "their time"),
+    Column("kept_ns", "int", "ns", "of it: kernels whose work stays"),
+    Column("best_bandwidth", "float", "B/s", "what its best kernel reaches"),
+    Column("fused_bytes", "int", "B", "what a fused kernel moves, -1 unknown"),
+    Column("types", "text", "", "operator types"),
+    Column("shape", "text", "", "its largest tensor"),
+)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """``frame``: one row per chain. ``members``: rows of the frame of `StepKernels`; ``chain_of``: their chains."""
+
+    frame: pd.DataFrame
+    members: Ints
+    chain_of: Ints
+
+    def of(self, chains: Ints) -> Ints:
+        """The kernels of the chains with these numbers."""
+        return self.members[np.isin(self.chain_of, chains)]
+
+
+@fact("fusion_chains", needs=(step_kernels,), frames={"frame": COLUMNS})
+def fusion_chains(facts: Facts) -> Chains:
+    """The kernels that compute what a fused kernel would, a chain of them for each time that it is computed."""
+    return find_chains(facts[step_kernels])
+
+
+def find_chains(own: StepKernels) -> Chains:
+    """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
+    frame = own.frame
+    if not own.shaped:
+        return _summary(frame, [])
+    words = vocabulary()
+    signature = frame["signature"].to_numpy(dtype=np.int64)
+    firsts = frame.drop_duplicates("signature").sort_values("signature")
+    nodes = [node_of(row, words) for row in firsts[_DESCRIBED].to_dict("records")]
+    backward = np.zeros(len(frame), dtype=np.bool_)
+    for part in np.split(np.arange(len(frame)), np.flatnonzero(own.begins)[1:]):
+        backward[part] = backward_kernels(nodes, signature[part])
+    return _summary(frame, search(Kernels(signature, nodes, backward, np.cumsum(own.breaks)), computations()))
+
+
+def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> Chains:
+    lengths = np.array([len(chain) for _, chain in found], dtype=np.int64)
+    members = np.concatenate([chain for _, chain in found]) if found else np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    number = np.repeat(np.arange(len(found)), lengths)
+    part = frame.iloc[members]
+    durations = part["duration_ns"].to_numpy()
+    matched = [pattern for pattern, _ in found]
+    signatures = part["signature"].to_numpy()
+    rows = frame.iloc[members].drop_duplicates("signature").set_index("signature")[_DESCRIBED].to_dict("index")
+    tensors = {signature: tensors_of(row) for signature, row in rows.items()}
+    words = vocabulary()
+    types = part["type"].astype(str).to_numpy()
+    known: dict[tuple[str, bool, bytes], tuple[int, str, str]] = {}
+    told = []
+    for computation, first, last in zip(matched, starts, ends, strict=True):
+        key = (computation.name, computation.backward, signatures[first:last].tobytes())
+        if key not in known:
+            chain = [tensors[one] for one in signatures[first:last].tolist()]
+            known[key] = _described(computation, types[first:last], chain)
+        told.append(known[key])
+    operation = {name: words.operation_of(name) for name in np.unique(types)}
+    kept = np.array([operation[t] in matched[n].keeps for t, n in zip(types, number, strict=True)], dtype=np.bool_)
+    speed = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)
+    sums = pd.DataFrame(
+        {"number": number, "chain_ns": durations, "kept_ns": np.where(kept, durations, 0), "speed": speed}
+    )
+    grouped = sums.groupby("number").agg(
+        chain_ns=("chain_ns", "sum"), kept_ns=("kept_ns", "sum"), best_bandwidth=("speed", "max")
+    )
+    summary = pd.DataFrame(
+        {
+            "pattern": pd.Series([computation.name for computation in matched], dtype="str"),
+            "backward": pd.Series([computation.backward for computation in matched], dtype="bool"),
+            "kernels": lengths,
+            "chain_ns": grouped["chain_ns"].to_numpy(),
+            "kept_ns": grouped["kept_ns"].to_numpy(),
+            "best_bandwidth": grouped["best_bandwidth"].to_numpy(dtype=np.float64),
+            "fused_bytes": pd.Series([one[0] for one in told], dtype="int64"),
+            "types": pd.Series([one[1] for one in told], dtype="str"),
+            "shape": pd.Series([one[2] for one in told], dtype="str"),
+        }
+    )
+    return Chains(summary, members.astype(np.int64), number)
+
+
+def _described(computation: Computation, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, str, str]:
+    everything = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
+    main = max(everything, key=elements, default=())
+    return traffic(chain, computation.passes, wide=computation.wide), " + ".join(types), ",".join(map(str, main))
+
+
+FACTS = (fusion_chains,)

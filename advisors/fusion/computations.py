@@ -1,0 +1,99 @@
+"""The computations that a fused kernel replaces, from ``computations.yaml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from advisor_core.api import packaged_yaml
+from advisors.fusion.expressions import Expression, parse
+
+
+@dataclass(frozen=True)
+class Computation:
+    """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
+    they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor."""
+
+    name: str
+    backward: bool
+    api: str
+    forms: tuple[Expression, ...]
+    absorbs: tuple[tuple[str, str], ...]
+    followed_by: tuple[tuple[str, str], ...]
+    fused: tuple[str, ...]
+    keeps: tuple[str, ...]
+    passes: float
+    wide: bool
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """``operations``: globs of operator types by operation; ``carrying`` and ``creating``: see the file."""
+
+    operations: dict[str, tuple[str, ...]]
+    carrying: frozenset[str]
+    creating: frozenset[str]
+
+    def operation_of(self, operator: str) -> str:
+        """The first operation that has the operator type, '' if none has."""
+        return next((name for name, globs in self.operations.items() if matches(operator, globs)), "")
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """The operations of the file."""
+    document = packaged_yaml("advisors.fusion", "computations.yaml")
+    operations = {name: tuple(globs) for name, globs in document["operations"].items()}
+    return Vocabulary(operations, frozenset(document["carrying"]), frozenset(document["creating"]))
+
+
+@cache
+def computations() -> tuple[Computation, ...]:
+    """The computations of the file, in its order. Raises ValueError for an expression that cannot be read or that
+    names an operation that the file does not have."""
+    document = packaged_yaml("advisors.fusion", "computations.yaml")
+    return tuple(
+        _computation(name, entry, backward=backward)
+        for name, entry in document["computations"].items()
+        for backward in (False, True)
+        if ("backward" if backward else "forward") in entry
+    )
+
+
+def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computation:
+    forms = tuple(parse(text) for text in entry["backward" if backward else "forward"])
+    absorbs = _words(entry.get("backward_absorbs" if backward else "absorbs", ()))
+    followed_by = () if backward else _words(entry.get("followed_by", ()))
+    named = {operation for form in forms for step in form.steps() for operation in step.operations}
+    unknown = (named | {operation for operation, _ in (*absorbs, *followed_by)}) - set(vocabulary().operations)
+    if unknown:
+        raise ValueError(f"{name}: no operation {', '.join(sorted(unknown))}")
+    return Computation(
+        name,
+        backward,
+        entry["api"],
+        forms,
+        absorbs,
+        followed_by,
+        tuple(entry["fused"]),
+        tuple(entry.get("keeps", ())),
+        float(entry.get("backward_passes" if backward else "passes", 0)),
+        bool(entry.get("wide", False)),
+    )
+
+
+def _words(words: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((word.partition(".")[0], word.partition(".")[2]) for word in words)
+
+
+def matches(operator: str, globs: Iterable[str]) -> bool:
+    """Whether an operator type fits one of the globs."""
+    return any(_glob(pattern).fullmatch(operator) for pattern in globs)
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in pattern.split("*")), re.I)

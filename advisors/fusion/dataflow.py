@@ -1,0 +1,139 @@
+"""The data flow between kernels, from what an export has: the shapes and types of what each one reads and writes.
+
+No export says which kernel wrote the tensor that another one reads. A kernel can have written it if one of its outputs
+has as many elements of the same type (views change the shape, not the number). Where several can have, the expression
+that is looked for decides, and among what fits it the nearest: nothing is decided by one accident of sizes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from advisor_core.api.facts import Shape, elements, shapes_of
+from advisors.fusion.computations import Vocabulary
+
+REACH = 48
+"""So many kernels before and behind a kernel are searched: the longest computation has 20, and the kernels of other
+branches lie between (a layer of the programs that were recorded has 60 to 180)."""
+
+CANDIDATES = 6
+"""So many kernels are tried for one tensor, the nearest first."""
+
+NEARBY = 8
+"""So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing."""
+
+Key = tuple[int, str]
+"""What tells tensors apart: number of elements and type."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A kernel with its operation and its roles. ``reads`` and ``writes``: tensors of more than one element, as shape
+    and key."""
+
+    operator: str
+    operation: str
+    roles: frozenset[str]
+    reads: tuple[tuple[Shape, Key], ...]
+    writes: tuple[tuple[Shape, Key], ...]
+    carries: bool
+    creates: bool
+
+    @cached_property
+    def expands(self) -> bool:
+        """Whether what it reads is listed as large as what it writes, as exports list an expanded view."""
+        return (
+            self.operation == "expand"
+            and bool(self.reads and self.writes)
+            and self.reads[0][1][0] == self.writes[0][1][0]
+        )
+
+
+def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
+    """The node of a row of ``kernels``."""
+    operator = str(kernel["type"])
+    operation = words.operation_of(operator)
+    creates = operation in words.creating
+    reads = () if creates else _tensors(str(kernel["input_shapes"]), str(kernel["input_dtypes"]))
+    writes = _tensors(str(kernel["output_shapes"]), str(kernel["output_dtypes"]))
+    if operator.startswith("Foreach") and writes:
+        # It reads one list of tensors after the other: the first of each list stands for it.
+        reads, writes = reads[:: len(writes)], writes[:1]
+    return Node(operator, operation, _roles(reads, writes), reads, writes, operation in words.carrying, creates)
+
+
+def _tensors(shapes: str, dtypes: str) -> tuple[tuple[Shape, Key], ...]:
+    parts, types = shapes_of(shapes), dtypes.split(";")
+    if len(parts) != len(types):
+        return ()
+    named = [(shape, (elements(shape), name.removeprefix("DT_"))) for shape, name in zip(parts, types, strict=True)]
+    return tuple((shape, key) for shape, key in named if key[0] > 1)
+
+
+def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key]]) -> frozenset[str]:
+    if not reads:
+        return frozenset()
+    largest, (most, _) = max(reads, key=lambda tensor: tensor[1][0])
+    written = max((key[0] for _, key in writes), default=1)
+    roles = set()
+    if written < most:
+        roles.add("row" if written * largest[-1] == most else "column")
+    elif largest[-1] == 1:
+        roles.add("row")
+    if all(key[0] == written for _, key in reads):
+        roles.add("equal")
+    return frozenset(roles)
+
+
+class Window:
+    """The kernels around one, numbered from 0, with who can have written and who can read each tensor."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self._writers: dict[Key, list[int]] = defaultdict(list)
+        self._readers: dict[Key, list[int]] = defaultdict(list)
+        for number, node in enumerate(nodes):
+            for key in dict.fromkeys(key for _, key in node.writes):
+                self._writers[key].append(number)
+            for key in dict.fromkeys(key for _, key in node.reads):
+                self._readers[key].append(number)
+
+    def writers(self, key: Key, reader: int) -> list[int]:
+        """The kernels before ``reader`` that can have written the tensor, the nearest first."""
+        return [number for number in reversed(self._writers.get(key, ())) if number < reader][:CANDIDATES]
+
+    def readers(self, key: Key, writer: int) -> list[int]:
+        """The kernels behind ``writer`` that can read the tensor, the nearest first."""
+        return [number for number in self._readers.get(key, ()) if number > writer][:CANDIDATES]
+
+    def sources(self, number: int) -> Iterator[Key]:
+        """The tensors that a copy carries on: the first that it reads, and where that is listed as large as what it
+        writes, smaller ones that were just written and extend to it."""
+        node = self.nodes[number]
+        if node.reads:
+            yield node.reads[0][1]
+        if node.expands:
+            shape, (_, dtype) = node.writes[0]
+            for earlier in range(number - 1, max(number - NEARBY, 0) - 1, -1):
+                for narrow, key in self.nodes[earlier].writes:
+                    if key[1] == dtype and _extends(narrow, shape):
+                        yield key
+
+    def expanding(self, number: int) -> Iterator[int]:
+        """The copies behind a kernel that extend what it writes, though what they read is listed as large as their
+        output."""
+        written = self.nodes[number].writes
+        for later in range(number + 1, min(number + NEARBY, len(self.nodes))):
+            node = self.nodes[later]
+            if node.expands:
+                shape, (_, dtype) = node.writes[0]
+                if any(key[1] == dtype and _extends(narrow, shape) for narrow, key in written):
+                    yield later
+
+
+def _extends(narrow: Shape, wide: Shape) -> bool:
+    return len(narrow) == len(wide) and narrow != wide and all(a in (b, 1) for a, b in zip(narrow, wide, strict=True))

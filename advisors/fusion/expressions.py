@@ -1,0 +1,77 @@
+"""Expressions of computations, as ``computations.yaml`` writes them, read into trees."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ROLES = ("row", "column", "equal")
+_TOKEN = re.compile(r"\s*(@?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+_ANY = ("x", "y")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A step and what it reads. ``operations``: either of them; none stands for any tensor. ``role``: one of `ROLES`,
+    '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
+    ``anchor``: the search begins here."""
+
+    operations: tuple[str, ...]
+    operands: tuple[Expression, ...] = ()
+    role: str = ""
+    optional: bool = False
+    repeated: bool = False
+    anchor: bool = False
+
+    def steps(self) -> list[Expression]:
+        """This step and all below it."""
+        return [self, *(step for operand in self.operands for step in operand.steps())]
+
+    def above_anchor(self) -> tuple[Expression, ...]:
+        """The steps from the anchor to the result; empty if the anchor is not among them."""
+        if self.anchor:
+            return (self,)
+        for operand in self.operands:
+            if path := operand.above_anchor():
+                return (*path, self)
+        return ()
+
+
+def parse(text: str) -> Expression:
+    """Read an expression. Raises ValueError that says where it cannot be read, and where it has not one anchor."""
+    expression, end = _read(text, 0)
+    if text[end:].strip():
+        raise ValueError(f"{text!r}: cannot be read from {text[end:]!r} on")
+    anchors = sum(step.anchor for step in expression.steps())
+    if anchors != 1:
+        raise ValueError(f"{text!r}: has {anchors} anchors (@) where it needs one")
+    return expression
+
+
+def _read(text: str, start: int) -> tuple[Expression, int]:
+    token = _TOKEN.match(text, start)
+    if token is None:
+        raise ValueError(f"{text!r}: an operation should stand at {text[start:]!r}")
+    anchor, several, either, role, optional = token.groups()
+    if role is not None and role not in ROLES:
+        raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
+    names = [name.strip() for name in several.split(",")] if several else either.split("|")
+    operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
+    operands, end = _operands(text, token.end())
+    if (optional or several) and len(operands) > 1:
+        raise ValueError(f"{text!r}: a step that may be missing reads one operand")
+    step = Expression(operations, operands, role or "", bool(optional), bool(several), bool(anchor))
+    return step, end
+
+
+def _operands(text: str, start: int) -> tuple[tuple[Expression, ...], int]:
+    if start >= len(text) or text[start] != "(":
+        return (), start
+    operands = []
+    end = start
+    while text[end : end + 1] in ("(", ","):
+        operand, end = _read(text, end + 1)
+        operands.append(operand)
+    if text[end : end + 1] != ")":
+        raise ValueError(f"{text!r}: a bracket should close at {text[end:]!r}")
+    return tuple(operands), end + 1

@@ -1,0 +1,158 @@
+"""Match an expression against the data flow around its anchor.
+
+Below the anchor the operands of every step are looked for among the kernels that can have written them, above it the
+steps among those that can read the result, through copies and casts in between. Each step keeps a few ways to read it,
+those whose kernels lie nearest together (a step that may be missing is there if it is nearby). What one of them found
+out about a kernel is not looked for again, so that the effort grows with the kernels and not with the combinations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from advisors.fusion.dataflow import NEARBY, Key, Node, Window
+from advisors.fusion.expressions import Expression
+
+Kernels = frozenset[int]
+
+WAYS = 4
+"""So many ways to read a step are kept."""
+
+IN_A_ROW = 8
+"""So many copies, casts or repeated operations follow one another between two steps, at most."""
+
+_NOTHING: Kernels = frozenset()
+
+
+def match(window: Window, form: Expression, anchor: int) -> Kernels | None:
+    """The kernels of the expression whose anchor is at this kernel of the window, those of the nearest way to read it;
+    ``None`` if there is none."""
+    matching = _Matching(window)
+    path = form.above_anchor()
+    if not _fits(path[0], window.nodes[anchor]):
+        return None
+    ways = [
+        below | above | {anchor}
+        for below in matching.below(path[0], anchor)
+        for above in matching.above(path, 0, anchor, 0)
+        if not below & above
+    ]
+    return _nearest(ways, anchor)[0] if ways else None
+
+
+def _fits(step: Expression, node: Node) -> bool:
+    return node.operation in step.operations and (not step.role or step.role in node.roles)
+
+
+def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
+    """The ways that span least, counted with the kernel itself; of equal ones those with more kernels."""
+
+    def span(way: Kernels) -> tuple[int, int, list[int]]:
+        if not way:
+            return (0, 0, [])
+        first, last = min(way), max(way)
+        return (last - first + max(abs(number - first), abs(number - last)), -len(way), sorted(way))
+
+    return sorted(set(ways), key=span)[:WAYS]
+
+
+class _Matching:
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._known: dict[tuple[int, str, int], list[Kernels]] = {}
+
+    def _of_tensor(self, step: Expression, key: Key, reader: int, depth: int) -> list[Kernels]:
+        """Ways in which the step wrote the tensor that a kernel reads."""
+        if not step.operations:
+            return [_NOTHING]
+        ways: list[Kernels] = []
+        for number in self._window.writers(key, reader):
+            node = self._window.nodes[number]
+            if step.optional and reader - number > NEARBY:
+                break
+            if _fits(step, node):
+                found = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
+                ways += [way | {number} for way in found]
+            if node.carries:
+                ways += [way | {number} for way in self._carried(step, number, depth)]
+        if step.operands and (step.repeated or (step.optional and not ways)):
+            ways += self._of_tensor(step.operands[0], key, reader, depth)
+        return _nearest(ways, reader)
+
+    def below(self, step: Expression, number: int) -> list[Kernels]:
+        """Ways to find the operands of a step that is at this kernel."""
+        known = (id(step), "below", number)
+        if known not in self._known:
+            self._known[known] = []
+            self._known[known] = self._operands([one for one in step.operands if one.operations], number)
+        return self._known[known]
+
+    def _operands(self, steps: Sequence[Expression], number: int, used: Kernels = _NOTHING) -> list[Kernels]:
+        if not steps:
+            return [_NOTHING]
+        ways = []
+        for place, (_, key) in enumerate(self._window.nodes[number].reads):
+            if place in used:
+                continue
+            first = self._of_tensor(steps[0], key, number, 0)
+            others = self._operands(steps[1:], number, used | {place}) if first else []
+            ways += [one | other for one in first for other in others if not one & other]
+        return _nearest(ways, number)
+
+    def _carried(self, step: Expression, number: int, depth: int) -> list[Kernels]:
+        return self._through(step, "carried", number, self._window.sources(number), depth)
+
+    def _repeated(self, step: Expression, number: int, depth: int) -> list[Kernels]:
+        keys = [key for _, key in self._window.nodes[number].reads]
+        return self._through(step, "repeated", number, keys, depth)
+
+    def _through(self, step: Expression, how: str, number: int, keys: Iterable[Key], depth: int) -> list[Kernels]:
+        known = (id(step), how, number)
+        if known not in self._known:
+            self._known[known] = []
+            if depth < IN_A_ROW:
+                ways = [way for key in keys for way in self._of_tensor(step, key, number, depth + 1)]
+                self._known[known] = _nearest(ways, number)
+        return self._known[known]
+
+    def above(self, path: Sequence[Expression], place: int, number: int, depth: int) -> list[Kernels]:
+        """Ways to find what lies above the step at ``place`` of the path, which is at this kernel."""
+        if place + 1 == len(path):
+            return [_NOTHING]
+        known = (id(path[place]), "above", number)
+        if known not in self._known:
+            self._known[known] = []
+            self._known[known] = _nearest(self._above(path, place, number, depth), number)
+        return self._known[known]
+
+    def _above(self, path: Sequence[Expression], place: int, number: int, depth: int) -> list[Kernels]:
+        above = path[place + 1]
+        ways: list[Kernels] = []
+        if depth < IN_A_ROW:
+            written = [key for _, key in self._window.nodes[number].writes]
+            readers = [reader for key in written for reader in self._window.readers(key, number)]
+            for reader in dict.fromkeys([*readers, *self._window.expanding(number)]):
+                node = self._window.nodes[reader]
+                if above.optional and reader - number > NEARBY:
+                    continue
+                if _fits(above, node):
+                    if above.repeated:
+                        ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
+                    else:
+                        ways += self._beside(path, place, number, reader, depth)
+                if node.carries:
+                    ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
+        if above.repeated or (above.optional and not ways):
+            ways += self.above(path, place + 1, number, depth)
+        return ways
+
+    def _beside(self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int) -> list[Kernels]:
+        step, above = path[place], path[place + 1]
+        others = [one for one in above.operands if one.operations and one is not step]
+        return [
+            beside | higher | {reader}
+            for beside in self._operands(others, reader)
+            if number not in beside
+            for higher in self.above(path, place + 1, reader, depth + 1)
+            if not beside & higher
+        ]

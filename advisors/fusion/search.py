@@ -1,0 +1,171 @@
+"""Find the computations in the kernels of a rank.
+
+Every computation is looked for around its anchors. Layers and steps repeat: what the kernels around an anchor are
+decides what is found there, so the same surroundings are searched once. Kernels that serve a computation without being
+in its expression (copies made for a layout, casts, the gradient of a weight) are added when all have been found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisors.fusion.computations import Computation
+from advisors.fusion.dataflow import REACH, Node, Window
+from advisors.fusion.expressions import Expression
+from advisors.fusion.match import match
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+CLOSE = 3
+"""A copy or cast stands so many kernels before the one that it serves, at most, or behind the last one."""
+
+BESIDE = 5
+"""What a computation absorbs begins so many kernels before it, at most, or ends so many behind it."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`, and ``group``:
+    a computation does not reach from one group into another."""
+
+    signature: Ints
+    nodes: Sequence[Node]
+    backward: Bools
+    group: Ints
+
+    def node(self, number: int) -> Node:
+        """The node of a kernel."""
+        return self.nodes[int(self.signature[number])]
+
+
+def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
+    """The computations and their kernels; a kernel belongs to one computation at most."""
+    taken = np.zeros(len(kernels.signature), dtype=np.bool_)
+    found: list[tuple[Computation, set[int]]] = []
+    surroundings = _Surroundings(kernels)
+    # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,
+    # that is what it is, whatever the pass is taken to be.
+    for in_its_pass in (True, False):
+        new = len(found)
+        for computation in wanted:
+            right = (kernels.backward == computation.backward) == in_its_pass
+            for form in computation.forms:
+                for anchor in _anchors(kernels, form, right & ~taken):
+                    members = surroundings.match(form, anchor)
+                    if members is not None and not taken[list(members)].any():
+                        taken[list(members)] = True
+                        found.append((computation, members))
+        for computation, members in found[new:]:
+            _absorb(kernels, computation, members, taken)
+    return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in found]
+
+
+def _anchors(kernels: Kernels, form: Expression, among: Bools) -> list[int]:
+    step = form.above_anchor()[0]
+    fits = np.array(
+        [node.operation in step.operations and (not step.role or step.role in node.roles) for node in kernels.nodes],
+        dtype=np.bool_,
+    )
+    places: list[int] = np.flatnonzero(fits[kernels.signature] & among).tolist()
+    return places
+
+
+class _Surroundings:
+    """Remembers what was found in the same surroundings."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+        changes = np.flatnonzero(np.diff(kernels.group)) + 1
+        self._borders = np.concatenate([[0], changes, [len(kernels.group)]])
+        self._windows: dict[bytes, Window] = {}
+        self._found: dict[tuple[int, int, bytes], frozenset[int] | None] = {}
+
+    def match(self, form: Expression, anchor: int) -> set[int] | None:
+        """The kernels of the expression around this anchor."""
+        place = int(np.searchsorted(self._borders, anchor, side="right"))
+        start = max(anchor - REACH, int(self._borders[place - 1]))
+        end = min(anchor + REACH + 1, int(self._borders[place]))
+        around = self._kernels.signature[start:end]
+        key = (id(form), anchor - start, around.tobytes())
+        if key not in self._found:
+            window = self._windows.get(key[2])
+            if window is None:
+                window = Window([self._kernels.nodes[one] for one in around.tolist()])
+                self._windows[key[2]] = window
+            self._found[key] = match(window, form, anchor - start)
+        members = self._found[key]
+        return None if members is None else {start + member for member in members}
+
+
+def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken: Bools) -> None:
+    """Add what serves the kernels of the expression, and what the fused kernel does as well."""
+    before = 0
+    while len(members) > before:
+        before = len(members)
+        if not computation.wide:  # an optimizer works on what is there; copies beside it are no layout of its own
+            _serving(kernels, members, taken)
+        _sharing(kernels, computation.absorbs, members, taken, lambda: range(min(members) - BESIDE, max(members)))
+        _sharing(kernels, computation.followed_by, members, taken, lambda: _behind(members, BESIDE))
+    last = max(members)
+    for behind in _free(kernels, taken, last, _behind(members, 1)):
+        node = kernels.node(behind)
+        if node.operation == "cast" and {key for _, key in node.reads} & {key for _, key in kernels.node(last).writes}:
+            members.add(behind)
+            taken[behind] = True
+
+
+def _behind(members: set[int], count: int) -> range:
+    return range(max(members) + 1, max(members) + 1 + count)
+
+
+def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
+    """Add the copies and casts that wrote what the kernels read, and what prepared the tensors that they write, where
+    no kernel of another computation wrote such a tensor in between."""
+    todo = sorted(members)
+    while todo:
+        number = todo.pop()
+        served = kernels.node(number)
+        reads, writes = {key for _, key in served.reads}, {key for _, key in served.writes}
+        for before in range(number - 1, max(number - CLOSE, 0) - 1, -1):
+            node = kernels.node(before)
+            written = {key for _, key in node.writes}
+            serves = (node.carries and written & reads) or (node.creates and written & writes)
+            if serves and not taken[before] and kernels.group[before] == kernels.group[number]:
+                members.add(before)
+                taken[before] = True
+                todo.append(before)
+            elif before not in members:
+                reads -= written
+
+
+def _sharing(
+    kernels: Kernels, words: Sequence[tuple[str, str]], members: set[int], taken: Bools, where: Callable[[], range]
+) -> None:
+    """Add the kernels of these operations that share tensors with those that are there, until there are no more."""
+    changed = bool(words)
+    while changed:
+        changed = False
+        first, last = min(members), max(members)
+        read = {key for member in members for _, key in kernels.node(member).reads}
+        written = {key for member in members for _, key in kernels.node(member).writes}
+        for number in _free(kernels, taken, first, where()):
+            node = kernels.node(number)
+            if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(words):
+                continue
+            writes, reads = {key for _, key in node.writes}, {key for _, key in node.reads}
+            if (number < last and writes & read) or (number > first and reads & written):
+                members.add(number)
+                taken[number] = changed = True
+                break
+
+
+def _free(kernels: Kernels, taken: Bools, beside: int, numbers: range) -> Iterator[int]:
+    """Those of the kernels that are of the same group and that no computation has."""
+    for number in numbers:
+        if 0 <= number < len(taken) and not taken[number] and kernels.group[number] == kernels.group[beside]:
+            yield number

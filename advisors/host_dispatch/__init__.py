@@ -1,0 +1,41 @@
+"""Host dispatch: where the device is idle because the host was late, and what the host was doing instead.
+
+Everything is decided gap by gap (`late_gaps`, `bookings`): a rank whose launches lead its kernels by half a
+millisecond at the median can still lose most of its idle time to a few dozen late launches.
+"""
+
+from __future__ import annotations
+
+from advisors.host_dispatch import (
+    allocator,
+    compile,
+    copies,
+    dataloader,
+    gc,
+    idle,
+    late_launches,
+    launch_blocking,
+    logging,
+    operators,
+    pauses,
+    step_boundary,
+    sync_calls,
+    task_switch,
+)
+
+ADVISORS = (
+    idle.idle,
+    late_launches.late_launches,
+    operators.operators,
+    sync_calls.synchronising,
+    compile.compilation,
+    launch_blocking.launch_blocking,
+    dataloader.data_loading,
+    gc.garbage,
+    allocator.allocation,
+    task_switch.task_switch,
+    logging.logging,
+    copies.copies,
+    step_boundary.step_boundary,
+    pauses.pauses,
+)

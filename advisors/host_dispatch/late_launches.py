@@ -1,0 +1,167 @@
+"""HD002: idle time before tasks that the host launched too late, by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import Scalar
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    MEMORY_RECORD,
+    PROFILE,
+    Facts,
+    HostActivity,
+    Layer,
+    bookings,
+    host_activity,
+    host_pauses,
+    late_gaps,
+    launches,
+    ledger,
+    steps,
+    work,
+)
+from advisors.columns import STEP_NS
+from advisors.host_dispatch.host_events import names_of
+from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
+from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
+from advisors.measuring import (
+    LARGEST,
+    by_gap,
+    gap_intervals,
+    host_rows,
+    next_kernels,
+    records,
+    row,
+    share,
+    stack_of,
+    step_count,
+    step_ns,
+    under,
+)
+from advisors.messages import message
+from advisors.without_waiting import Change, replay
+
+
+@advisor(
+    "host_dispatch.late_launches",
+    needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay, PROFILE),
+    wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses),
+    columns=(
+        STEP_NS,
+        Column(
+            "saved_ns",
+            "float",
+            "ns",
+            "late_ns, or what a host without these delays saves in a long run, if less",
+            zh="节省",
+        ),
+        Column("saved_share", "float", "ratio", "saved_ns over the time of a step", zh="节省占比"),
+        Column(
+            "late_ns",
+            "float",
+            "ns",
+            "idle while the launch was late: in Python, operators or runtime, per step",
+            zh="迟到",
+        ),
+        Column("late_share", "float", "ratio", "late_ns over wall time", zh="迟到占比"),
+        Column("python_ns", "float", "ns", "of it: in Python between two operators", zh="Python"),
+        Column("framework_ns", "float", "ns", "of it: in operators of the framework (dispatch)", zh="框架"),
+        Column("runtime_ns", "float", "ns", "of it: in CANN calls (launch, tiling, workspace)", zh="runtime"),
+        Column("gaps", "float", "count", "gaps with a late launch, per step", zh="空隙数"),
+        Column("longest_ns", "float", "ns", "longest of these gaps", zh="最长"),
+        Column("operator", "text", "", "operator with most late time, the one that the model's code called", zh="算子"),
+        Column("operator_ns", "float", "ns", "late time of that operator, per step", zh="算子"),
+        Column(
+            "task_queue",
+            "text",
+            "",
+            "off, on, workspace (level 2) or unknown, as far as the trace shows it",
+            zh="任务队列",
+        ),
+        Column(
+            "queue_saved_ns",
+            "float",
+            "ns",
+            "how much shorter a step would be with a task queue, where it is off",
+            zh="打开任务队列可节省",
+        ),
+    ),
+)
+def late_launches(facts: Facts, params: Params) -> Observations:
+    """Idle time before tasks that the host launched too late, by operator."""
+    booked = facts[bookings]
+    events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
+    pieces = late_pieces(facts)
+    per_leaf = pieces.groupby("path", observed=True)["ns"].sum() / steps
+    late = under(per_leaf, *LATE)
+    sums = by_gap(pieces)
+    calls = facts[late_gaps].set_index("gap")
+    calls = calls.assign(ns=sums.reindex(calls.index, fill_value=0))
+    calls = calls[calls["ns"] > 0]
+    calls["operator"] = names_of(events, calls["outer_row"])
+    operators = (
+        calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
+    )
+    task_queue = _task_queue(events, facts.get(MEMORY_RECORD))
+    replayed, host = facts[replay], facts.get(host_activity)
+    slow = _labelled(host, *LATE_ACTIVITIES)
+    without = saving_by_replay(replayed, wall, Change(slow, slow))
+    queue = Change(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else Change()
+    frame = row(
+        step_ns=wall,
+        saved_ns=min(late, without["saved_ns"]),
+        saved_share=min(share(late, wall), without["saved_share"]),
+        late_ns=late,
+        late_share=share(late, wall),
+        python_ns=under(per_leaf, "idle/host/python"),
+        framework_ns=under(per_leaf, "idle/host/framework"),
+        runtime_ns=under(per_leaf, "idle/host/runtime"),
+        gaps=len(sums) / steps,
+        longest_ns=float(sums.max()) if len(sums) else 0.0,
+        operator=operators.index[0] if len(operators) else None,
+        operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
+        task_queue=task_queue,
+        queue_saved_ns=replayed.saved_by(queue) / steps,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        places: list[dict[str, Scalar]] = [{"leaf": path, "time": under(per_leaf, path)} for path in LATE]
+        per_step = operators.assign(gaps=operators["count"] / steps, late=operators["sum"] / steps).reset_index()
+        table = records(per_step, operator="operator", gaps="gaps", late="late", longest="max")
+        units = {"late": "ns", "longest": "ns", "gaps": "count"}
+        worst = calls.sort_values("ns", ascending=False, kind="stable").head(LARGEST)
+        return [
+            Metric(message("host_dispatch.by_activity"), places, {"time": "ns"}),
+            Metric(message("host_dispatch.late_operators"), table, units),
+            *host_rows("host_dispatch.late_calls", worst["outer_row"].to_numpy()),
+            *next_kernels(facts, worst["next"]),
+            *gap_intervals(booked, sums, 1),
+            *(stack_of(events, int(worst["outer_row"].iloc[0])) if len(worst) else ()),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _labelled(host: HostActivity | None, *activities: str) -> Layer:
+    """The time in which the host was at one of these activities."""
+    if host is None:
+        return Change().feeding
+    labels = host.labels
+    chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
+    return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])
+
+
+def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
+    """TASK_QUEUE_ENABLE is not recorded, but 2 allocates workspace from a pool of its own and 0 queues nothing."""
+    if memory is not None and (memory["component"] == "WORKSPACE").any():
+        return "workspace"
+    categories = events["category"]
+    if categories.isin(["enqueue", "dequeue"]).any():
+        return "on"
+    return "off" if (categories == "cpu_op").any() and (categories == "runtime").any() else "unknown"

@@ -1,0 +1,112 @@
+"""HD004: synchronising calls and the idle time that they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api import Vocabulary
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    PROFILE,
+    Facts,
+    host_activity,
+    launches,
+    ledger,
+    matching,
+    steps,
+    sync_calls,
+    union,
+)
+from advisors.columns import IDLE_SHARE, STEP_NS
+from advisors.host_dispatch.host_events import names_of
+from advisors.host_dispatch.savings import SAVED, saving_by_replay
+from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
+from advisors.messages import message
+from advisors.without_waiting import Change, replay
+
+
+@advisor(
+    "host_dispatch.sync_calls",
+    needs=(steps, sync_calls, HOST_EVENTS, ledger, launches, host_activity, replay, PROFILE),
+    about=(
+        Column("operator", "text", "", "operator that synchronises, as the model's code called it", zh="算子"),
+        Column("place", "text", "", "frame of the model's code, '' without call stacks", zh="位置"),
+    ),
+    columns=(
+        STEP_NS,
+        Column("idle_ns", "float", "ns", "idle time left behind, per step", zh="空闲"),
+        IDLE_SHARE,
+        Column("calls", "float", "count", "calls per step", zh="次数"),
+        Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step", zh="占用时间"),
+        Column("longest_ns", "float", "ns", "most idle time behind one call", zh="最长"),
+        *SAVED,
+    ),
+)
+def synchronising(facts: Facts, params: Params) -> Observations:
+    """Synchronising calls and the idle time they leave behind, by place in the code."""
+    events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
+    calls, recorded = facts[sync_calls], facts[host_activity].steps
+    # The last call of the last step ends when the device is done: after its window, within the step of the framework.
+    inside = (calls["step"] >= 0) | (calls["idle_ns"] > 0) | (recorded.at(calls["start_ns"].to_numpy()) >= 0)
+    calls = calls[inside].reset_index(drop=True)
+    source = np.where(calls["outer_row"] >= 0, calls["outer_row"], calls["row"])
+    calls["operator"] = names_of(events, pd.Series(source))
+    calls["place"] = _places(events, source)
+    groups = calls.groupby(["operator", "place"], sort=True)
+    frame = groups.agg(
+        idle_ns=("idle_ns", "sum"), calls=("row", "size"), held_ns=("held_ns", "sum"), longest_ns=("idle_ns", "max")
+    ).reset_index()
+    for column in ("idle_ns", "calls", "held_ns"):
+        frame[column] = frame[column] / steps
+    frame["longest_ns"] = frame["longest_ns"].astype(float)
+    frame["step_ns"] = wall
+    frame["idle_share"] = frame["idle_ns"] / wall
+    waits = _whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
+    saved = [saving_by_replay(facts[replay], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
+    for measured in SAVED:
+        frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
+
+    def evidence(number: int) -> Sequence[Reference]:
+        subject = frame.iloc[number]
+        own = calls[(calls["operator"] == subject["operator"]) & (calls["place"] == subject["place"])]
+        own = own.sort_values("idle_ns", ascending=False, kind="stable")
+        rows = records(own, LARGEST, start_ns="start_ns", held="held_ns", idle_after="idle_ns")
+        title = message("host_dispatch.sync_site")
+        first = int(own["outer_row"].iloc[0] if own["outer_row"].iloc[0] >= 0 else own["row"].iloc[0])
+        return [
+            *host_rows("host_dispatch.sync_calls", own["row"]),
+            Metric(title, rows, {"start_ns": "ns", "held": "ns", "idle_after": "ns"}),
+            *stack_of(events, first),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _waits_gone(waits: pd.DataFrame) -> Change:
+    return Change(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
+
+
+def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: Vocabulary) -> pd.DataFrame:
+    """From when to when each call held the host: with the operator around it where that does nothing but read a value,
+    as its copy and its bookkeeping go when it goes."""
+    outer = calls["outer_row"].to_numpy()
+    reads = (outer >= 0) & matching(events["name"], words.sync_operators)[np.maximum(outer, 0)]
+    around = events.iloc[np.maximum(outer, 0)]
+    start = around["start_ns"].to_numpy() - skew_ns
+    end = start + around["duration_ns"].to_numpy()
+    return pd.DataFrame(
+        {
+            "start_ns": np.where(reads, start, calls["start_ns"].to_numpy()),
+            "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
+        }
+    )
+
+
+def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
+    stacks = events["call_stack"].astype("category").cat
+    sites = np.array([call_site(str(text)) for text in stacks.categories], dtype=object)
+    return sites[stacks.codes.to_numpy()[rows]] if len(sites) else np.full(len(rows), "", dtype=object)

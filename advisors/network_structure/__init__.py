@@ -1,0 +1,31 @@
+"""Inefficient use of operators by the network."""
+
+from __future__ import annotations
+
+from advisors.network_structure import (
+    ai_cpu,
+    classes,
+    conversions,
+    fusion,
+    hot_share,
+    memory_bound_chains,
+    norm_cast_matmul,
+    optimizer_step,
+    precision,
+    slices,
+    written_out_attention,
+)
+
+ADVISORS = (
+    hot_share.hot_share,
+    slices.slices,
+    conversions.conversions,
+    norm_cast_matmul.norm_cast_matmul,
+    ai_cpu.ai_cpu,
+    precision.precision,
+    fusion.fusion,
+    classes.classes,
+    memory_bound_chains.memory_bound_chains,
+    written_out_attention.written_out_attention,
+    optimizer_step.optimizer_step,
+)

@@ -1,0 +1,59 @@
+"""NS021: operators that run on the AI CPU instead of the AI Core."""
+
+from __future__ import annotations
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
+from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.messages import message
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+
+@advisor(
+    "network_structure.ai_cpu",
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
+    about=(
+        OPERATOR_TYPE,
+        Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
+    ),
+    columns=(
+        KERNELS_PER_STEP,
+        TOTAL_NS,
+        Column("longest_ns", "float", "ns", "the longest of them", zh="最长"),
+        Column("double", "bool", "", "it reads or writes DOUBLE", zh="双精度"),
+        Column("narrow_integer", "bool", "", "it reads INT16, INT8 or UINT8", zh="窄整型"),
+        *shares("total_ns"),
+    ),
+)
+def ai_cpu(facts: Facts, params: Params) -> Observations:
+    """Operators that run on the AI CPU instead of the AI Core."""
+    own = facts[step_kernels]
+    mine = own.frame[own.frame["core"] == "AI_CPU"]
+    if mine.empty:
+        raise NotApplicable(message("network_structure.no_ai_cpu"))
+    mine = mine.assign(
+        operator=mine["type"].astype(str),
+        dtypes=mine["input_dtypes"].astype(str),
+        out=mine["output_dtypes"].astype(str),
+    )
+    grouped = mine.groupby(["operator", "dtypes"], sort=True).agg(
+        kernels=("duration_ns", "size"),
+        total_ns=("duration_ns", "sum"),
+        longest_ns=("duration_ns", "max"),
+        out=("out", "first"),
+    )
+    result = grouped.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    both = result["dtypes"].astype(str) + ";" + result["out"].astype(str)
+    result["double"] = both.str.contains("DOUBLE|COMPLEX128").astype(bool)
+    result["narrow_integer"] = result["dtypes"].astype(str).str.contains("INT16|INT8").astype(bool)
+    result["longest_ns"] = result["longest_ns"].astype("float64")
+    for name in ("kernels", "total_ns"):
+        result[name] = result[name] / own.steps
+    result = result.drop(columns="out").assign(**own.shares(result["total_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        rows = mine[(mine["operator"] == result["operator"][row]) & (mine["dtypes"] == result["dtypes"][row])]
+        return [kernel_rows(message("network_structure.ai_cpu_rows"), rows), *call_stack(facts, rows)]
+
+    return Observations(result, evidence)

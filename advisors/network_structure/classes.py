@@ -1,0 +1,43 @@
+"""GNS006: kernel time by class of operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, launches
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, TOTAL_NS, shares
+from advisors.messages import message
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+
+@advisor(
+    "network_structure.classes",
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
+    columns=(
+        KERNELS_PER_STEP,
+        TOTAL_NS,
+        MEAN_NS,
+        Column("largest_type", "text", "", "operator type that takes most of it", zh="最大的类型"),
+        *shares("total_ns"),
+    ),
+    about=(Column("operator_class", "text", "", "class of operator, as in the ledger", zh="算子类别"),),
+)
+def classes(facts: Facts, params: Params) -> Observations:
+    """How much of a step the kernels of each class take."""
+    own = facts[step_kernels]
+    frame = own.frame
+    grouped = frame.groupby(frame["operator_class"].astype(str), sort=True)["duration_ns"]
+    table = grouped.agg(["count", "sum", "mean"]).rename(columns={"count": "kernels", "sum": "total_ns"})
+    by_type = frame.groupby([frame["operator_class"].astype(str), frame["type"].astype(str)])["duration_ns"].sum()
+    table["largest_type"] = by_type.groupby(level=0).idxmax().map(lambda found: found[1])
+    table[["kernels", "total_ns"]] /= own.steps
+    table = table.rename(columns={"mean": "mean_ns"}).assign(**own.shares(table["total_ns"]))
+    table = table.rename_axis("operator_class").reset_index()
+
+    def evidence(number: int) -> list[Reference]:
+        mine = frame[np.asarray(frame["operator_class"] == table["operator_class"].iloc[number])]
+        return [kernel_rows(message("classes.rows"), mine), *call_stack(facts, mine)]
+
+    return Observations(table, evidence)

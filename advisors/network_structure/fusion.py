@@ -1,0 +1,187 @@
+"""NS010 to NS017: chains of small kernels for which there is a fused one, and what fusing them saves.
+
+What fusing saves is more than the time of the kernels where the host is slow: see `advisors.fewer_kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, launches
+from advisors.columns import shares
+from advisors.fewer_kernels import Merging, StepReplay, step_replay
+from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.computations import Computation, computations, matches
+from advisors.messages import message
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
+
+
+@advisor(
+    "network_structure.fusion",
+    needs=(step_kernels, fusion_chains),
+    wants=(step_replay, launches, HOST_EVENTS),
+    about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
+    columns=(
+        Column("api", "text", "", "what replaces the chain", zh="接口"),
+        Column("chain", "text", "", "the operator types of the chain on which most time is spent", zh="算子链"),
+        Column("shape", "text", "", "the largest tensor of that chain", zh="shape"),
+        Column("chains", "float", "count", "chains of the forward pass per step", zh="链数"),
+        Column("kernels", "float", "count", "kernels in them, per step", zh="kernel 数"),
+        Column(
+            "saved_launches",
+            "float",
+            "count",
+            "kernels that need not be launched any more, per step",
+            zh="节省的下发次数",
+        ),
+        Column("chain_ns", "float", "ns", "time of the chains per step", zh="算子链"),
+        Column("backward_ns", "float", "ns", "part of chain_ns in the chains that autograd runs for them", zh="反向"),
+        Column(
+            "fused_ns",
+            "float",
+            "ns",
+            "time of the fused kernels per step: bytes moved once at the bandwidth reached, and what the shortest "
+            "kernels take; of a chain whose bytes are not known, the chain itself",
+            zh="融合算子",
+        ),
+        Column(
+            "kept_ns",
+            "float",
+            "ns",
+            "part of fused_ns in kernels whose work stays: the products of attention",
+            zh="保留",
+        ),
+        Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns", zh="kernel 节省"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is with the fused kernels, from a replay of launches and kernels; without "
+            "launches, kernel_saving_ns",
+            zh="节省",
+        ),
+        Column(
+            "launch_saving_ns",
+            "float",
+            "ns",
+            "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
+            zh="下发节省",
+        ),
+        Column(
+            "bandwidth",
+            "float",
+            "B/s",
+            "what large elementwise kernels of this profile reach; without such kernels, the best kernel of each chain",
+            zh="带宽",
+        ),
+        Column(
+            "fused_kernels",
+            "float",
+            "count",
+            "fused kernels of this kind that run already, per step",
+            zh="融合 kernel 数",
+        ),
+        *shares("saving_ns", "kernel_saving_ns"),
+    ),
+)
+def fusion(facts: Facts, params: Params) -> Observations:
+    """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
+    own = facts[step_kernels]
+    own.require_shapes()
+    chains = facts[fusion_chains]
+    found = chains.frame
+    # What the best kernel of a chain reaches counts its start and end; what large kernels reach hides them.
+    large = np.isfinite(own.bandwidth)
+    speed, begin = (own.bandwidth, own.least_ns) if large else (found["best_bandwidth"], 0.0)
+    moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / speed * 1e9
+    fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved + begin), found["chain_ns"])
+    found = found.assign(fused_ns=fused, moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved))
+    # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
+    # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
+    forwards = found.loc[~found["backward"], "pattern"]
+    found = found[found["pattern"].isin(forwards)]
+    forward = [computation for computation in computations() if not computation.backward]
+    replay = facts.get(step_replay)
+    rows = []
+    for computation in forward:
+        mine = found[found["pattern"] == computation.name]
+        rows.append(_row(computation, mine, own) | _savings(mine, chains, own, replay))
+    frame = pd.DataFrame(rows)
+    frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
+    frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
+    frame["share_of_computing"] = frame["kernel_saving_ns"] / own.kernel_ns
+
+    def evidence(row: int) -> list[Reference]:
+        mine = found[found["pattern"] == frame["pattern"][row]]
+        part = own.frame.iloc[chains.of(mine.index.to_numpy())]
+        # The chain that the text names; what autograd runs for it is in the table of shapes.
+        best = own.frame.iloc[chains.of(np.array([mine.loc[~mine["backward"], "chain_ns"].idxmax()]))]
+        by_shape = mine.groupby(["types", "shape"], sort=False).agg(
+            chains=("kernels", "size"), chain_ns=("chain_ns", "sum"), fused_ns=("fused_ns", "sum")
+        )
+        top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
+        units = {"chains": "count", "chain_ns": "ns", "fused_ns": "ns"}
+        return [
+            Rows(
+                message("network_structure.fusion.example"),
+                KERNELS,
+                best["row"].to_numpy(dtype=np.int64),
+                EVIDENCE_COLUMNS,
+            ),
+            Metric(message("network_structure.fusion.by_shape"), records(top), units),
+            kernel_rows(message("network_structure.fusion.kernels"), part),
+            *call_stack(facts, part),
+        ]
+
+    return Observations(frame, evidence)
+
+
+def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
+    top = mine[~mine["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
+    largest: Any = top.idxmax() if len(top) else (None, None)
+    back = mine[mine["backward"]]
+    moving = mine["moved_ns"] > 0
+    types = own.frame["type"]
+    running = types.isin([name for name in types.cat.categories if matches(str(name), computation.fused)])
+    return {
+        "pattern": computation.name,
+        "api": computation.api,
+        "chain": largest[0],
+        "shape": largest[1],
+        "chains": float(len(mine) - len(back)) / own.steps,
+        "kernels": float(mine["kernels"].sum()) / own.steps,
+        "saved_launches": float(mine["kernels"].sum() - len(mine)) / own.steps,
+        "chain_ns": float(mine["chain_ns"].sum()) / own.steps,
+        "backward_ns": float(back["chain_ns"].sum()) / own.steps,
+        "kept_ns": float(mine["kept_ns"].sum()) / own.steps,
+        "bandwidth": float(mine.loc[moving, "fused_bytes"].sum() / mine.loc[moving, "moved_ns"].sum() * 1e9)
+        if moving.any()
+        else own.bandwidth,
+        "fused_kernels": float(running.sum()) / own.steps,
+    }
+
+
+def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replay: StepReplay | None) -> dict[str, float]:
+    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
+    unknown = mine["fused_ns"].isna()
+    if len(mine) and unknown.all():
+        return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
+    before = mine["chain_ns"].to_numpy(dtype=np.float64)
+    after = mine["fused_ns"].where(~unknown, mine["chain_ns"]).to_numpy(dtype=np.float64)
+    kernels = total = float(before.sum() - after.sum())
+    if replay is not None and len(mine):
+        # The numbers of chains are those of the whole frame, ascending.
+        inside = np.isin(chains.chain_of, mine.index.to_numpy())
+        number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
+        tasks = own.frame["work"].to_numpy()[chains.members[inside]]
+        total = float(replay.saved_ns(Merging(tasks, number, before, after)))
+    return {
+        "fused_ns": float(after.sum()) / own.steps,
+        "kernel_saving_ns": kernels / own.steps,
+        "saving_ns": total / own.steps,
+        "launch_saving_ns": max(total - kernels, 0.0) / own.steps,
+    }

@@ -1,0 +1,75 @@
+"""NS001: how much of the kernel time is attention and matrix products."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import Facts, NotApplicable, context, matching
+from advisors.fusion.chains import fusion_chains
+from advisors.messages import message
+from advisors.network_structure.updates import updating_kernels
+from advisors.step_kernels import kernel_rows, records, step_kernels
+
+PRODUCTS = ("attention", "matmul")
+_SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
+
+
+@advisor(
+    "network_structure.hot_share",
+    needs=(step_kernels, context, fusion_chains),
+    columns=(
+        Column("phase", "text", "", "training, prefill, decode or unknown", zh="阶段"),
+        Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time", zh="热点占比"),
+        Column("expected_share", "float", "ratio", "what the phase should show", zh="应有占比"),
+        Column("hot_ns", "float", "ns", "attention and matrix products per step", zh="热点"),
+        Column("kernel_ns", "float", "ns", "all kernels per step but those of the optimizer", zh="kernel"),
+        Column("excess_ns", "float", "ns", "kernel time beyond what the expected share implies", zh="多出"),
+        Column("largest_other", "text", "", "the class that takes most of the rest", zh="其他最大"),
+        Column("largest_other_share", "float", "ratio", "its part of all kernel time", zh="其他最大占比"),
+        Column("share_of_step", "float", "ratio", "excess_ns over the step", zh="占 step"),
+    ),
+    params=("full_share", "decode_share"),
+)
+def hot_share(facts: Facts, params: Params) -> Observations:
+    """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
+    time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
+    own = facts[step_kernels]
+    chains = facts[fusion_chains]
+    frame, phase = own.frame[~updating_kernels(own, chains)], str(facts[context]["phase"])
+    kernel_ns = float(frame["duration_ns"].sum()) / own.steps
+    by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / own.steps
+    hot = float(by_class.reindex(PRODUCTS).fillna(0).sum())
+    products = float(by_class.get("matmul", 0.0))
+    attends = bool(by_class.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
+    if not attends or not products or products < float(by_class.get("convolution", 0.0)):
+        raise NotApplicable(message("network_structure.no_attention"))
+    # Where the phase is not known, the lower share cannot be wrong.
+    expected = params["full_share"] if phase in ("training", "prefill") else params["decode_share"]
+    rest = by_class.drop([*PRODUCTS, "optimizer"], errors="ignore").sort_values(ascending=False, kind="stable")
+    excess = max(kernel_ns - hot / expected, 0.0)
+    row = {
+        "phase": phase,
+        "hot_share": hot / kernel_ns,
+        "expected_share": expected,
+        "hot_ns": hot,
+        "kernel_ns": kernel_ns,
+        "excess_ns": excess,
+        "largest_other": str(rest.index[0]) if len(rest) else None,
+        "largest_other_share": float(rest.iloc[0]) / kernel_ns if len(rest) else None,
+        "share_of_step": excess / own.wall_ns,
+    }
+
+    def evidence(_: int) -> list[Reference]:
+        table = by_class.sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
+        table["operator_class"] = table["operator_class"].astype(str)
+        table["share"] = table["per_step_ns"] / kernel_ns
+        rest_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
+        return [
+            Metric(message("network_structure.by_class"), records(table), {"per_step_ns": "ns", "share": "ratio"}),
+            kernel_rows(message("network_structure.not_hot"), rest_rows),
+        ]
+
+    return Observations(pd.DataFrame([row]), evidence)

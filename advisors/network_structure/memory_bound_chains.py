@@ -1,0 +1,86 @@
+"""GNS001: series of kernels that only read and write, which one kernel could replace."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching
+from advisors.columns import shares
+from advisors.measuring import row
+from advisors.messages import message
+from advisors.network_structure.optimizer_marks import updating
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+MEMORY_BOUND = ("elementwise", "cast", "copy", "normalisation", "reduction", "random", "transpose")
+"""Classes whose kernels read their inputs, do little with them and write the result: neighbours can be one kernel."""
+
+_COMPILED = re.compile("^triton_")
+"""Kernels that torch.compile has made: they are fused already."""
+
+_SHOWN = 4
+"""Operator types of a series that are named."""
+
+
+@advisor(
+    "network_structure.memory_bound_chains",
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
+    columns=(
+        Column(
+            "chains", "float", "count", "series of neighbouring kernels that only read and write, per step", zh="链数"
+        ),
+        Column("kernels", "float", "count", "kernels in them, per step", zh="kernel 数"),
+        Column("chain", "text", "", "the series on which most time is spent, by operator type", zh="算子链"),
+        Column("chain_ns", "float", "ns", "their time per step", zh="算子链"),
+        Column("saving_ns", "float", "ns", "of it: all but the longest kernel of each series", zh="节省"),
+        *shares("saving_ns"),
+    ),
+)
+def memory_bound_chains(facts: Facts, params: Params) -> Observations:
+    """Series of kernels that only read and write, without the update of the parameters.
+
+    One kernel could do the work of each series, and takes at least as long as the longest of them."""
+    own = facts[step_kernels]
+    frame = own.frame
+    bound = frame["operator_class"].isin(MEMORY_BOUND).to_numpy() & ~matching(frame["type"], _COMPILED)
+    bound[updating(facts, own)] = False
+    series = np.cumsum(~bound | np.roll(~bound, 1) | own.breaks)
+    inside = frame[bound].groupby(series[bound], sort=False)
+    size, total, longest = inside["duration_ns"].count(), inside["duration_ns"].sum(), inside["duration_ns"].max()
+    long = size.index[size > 1]
+    if not len(long):
+        raise NotApplicable(message("memory_bound_chains.none"))
+    rows = np.flatnonzero(bound & np.isin(series, long))
+    names = frame["type"].iloc[rows].astype(str).groupby(series[rows], sort=False).agg(_listed)
+    saved = total[long] - longest[long]
+    by_chain = saved.groupby(names[long]).sum().sort_values(ascending=False, kind="stable")
+    saving = float(saved.sum()) / own.steps
+
+    def evidence(_: int) -> list[Reference]:
+        return [
+            kernel_rows(message("memory_bound_chains.rows"), frame.iloc[rows]),
+            *call_stack(facts, frame.iloc[rows]),
+        ]
+
+    result = row(
+        chains=len(long) / own.steps,
+        kernels=float(size[long].sum()) / own.steps,
+        chain=str(by_chain.index[0]),
+        chain_ns=float(total[long].sum()) / own.steps,
+        saving_ns=saving,
+        share_of_step=saving / own.wall_ns,
+        share_of_computing=saving / own.kernel_ns,
+    )
+    return Observations(result, evidence)
+
+
+def _listed(types: pd.Series) -> str:
+    """The types of a series in order, the first few of many."""
+    names = types.tolist()
+    runs = [name for name, following in pairwise([*names, ""]) if name != following]
+    return " + ".join([*runs[:_SHOWN], "…"] if len(runs) > _SHOWN else runs)

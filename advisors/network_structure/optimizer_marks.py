@@ -1,0 +1,46 @@
+"""The marks that PyTorch puts around the step of an optimizer, and the kernels that are launched in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api.facts import HOST_EVENTS, Facts, launches
+from advisors.step_kernels import StepKernels
+
+_UPDATE = "Optimizer.step#"
+
+Rank = npt.NDArray[np.int64]
+
+
+def optimizer_marks(facts: Facts) -> pd.DataFrame:
+    """The steps of optimizers as the host recorded them, in order; those inside another are left out."""
+    events = facts.get(HOST_EVENTS)
+    if events is None:
+        return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": []})
+    marked = events["name"].cat.categories.to_series().str.startswith(_UPDATE).to_numpy(dtype=np.bool_)
+    found = events[marked[events["name"].cat.codes.to_numpy()]].sort_values(["start_ns", "duration_ns"], kind="stable")
+    ends = (found["start_ns"] + found["duration_ns"]).to_numpy()
+    return found[found["start_ns"].to_numpy() >= np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(found)]]
+
+
+def mark_of(facts: Facts, own: StepKernels, marks: pd.DataFrame) -> Rank:
+    """The number of the mark in which each kernel was launched; -1 for none, or where its launch is not known."""
+    launched = facts[launches].frame
+    at = launched["launch_ns"].to_numpy()[own.frame["work"].to_numpy()]
+    thread = launched["thread"].to_numpy()[own.frame["work"].to_numpy()]
+    number = np.searchsorted(marks["start_ns"].to_numpy(), at, side="right") - 1
+    inside = number >= 0
+    mark = marks.iloc[np.maximum(number, 0)]
+    inside &= at < (mark["start_ns"] + mark["duration_ns"]).to_numpy()
+    inside &= thread == mark["thread"].to_numpy()
+    return np.where(inside, number, -1)
+
+
+def updating(facts: Facts, own: StepKernels) -> Rank:
+    """The kernels that update parameters."""
+    marks = optimizer_marks(facts)
+    if launches not in facts or not len(marks):
+        return np.flatnonzero((own.frame["operator_class"] == "optimizer").to_numpy())
+    return np.flatnonzero(mark_of(facts, own, marks) >= 0)

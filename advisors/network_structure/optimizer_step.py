@@ -1,0 +1,61 @@
+"""GNS003: the update of the parameters, kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, union
+from advisors.measuring import row
+from advisors.messages import message
+from advisors.network_structure.optimizer_marks import mark_of, optimizer_marks
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+
+@advisor(
+    "network_structure.optimizer_step",
+    needs=(step_kernels, launches, HOST_EVENTS),
+    columns=(
+        Column("optimizer", "text", "", "class of the optimizer, as PyTorch marks its step", zh="优化器"),
+        Column("kernels", "float", "count", "kernels that it launches, per step", zh="kernel 数"),
+        Column("kernel_ns", "float", "ns", "their time per step", zh="kernel"),
+        Column("host_ns", "float", "ns", "time of the host in it, per step", zh="host 耗时"),
+        Column("idle_ns", "float", "ns", "idle between its first and its last kernel, per step", zh="空闲"),
+        Column("share_of_step", "float", "ratio", "idle_ns over the step", zh="占 step"),
+    ),
+)
+def optimizer_step(facts: Facts, params: Params) -> Observations:
+    """The update of the parameters: how many kernels it takes, and how long the device waits for their launches."""
+    own = facts[step_kernels]
+    marks = optimizer_marks(facts)
+    if not len(marks):
+        raise NotApplicable(message("optimizer_step.none"))
+    number = mark_of(facts, own, marks)
+    updates = np.flatnonzero(number >= 0)
+    if not len(updates):
+        raise NotApplicable(message("optimizer_step.none"))
+    frame = own.frame.iloc[updates]
+    idle = 0
+    for _, kernels in frame.groupby(number[updates]):
+        starts, ends = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
+        others = own.frame[(own.frame["end_ns"] > starts.min()) & (own.frame["start_ns"] < ends.max())]
+        busy = union(others["start_ns"].to_numpy(), others["end_ns"].to_numpy()).clip(starts.min(), ends.max())
+        idle += int(ends.max() - starts.min()) - busy.total()
+    used = marks.iloc[np.unique(number[updates])]
+    result = row(
+        optimizer=str(used["name"].iloc[0]).partition("#")[2].removesuffix(".step") or "?",
+        kernels=len(updates) / own.steps,
+        kernel_ns=float(frame["duration_ns"].sum()) / own.steps,
+        host_ns=float(used["duration_ns"].sum()) / own.steps,
+        idle_ns=idle / own.steps,
+        share_of_step=idle / own.steps / own.wall_ns,
+    )
+
+    def evidence(_: int) -> Sequence[Reference]:
+        columns = ("name", "start_ns", "duration_ns")
+        calls = Rows(message("optimizer_step.calls"), HOST_EVENTS, used.index.to_numpy(), columns)
+        return [calls, kernel_rows(message("optimizer_step.rows"), frame), *call_stack(facts, frame)]
+
+    return Observations(result, evidence)

@@ -1,0 +1,114 @@
+"""NS022: matrix products, attention and convolutions in FP32, and what a step would take in 16 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import Facts, NotApplicable, Unavailable, chip, pipes
+from advisors.fewer_kernels import Merging, step_replay
+from advisors.fusion.chains import fusion_chains
+from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
+from advisors.messages import message
+from advisors.network_structure.hot_share import PRODUCTS
+from advisors.network_structure.updates import updating_kernels
+from advisors.products import matrix_products
+from advisors.step_kernels import kernel_rows, records, step_kernels
+
+CUBE_WORK = (*PRODUCTS, "convolution")
+
+
+@advisor(
+    "network_structure.precision",
+    needs=(step_kernels, fusion_chains),
+    wants=(matrix_products, chip, pipes, step_replay),
+    columns=(
+        Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
+        Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
+        Column("fp32_share", "float", "ratio", "fp32_ns of dense_ns", zh="FP32 占比"),
+        Column(
+            "shortened_share",
+            "float",
+            "ratio",
+            "part of fp32_ns in kernels that may use a shortened FP32 (HF32)",
+            zh="缩短 FP32 占比",
+        ),
+        Column(
+            "dense_saving_ns",
+            "float",
+            "ns",
+            "what they take less on 16 bits: products by arithmetic and bytes, others by the assumed saving",
+            zh="密集计算节省",
+        ),
+        Column(
+            "other_saving_ns",
+            "float",
+            "ns",
+            "what the other kernels on FP32 take less, by their bytes",
+            zh="其他节省",
+        ),
+        Column(
+            "saving_ns", "float", "ns", "how much shorter a step is with both, from a replay of the launches", zh="节省"
+        ),
+        Column("share_of_step", "float", "ratio", "saving_ns over the step", zh="占 step"),
+        Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step", zh="占计算"),
+    ),
+    params=("saving", "reach"),
+)
+def precision(facts: Facts, params: Params) -> Observations:
+    """How much of products, attention and convolutions is done in FP32, and what the step would take in 16 bits."""
+    own = facts[step_kernels]
+    frame = own.frame
+    cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
+    if cube.any() and not (frame.loc[cube, "input_dtypes"] != "").any():
+        raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
+    cube = cube & (frame["input_dtypes"] != "").to_numpy()
+    took = frame["duration_ns"].to_numpy(dtype=np.float64)
+    total = float(took[cube].sum()) / own.steps
+    if not total:
+        raise NotApplicable(message("network_structure.no_cube"))
+    wide = wide_kernels(own) & cube
+    fp32 = float(took[wide].sum()) / own.steps
+    hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
+    updates = updating_kernels(own, facts[fusion_chains])
+    after = narrowed_ns(own, cube, updates, params["saving"])
+    if facts.knows(matrix_products, chip, pipes):
+        mac = facts[pipes]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
+        known = products_ns(own, facts[matrix_products], facts[chip], mac, params["reach"])
+        after = np.where(np.isfinite(known), known, after)
+    saved = took - after
+    shorter = np.flatnonzero(saved > 0)
+    step = float(saved.sum())
+    if step_replay in facts:
+        quicker = Merging.none(frame["work"].to_numpy()[shorter], took[shorter], after[shorter])
+        step = float(facts[step_replay].saved_ns(quicker))
+    result = pd.DataFrame(
+        {
+            "dense_ns": [total],
+            "fp32_ns": [fp32],
+            "fp32_share": [fp32 / total],
+            "shortened_share": [hf32 / fp32 if fp32 else np.nan],
+            "dense_saving_ns": [float(saved[cube].sum()) / own.steps],
+            "other_saving_ns": [float(saved[~cube].sum()) / own.steps],
+            "saving_ns": [step / own.steps],
+            "share_of_step": [step / own.steps / own.wall_ns],
+            "share_of_computing": [float(saved.sum()) / own.steps / own.kernel_ns],
+        }
+    )
+
+    def evidence(_: int) -> list[Reference]:
+        recorded = ("hf32",) if (frame["hf32"] != "").any() else ()
+        columns = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", *recorded)
+        by_class = pd.DataFrame(
+            {"operator_class": frame["operator_class"].astype(str), "per_step_ns": took, "in_16_bits_ns": after}
+        )
+        by_class = by_class[saved > 0].groupby("operator_class")[["per_step_ns", "in_16_bits_ns"]].sum() / own.steps
+        table = by_class.sort_values("per_step_ns", ascending=False, kind="stable").reset_index()
+        units = {"per_step_ns": "ns", "in_16_bits_ns": "ns"}
+        return [
+            kernel_rows(message("network_structure.fp32_rows"), frame[wide], columns),
+            Metric(message("network_structure.in_16_bits"), records(table), units),
+        ]
+
+    return Observations(result, evidence)

@@ -1,0 +1,111 @@
+"""NS002: matrix products whose result is cut by several slices."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
+from advisors.columns import shares
+from advisors.first_tensor import first_elements, first_tail
+from advisors.fusion.chains import fusion_chains
+from advisors.messages import message
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+_PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
+
+
+@advisor(
+    "network_structure.slices",
+    needs=(step_kernels, fusion_chains),
+    wants=(launches, HOST_EVENTS),
+    about=(
+        Column("input_shape", "text", "", "the tensor that is sliced", zh="输入 shape"),
+        Column("dtype", "text", "", "its dtype", zh="数据类型"),
+    ),
+    columns=(
+        Column("parts", "text", "", "shapes of the slices", zh="份数"),
+        Column("slices", "int", "count", "slices of one tensor", zh="切片数"),
+        Column("tensors", "float", "count", "tensors that are sliced like this, per step", zh="tensor 数"),
+        Column("product", "text", "", "operator type that writes the tensor", zh="矩阵乘"),
+        Column("slice_ns", "float", "ns", "time of the slices per step", zh="切片"),
+        Column("in_chain_ns", "float", "ns", "part of slice_ns in chains that a fused kernel replaces", zh="链内耗时"),
+        Column("loose_ns", "float", "ns", "the rest of slice_ns", zh="松散"),
+        Column(
+            "product_ns", "float", "ns", "time of the matrix products that write the tensors, per step", zh="矩阵乘"
+        ),
+        Column("loose_share", "float", "ratio", "loose_ns over the step", zh="松散占比"),
+        *shares("slice_ns"),
+    ),
+)
+def slices(facts: Facts, params: Params) -> Observations:
+    """Matrix products whose result is cut by several slices."""
+    own = facts[step_kernels]
+    own.require_shapes()
+    frame = own.frame
+    position = np.arange(len(frame))
+    is_product = (frame["operator_class"] == "matmul").to_numpy()
+    group = np.cumsum(own.breaks)
+    latest = np.maximum.accumulate(np.where(is_product, position, -1))
+    size = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)
+    tail = per_text(frame["input_shapes"], first_tail).to_numpy(dtype=np.int64)
+    out_size = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
+    out_tail = per_text(frame["output_shapes"], first_tail).to_numpy(dtype=np.int64)
+    origin = np.maximum(latest, 0)
+    cuts = matching(frame["type"], _PART) & (latest >= 0) & (group == group[origin])
+    # The tensor may be seen in another shape than it was written in, but not with another last axis.
+    cuts &= (size == out_size[origin]) & (tail == out_tail[origin]) & (out_size < size)
+    chosen = frame[cuts].assign(
+        origin=origin[cuts],
+        out_size=out_size[cuts],
+        in_size=size[cuts],
+        input_shape=frame["input_shapes"][cuts].astype(str).str.split(";").str[0],
+        dtype=frame["input_dtypes"][cuts].astype(str).str.split(";").str[0],
+        part=frame["output_shapes"][cuts].astype(str),
+        in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[cuts],
+    )
+    cut = chosen.groupby("origin", sort=True).agg(
+        input_shape=("input_shape", "first"),
+        dtype=("dtype", "first"),
+        parts=("part", "; ".join),
+        slices=("part", "size"),
+        written=("out_size", "sum"),
+        size=("in_size", "first"),
+        slice_ns=("duration_ns", "sum"),
+        in_chain_ns=("in_chain_ns", "sum"),
+    )
+    # Several slices that do not overlap are parts of one split.
+    cut = cut[(cut["slices"] > 1) & (cut["written"] <= cut["size"])]
+    if cut.empty:
+        raise NotApplicable(message("network_structure.no_slices"))
+    cut["product_ns"] = frame["duration_ns"].to_numpy()[cut.index]
+    cut["product"] = frame["type"].astype(str).to_numpy()[cut.index]
+    grouped = cut.groupby(["input_shape", "dtype"], sort=False).agg(
+        parts=("parts", "first"),
+        slices=("slices", "max"),
+        tensors=("slice_ns", "size"),
+        product=("product", "first"),
+        slice_ns=("slice_ns", "sum"),
+        in_chain_ns=("in_chain_ns", "sum"),
+        product_ns=("product_ns", "sum"),
+    )
+    result = grouped.sort_values("slice_ns", ascending=False, kind="stable").reset_index()
+    for name in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
+        result[name] = result[name] / own.steps
+    result["loose_ns"] = result["slice_ns"] - result["in_chain_ns"]
+    result["loose_share"] = result["loose_ns"] / own.wall_ns
+    result = result.assign(**own.shares(result["slice_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        shape, dtype = result["input_shape"][row], result["dtype"][row]
+        mine = cut[(cut["input_shape"] == shape) & (cut["dtype"] == dtype)]
+        parts = chosen[chosen["origin"].isin(mine.index)]
+        return [
+            kernel_rows(message("network_structure.slice_rows"), parts),
+            kernel_rows(message("network_structure.product_rows"), frame.iloc[mine.index.to_numpy()]),
+            *call_stack(facts, parts),
+        ]
+
+    return Observations(result, evidence)

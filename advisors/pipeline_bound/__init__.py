@@ -1,0 +1,7 @@
+"""Utilisation by kernels of their bounding pipe, the memory, the cores and the clock."""
+
+from __future__ import annotations
+
+from advisors.pipeline_bound import clock, kernels, products, roofline
+
+ADVISORS = (kernels.kernels, products.product_efficiency, clock.clock, *roofline.ADVISORS)

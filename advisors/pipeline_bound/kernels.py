@@ -1,0 +1,193 @@
+"""PB001 to PB005, PB010, PB012, PB013: which pipe bounds a kernel, and how busy it is."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Chip,
+    Facts,
+    NotApplicable,
+    chip,
+    elements,
+    launches,
+    pipes,
+    shapes_of,
+)
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.computations import computations, matches
+from advisors.half_precision import reads_fp32
+from advisors.messages import message
+from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, step_kernels
+
+PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
+
+
+_SOURCES = {
+    "mac": ("aic_mac",),
+    "vec": ("aiv_vec",),
+    "mte1": ("aic_mte1",),
+    "mte2": ("aic_mte2", "aiv_mte2"),
+    "mte3": ("aiv_mte3",),
+    "fixpipe": ("aic_fixpipe",),
+    "scalar": ("aic_scalar", "aiv_scalar"),
+}
+
+
+_PASSES = re.compile(r"^Foreach", re.I)
+
+
+_VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
+
+
+_CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
+"""The cores that the blocks of a kernel are divided among; a MIX kernel counts those that lead."""
+
+
+_SHARES = shares("total_ns")
+
+
+_ABOUT = (
+    OPERATOR_TYPE,
+    Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
+    Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
+)
+
+
+@advisor(
+    "pipeline_bound.kernels",
+    needs=(step_kernels, pipes),
+    wants=(chip, fusion_chains, launches, HOST_EVENTS),
+    about=_ABOUT,
+    columns=(
+        Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
+        Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
+        Column("shape", "text", "", "shape of the largest input", zh="shape"),
+        Column("reads_fp32", "bool", "", "it reads FP32 and no floating-point type of 16 bits", zh="只读 FP32"),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column("bound", "text", "", "the busiest pipe: mac, vec, mte1, mte2, mte3, fixpipe or scalar", zh="瓶颈"),
+        Column("bound_ratio", "float", "ratio", "how much of the duration that pipe is busy", zh="瓶颈流水占比"),
+        *(Column(pipe, "float", "ratio", f"how much of the duration {pipe} is busy", zh=pipe) for pipe in PIPES),
+        Column(
+            "data_ratio",
+            "float",
+            "ratio",
+            "how busy the busiest pipe is that computes or moves data: not scalar",
+            zh="数据搬运占比",
+        ),
+        Column(
+            "memory_ratio",
+            "float",
+            "ratio",
+            "the busier of the two pipes between a vector core and memory",
+            zh="访存占比",
+        ),
+        Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration", zh="带宽"),
+        Column(
+            "bandwidth_share",
+            "float",
+            "ratio",
+            "of what the long elementwise kernels and copies reach together",
+            zh="带宽利用率",
+        ),
+        Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation", zh="流式带宽"),
+        Column(
+            "in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces", zh="链内占比"
+        ),
+        Column("blocks", "float", "count", "logical blocks", zh="分块数"),
+        Column("cores", "float", "count", "cores of the kind that it runs on", zh="核数"),
+        *_SHARES,
+    ),
+)
+def kernels(facts: Facts, params: Params) -> Observations:
+    """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
+    own = facts[step_kernels]
+    frame = own.frame
+    ratios = facts[pipes].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    measured = ratios["bound_ratio"].notna().to_numpy()
+    duration = frame["duration_ns"].to_numpy(dtype=np.float64)
+    busy = pd.DataFrame({pipe: ratios[list(names)].max(axis=1) for pipe, names in _SOURCES.items()})
+    work = busy.mul(duration, axis=0).assign(
+        duration=duration,
+        signature=frame["signature"].to_numpy(),
+        chained=np.where(_chained(facts, len(frame)), duration, 0.0),
+        bytes=np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
+        blocks=frame["block_dim"].to_numpy(),
+    )[measured]
+    if work.empty:
+        raise NotApplicable(message("pipeline_bound.nothing"))
+    grouped = work.groupby("signature", sort=True)
+    sums = grouped[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
+    table = sums[list(PIPES)].div(sums["duration"], axis=0)
+    known = table.fillna(-1.0).to_numpy()
+    table["bound"] = np.array(PIPES, dtype=object)[known.argmax(axis=1)]
+    table["bound_ratio"] = known.max(axis=1)
+    table["data_ratio"] = table[[pipe for pipe in PIPES if pipe != "scalar"]].max(axis=1)
+    table["memory_ratio"] = table[["mte2", "mte3"]].max(axis=1)
+    table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
+    table["bandwidth_share"] = table["bandwidth"] / own.bandwidth
+    table["in_chain_share"] = sums["chained"] / sums["duration"]
+    table["kernels"] = grouped.size() / own.steps
+    table["mean_ns"] = grouped["duration"].mean()
+    table["total_ns"] = sums["duration"] / own.steps
+    table["blocks"] = grouped["blocks"].median()
+    firsts = frame[measured].drop_duplicates("signature").set_index("signature")
+    names = {"type": "operator", "input_dtypes": "dtypes"}
+    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=names)
+    table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table["shape"] = table["input_shapes"].map(_largest)
+    table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
+    table["streaming"] = _streaming(table)
+    table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
+    table = table.assign(**own.shares(table["total_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        rows = frame[frame["signature"] == table["signature"][row]]
+        ratios_of = [{"pipe": pipe, "busy": _number(table[pipe][row])} for pipe in PIPES]
+        return [
+            kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
+            Metric(message("pipeline_bound.pipes"), ratios_of, {"busy": "ratio"}),
+            *call_stack(facts, rows),
+        ]
+
+    return Observations(table, evidence)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _chained(facts: Facts, count: int) -> np.ndarray:
+    chained = np.zeros(count, dtype=np.bool_)
+    chains = facts.get(fusion_chains)
+    if chains is not None:
+        chained[chains.members] = True
+    return chained
+
+
+def _largest(input_shapes: str) -> str:
+    shapes = sorted(shapes_of(input_shapes), key=elements)
+    return ",".join(map(str, shapes[-1])) if shapes else ""
+
+
+def _streaming(table: pd.DataFrame) -> pd.Series:
+    """Elementwise kernels and passes over lists of tensors, less those that are a fusion already."""
+    fused = {name for computation in computations() for name in computation.fused}
+    distinct = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
+    passes = table["operator"].str.match(_PASSES)
+    simple = table["operator_class"].isin(STREAMING) | passes
+    return simple & table["core"].isin(_VECTOR) & ~table["operator"].map(distinct).astype(bool)
+
+
+def _core_counts(chip: Chip | None) -> dict[str, float]:
+    if chip is None:
+        return {}
+    return {core: float(getattr(chip, f"{kind}_cores")) for core, kind in _CORES.items()}

@@ -1,0 +1,129 @@
+"""Rooflines: what operators take at least, by what they compute and what they move, and how near they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Chip, Facts, NotApplicable, chip, launches, pipes
+from advisors.convolutions import convolutions, peak
+from advisors.messages import message
+from advisors.products import products
+from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, call_stack, kernel_rows, step_kernels
+
+
+@advisor(
+    "pipeline_bound.roofline",
+    needs=(step_kernels,),
+    wants=(chip, pipes, launches, HOST_EVENTS),
+    params=("bandwidth",),
+    about=(Column("operator", "text", "", "operator type", zh="算子"),),
+    columns=(
+        Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
+        Column("kernels", "float", "count", "kernels per step", zh="kernel 数"),
+        Column("mean_ns", "float", "ns", "mean duration", zh="均值"),
+        Column("total_ns", "float", "ns", "time per step", zh="合计"),
+        Column(
+            "least_ns",
+            "float",
+            "ns",
+            "time per step that its computing or its bytes need at least, if known",
+            zh="最小",
+        ),
+        Column(
+            "reached",
+            "float",
+            "ratio",
+            "least_ns over total_ns, else how busy its busiest pipe is; unknown else",
+            zh="达到上限的比例",
+        ),
+        Column("by_pipes", "bool", "", "what it computes is not known: its pipes tell", zh="按流水线"),
+        Column("share_of_step", "float", "ratio", "total_ns over the step", zh="占 step"),
+        Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step", zh="占计算"),
+    ),
+)
+def roofline(facts: Facts, params: Params) -> Observations:
+    """Operators by type: how near they come to what the chip can do.
+
+    Products and convolutions: 2 x multiply-adds over the peak of the cube, or their bytes over the bandwidth, if that
+    is more; kernels of the vector cores: their bytes. The bandwidth is that of the long elementwise kernels of the
+    profile, or the careful one that the rule gives. What else runs on the cube (attention) is told by its pipes.
+    """
+    own = facts[step_kernels]
+    frame = own.frame
+    if frame.empty:
+        raise NotApplicable(message("pipeline_bound.nothing"))
+    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else float(params["bandwidth"])
+    least = _least(own, facts.get(chip), bandwidth)
+    busy = _busy(facts, frame)
+    duration = frame["duration_ns"].to_numpy(dtype=np.float64)
+    known = ~np.isnan(least)
+    kernels = pd.DataFrame(
+        {
+            "operator": frame["type"].astype(str),
+            "operator_class": frame["operator_class"].astype(str),
+            "duration": duration,
+            "least": np.where(known, np.minimum(least, duration), np.nan),
+            "told": np.where(known, duration, 0.0),
+            "busy": busy * duration,
+            "measured": np.where(np.isnan(busy), 0.0, duration),
+        }
+    )
+    grouped = kernels.groupby("operator", sort=True)
+    sums = grouped[["duration", "least", "told", "busy", "measured"]].sum(min_count=1)
+    whole = sums["told"] >= _MOST * sums["duration"]
+    by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
+    table = pd.DataFrame(
+        {
+            "operator_class": grouped["operator_class"].first(),
+            "kernels": grouped.size() / own.steps,
+            "mean_ns": grouped["duration"].mean(),
+            "total_ns": sums["duration"] / own.steps,
+            "least_ns": (sums["least"] / own.steps).where(whole),
+            "reached": (sums["least"] / sums["told"]).where(whole, (sums["busy"] / sums["measured"]).where(by_pipes)),
+            "by_pipes": by_pipes,
+        }
+    )
+    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table = table.assign(**own.shares(table["total_ns"]))
+
+    def evidence(row: int) -> Sequence[Reference]:
+        rows = frame[frame["type"].astype(str) == table["operator"][row]]
+        return [kernel_rows(message("pipeline_bound.roofline.rows"), rows, PIPE_COLUMNS), *call_stack(facts, rows)]
+
+    return Observations(table, evidence)
+
+
+_MOST = 0.9
+"""An operator is told by a bound that is known for nearly all of its time; our choice."""
+
+
+def _least(own: StepKernels, device: Chip | None, bandwidth: float) -> np.ndarray:
+    """ns that each kernel needs at least; NaN where that is not known."""
+    frame = own.frame
+    moved = frame["bytes"].to_numpy(dtype=np.float64)
+    by_bytes = np.where(moved > 0, moved / bandwidth * 1e9, np.nan)
+    by_computing = np.full(len(frame), np.nan)
+    if device is not None and own.shaped:
+        for told in (products(own), convolutions(own)):
+            if not told.empty:
+                need = told["flops"] / told["dtype"].map(lambda dtype: peak(device, dtype)) * 1e9
+                found = frame["signature"].map(dict(zip(told["signature"], need, strict=True)))
+                by_computing = np.fmax(by_computing, found.to_numpy(dtype=np.float64))
+    of_vectors = frame["core"].isin(VECTOR_CORES).to_numpy()
+    known = of_vectors | ~np.isnan(by_computing)
+    return np.where(known, np.fmax(by_computing, by_bytes), np.nan)
+
+
+def _busy(facts: Facts, frame: pd.DataFrame) -> np.ndarray:
+    """How much of its duration the busiest pipe of each kernel is busy; NaN where that is not recorded."""
+    if pipes not in facts:
+        return np.full(len(frame), np.nan)
+    busy = facts[pipes]["bound_ratio"].to_numpy(dtype=np.float64)
+    return np.asarray(busy[frame["row"].to_numpy()])
+
+
+ADVISORS: tuple[Advisor, ...] = (roofline,)

@@ -1,0 +1,134 @@
+"""GSA001: matrix products whose axes are no multiples of what tensor cores load at once.
+
+The shapes are those of the framework's operator: left ``[..., M, K]``, right ``[..., K, N]``, a bias before them. How
+the operands lie in memory is not recorded, so N and K count both; M is the number of tokens or samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, NotApplicable, launches, shapes_of
+from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS
+from advisors.messages import message
+from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
+
+LINE = 128
+"""Bytes up to which an alignment is told: a line of the cache, and what NVIDIA's guide asks for on A100."""
+
+
+@advisor(
+    "shape_affinity.alignment",
+    needs=(step_kernels,),
+    wants=(launches, HOST_EVENTS),
+    about=(
+        Column("m", "int", "count", "rows of the result", zh="M"),
+        Column("n", "int", "count", "columns of the result", zh="N"),
+        Column("k", "int", "count", "length of the sum", zh="K"),
+        Column("dtype", "text", "", "dtype of the operands", zh="数据类型"),
+    ),
+    columns=(
+        OPERATOR_TYPE,
+        KERNELS_PER_STEP,
+        TOTAL_NS,
+        Column("alignment", "int", "B", "largest power of two, up to 128, in the bytes of N and K", zh="对齐"),
+        Column("tflops", "float", "TFLOP/s", "what these products reach", zh="TFLOPS"),
+        Column(
+            "peer_tflops",
+            "float",
+            "TFLOP/s",
+            "what aligned products of similar size reach in this profile",
+            zh="同类 TFLOPS",
+        ),
+        Column("measured", "bool", "", "there are such products to compare with", zh="实测"),
+        Column("gain_ns", "float", "ns", "less time per step at the speed of these; 0 without any", zh="收益"),
+        Column("share_of_total", "float", "ratio", "total_ns over the step", zh="占总量"),
+        Column("share_of_step", "float", "ratio", "gain_ns over the step", zh="占 step"),
+    ),
+    params=("aligned", "similar"),
+)
+def alignment(facts: Facts, params: Params) -> Observations:
+    """Matrix products by the alignment of their axes, against aligned ones of similar size."""
+    own = facts[step_kernels]
+    found = _products(own)
+    if not len(found):
+        raise NotApplicable(message("alignment.none"))
+    flops = 2.0 * found["batch"] * found["m"] * found["n"] * found["k"]
+    speed = flops * found["kernels"] / found["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
+    good = (found["alignment"] >= params["aligned"]).to_numpy()
+    peers = np.array([_peer(flops, speed, good, found["dtype"], row, params["similar"]) for row in range(len(found))])
+    gain = found["total_ns"] * np.where(~good & (peers > speed), 1 - speed / peers, 0.0)
+    table = found.drop(columns=["batch", "signatures"]).assign(
+        tflops=speed,
+        peer_tflops=peers,
+        measured=np.isfinite(peers),
+        gain_ns=gain,
+        share_of_total=found["total_ns"] / own.wall_ns,
+        share_of_step=gain / own.wall_ns,
+    )
+
+    def evidence(number: int) -> list[Reference]:
+        mine = own.frame[own.frame["signature"].isin(found["signatures"].iloc[number])]
+        return [kernel_rows(message("alignment.rows"), mine), *call_stack(facts, mine)]
+
+    return Observations(table, evidence)
+
+
+def _products(own: StepKernels) -> pd.DataFrame:
+    """One row per M, N, K and dtype of the products whose shapes and dtype tell them."""
+    frame = own.frame[own.frame["operator_class"] == "matmul"]
+    per_kernel = frame.groupby("signature")["duration_ns"].agg(["size", "sum"])
+    firsts = frame.drop_duplicates("signature").set_index("signature")
+    texts = firsts[["type", "input_shapes", "input_dtypes"]].astype(str)
+    rows: list[dict[str, object]] = []
+    for signature, text in zip(texts.index, texts.to_dict("records"), strict=True):
+        if (told := _told(text)) is not None:
+            rows.append({**told, "signatures": signature, **_taken(per_kernel, signature)})
+    if not rows:
+        return pd.DataFrame()
+    keys = ["m", "n", "k", "dtype"]
+    sums: dict[str, Any] = {"signatures": list, "operator": "first", "batch": "first", "alignment": "first"}
+    table = pd.DataFrame(rows).groupby(keys, sort=True).agg({**sums, "kernels": "sum", "total_ns": "sum"}).reset_index()
+    table[["kernels", "total_ns"]] /= own.steps
+    return table
+
+
+def _taken(per_kernel: pd.DataFrame, signature: int) -> dict[str, object]:
+    return {"kernels": per_kernel.at[signature, "size"], "total_ns": per_kernel.at[signature, "sum"]}
+
+
+def _told(text: Mapping[Any, str]) -> dict[str, object] | None:
+    """M, N, K of a product, ``None`` where the shapes or the dtype are not known."""
+    dtypes = text["input_dtypes"].split(";")
+    operands = [
+        (shape, dtype) for shape, dtype in zip(shapes_of(text["input_shapes"]), dtypes, strict=False) if len(shape) > 1
+    ]
+    if len(operands) < 2:
+        return None
+    (left, dtype), (right, _) = operands[-2:]
+    size = DTYPE_BYTES.get(dtype, 0)
+    if not size or left[-1] != right[-2] or not prod(left) or not prod(right):
+        return None
+    n, k = right[-1], left[-1]
+    batch = prod(right[:-2])
+    return {
+        "operator": text["type"],
+        "batch": batch,
+        "m": prod(left) // k // batch,
+        "n": n,
+        "k": k,
+        "dtype": dtype,
+        "alignment": gcd(gcd(n * size, k * size), LINE),
+    }
+
+
+def _peer(flops: pd.Series, speed: pd.Series, good: np.ndarray, dtypes: pd.Series, row: int, similar: float) -> float:
+    """TFLOP/s at the median of the aligned products of the same dtype and about as much work; NaN without any."""
+    near = good & (dtypes == dtypes.iloc[row]).to_numpy() & (flops / flops.iloc[row]).between(1 / similar, similar)
+    return float(speed[near].median())

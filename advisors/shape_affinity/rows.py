@@ -1,0 +1,106 @@
+"""SA003: kernels that divide rows among vector cores."""
+
+from __future__ import annotations
+
+import re
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    NotApplicable,
+    chip,
+    elements,
+    launches,
+    matching,
+    per_text,
+    shapes_of,
+)
+from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.messages import message
+from advisors.products import balance
+from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+_BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)
+"""Operators that reduce along the last axis and so give whole rows to a core (docs/sources.md#rows-per-core). Not
+quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose shapes do not tell the groups."""
+
+
+@advisor(
+    "shape_affinity.rows",
+    needs=(step_kernels, chip),
+    wants=(launches, HOST_EVENTS),
+    about=(
+        OPERATOR_TYPE,
+        Column("rows", "int", "count", "rows that the kernel divides among cores", zh="行数"),
+    ),
+    columns=(
+        Column("cores", "int", "count", "vector cores of the chip", zh="核数"),
+        Column("rounds", "int", "count", "how often the cores go round", zh="轮数"),
+        Column(
+            "efficiency", "float", "ratio", "part of the cores' time that is used: rows over rounds x cores", zh="效率"
+        ),
+        Column(
+            "fewer",
+            "int",
+            "count",
+            "the next smaller number of rows that fills all rounds; 0 if there is none",
+            zh="减少",
+        ),
+        Column("more", "int", "count", "the next larger one", zh="增加"),
+        Column(
+            "blocks",
+            "float",
+            "count",
+            "blocks that the kernel says it used; more than rows: it divides them too",
+            zh="分块数",
+        ),
+        KERNELS_PER_STEP,
+        MEAN_NS,
+        TOTAL_NS,
+        Column(
+            "gain_ns",
+            "float",
+            "ns",
+            "time of the idle cores: what the same rows would take less in full rounds",
+            zh="收益",
+        ),
+        *shares("gain_ns"),
+    ),
+)
+def rows_per_core(facts: Facts, params: Params) -> Observations:
+    """Kernels that divide rows among vector cores (normalisation, dynamic quantisation): rows against cores."""
+    own = facts[step_kernels]
+    cores = facts[chip].vector_cores
+    frame = own.frame
+    mine = frame[matching(frame["type"], _BY_ROWS)]
+    if mine.empty:
+        raise NotApplicable(message("shape_affinity.no_norms"))
+    own.require_shapes()
+    counts = per_text(mine["input_shapes"], _row_count).astype("int64")
+    mine = mine.assign(operator=mine["type"].astype(str), rows=counts)
+    grouped = mine[mine["rows"] > 0].groupby(["operator", "rows"], sort=True)
+    table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
+    table = table.join(grouped["block_dim"].median().rename("blocks")).reset_index()
+    table["cores"] = cores
+    table["rounds"] = -(-table["rows"] // cores)
+    table["efficiency"] = balance(table["rows"], cores)
+    table["fewer"] = table["rows"] // cores * cores
+    table["more"] = table["rounds"] * cores
+    for name in ("kernels", "total_ns"):
+        table[name] = table[name] / own.steps
+    table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])
+    table = table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
+    table = table.assign(**own.shares(table["gain_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        kernels = mine[(mine["operator"] == table["operator"][row]) & (mine["rows"] == table["rows"][row])]
+        columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aiv_ns")
+        return [kernel_rows(message("shape_affinity.row_kernels"), kernels, columns), *call_stack(facts, kernels)]
+
+    return Observations(table, evidence)
+
+
+def _row_count(text: str) -> int:
+    shapes = shapes_of(text)
+    return elements(shapes[0]) // max(shapes[0][-1], 1) if shapes and len(shapes[0]) > 1 else 0

@@ -1,0 +1,224 @@
+"""SA005: matrix products in a row on the same left operand."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches, per_text, pipes
+from advisors.columns import OPERATOR_TYPE, shares
+from advisors.fewer_kernels import Merging, step_replay
+from advisors.first_tensor import first_elements
+from advisors.messages import message
+from advisors.products import BASE_N, matrix_products, tiles
+from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@advisor(
+    "shape_affinity.shared_input",
+    needs=(step_kernels, matrix_products, chip),
+    wants=(pipes, step_replay, launches, HOST_EVENTS),
+    about=(
+        Column("input_shape", "text", "", "the operand that the products share", zh="输入 shape"),
+        Column("widths", "text", "", "N of each of them", zh="宽度"),
+        Column("dtype", "text", "", "dtype of the operand", zh="数据类型"),
+    ),
+    columns=(
+        OPERATOR_TYPE,
+        Column("products", "int", "count", "products that share an operand", zh="矩阵乘数"),
+        Column("places", "float", "count", "how often per step", zh="位置数"),
+        Column("rows", "int", "count", "M of the products", zh="行数"),
+        Column("k", "int", "count", "length of the sum", zh="K"),
+        Column("together", "int", "count", "N of the product that would replace them", zh="合并后"),
+        Column("cores", "int", "count", "cube cores of the chip", zh="核数"),
+        Column("most_blocks", "int", "count", "blocks of the largest of them", zh="最大分块数"),
+        Column(
+            "cost_ratio",
+            "float",
+            "ratio",
+            "blocks of the one over those of all of them, by rounds and block size",
+            zh="代价比",
+        ),
+        Column("total_ns", "float", "ns", "time of the products per step", zh="合计"),
+        Column(
+            "together_ns",
+            "float",
+            "ns",
+            "time if they were one, per step: the largest of them with as many more rounds of blocks, or where "
+            "loading takes the time with as many more bytes, spread over more cores",
+            zh="合并后",
+        ),
+        Column("split_ns", "float", "ns", "time to split the result again, per step, by its bytes", zh="切分"),
+        Column("gain_ns", "float", "ns", "total_ns less both", zh="收益"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is, from a replay of launches and kernels; without launches, gain_ns",
+            zh="节省",
+        ),
+        Column(
+            "launch_saving_ns",
+            "float",
+            "ns",
+            "part of saving_ns beyond gain_ns: the device waits less for launches",
+            zh="下发节省",
+        ),
+        *shares("saving_ns", "gain_ns"),
+    ),
+    params=("reach",),
+)
+def shared_input(facts: Facts, params: Params) -> Observations:
+    """Matrix products in a row on the same left operand, which could be one with the weights side by side."""
+    own = facts[step_kernels]
+    cores = facts[chip].cube_cores
+    frame = own.frame
+    told = facts[matrix_products].set_index("signature")
+    place = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
+    mine = frame.iloc[place][["signature", "duration_ns"]].join(told, on="signature", how="left")
+    mine["place"], mine["chain"] = place, np.cumsum(own.breaks)[place]
+    previous = mine.shift(1)
+    same = (mine["left_axis"] == "k") & (mine["chain"] == previous["chain"])
+    for name in ("left_shape", "left_axis", "left_format", "dtype", "m", "k", "batch"):
+        same &= mine[name] == previous[name]
+    distance = mine["place"] - previous["place"]
+    same &= (distance <= params["reach"] + 1) & ~_overwritten(frame, mine, distance, int(params["reach"]))
+    mine["run"] = np.cumsum(~same.to_numpy())
+    mine = mine[mine["run"].map(mine["run"].value_counts()) > 1]
+    if mine.empty:
+        raise NotApplicable(message("shape_affinity.no_shared_input"))
+    mine["blocks"], mine["cost"] = _cost(mine["m"], mine["n"], mine["batch"], cores)
+    mine["bytes"] = (
+        mine["left_bytes"] + mine["right_bytes"] + mine["element_bytes"] * mine["m"] * mine["n"] * mine["batch"]
+    )
+    mine["mac"], mine["loads"] = _busy(facts, mine["place"].to_numpy())
+    mine["width"] = mine["n"].astype("int64").astype(str)
+    runs = mine.groupby("run", sort=True).agg(
+        input_shape=("left_shape", "first"),
+        widths=("width", ", ".join),
+        dtype=("dtype", "first"),
+        operator=("operator", "first"),
+        products=("n", "size"),
+        rows=("m", "first"),
+        k=("k", "first"),
+        batch=("batch", "first"),
+        together=("n", "sum"),
+        most_blocks=("blocks", "max"),
+        apart=("cost", "sum"),
+        total_ns=("duration_ns", "sum"),
+    )
+    merged_blocks, runs["merged"] = _cost(runs["rows"], runs["together"], runs["batch"], cores)
+    largest = mine.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
+    largest = largest.set_index("run").reindex(runs.index)
+    runs["together_ns"] = _merged_ns(largest, runs, np.minimum(merged_blocks, cores), facts)
+    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else _best_bandwidth(facts[matrix_products])
+    written = largest["element_bytes"] * runs["rows"] * runs["together"] * runs["batch"]
+    runs["split_ns"] = 2 * written / bandwidth * 1e9 + own.least_ns
+    grouped = runs.groupby(["input_shape", "widths", "dtype"], sort=True)
+    whole = ["products", "rows", "k", "together", "most_blocks"]
+    table = grouped[["operator", *whole, "apart", "merged"]].first()
+    table = table.join(grouped[["total_ns", "together_ns", "split_ns"]].sum())
+    table["places"] = grouped.size()
+    table["saved"] = [_replayed(facts, mine, runs.loc[index]) for index in grouped.groups.values()]
+    table = table.reset_index().astype(dict.fromkeys(whole, "int64"))
+    for name in ("places", "total_ns", "together_ns", "split_ns", "saved"):
+        table[name] = table[name] / own.steps
+    table["cores"] = cores
+    table["cost_ratio"] = np.minimum(table["merged"] / table["apart"], 1.0)
+    table["gain_ns"] = np.maximum(table["total_ns"] - table["together_ns"] - table["split_ns"], 0.0)
+    table["saving_ns"] = table["saved"].where(table["saved"].notna(), table["gain_ns"])
+    table["launch_saving_ns"] = np.maximum(table["saving_ns"] - table["gain_ns"], 0.0)
+    table = table.sort_values("saving_ns", ascending=False, kind="stable").reset_index(drop=True)
+    table["share_of_step"] = table["saving_ns"] / own.wall_ns
+    table["share_of_computing"] = table["gain_ns"] / own.kernel_ns
+
+    def evidence(row: int) -> list[Reference]:
+        alike = runs
+        for name in ("input_shape", "widths", "dtype"):
+            alike = alike[alike[name] == table[name][row]]
+        kernels = frame.iloc[mine.loc[mine["run"].isin(alike.index), "place"].to_numpy()]
+        return [
+            kernel_rows(message("shape_affinity.shared_rows"), kernels, PIPE_COLUMNS),
+            *call_stack(facts, kernels),
+        ]
+
+    return Observations(table, evidence)
+
+
+def _busy(facts: Facts, place: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Of kernels: the part of the time in which the cube computes, 1 where not recorded; and whether loading is what
+    keeps them busiest, no where not recorded."""
+    ratios = facts.get(pipes)
+    if ratios is None:
+        return np.ones(len(place)), np.zeros(len(place), dtype=np.bool_)
+    mine = ratios.iloc[facts[step_kernels].frame["row"].to_numpy()[place]]
+    mac = mine["aic_mac"].to_numpy(dtype=np.float64)
+    return np.where(mac > 0, mac, 1.0), (mine["bound"] == "aic_mte2").to_numpy()
+
+
+def _best_bandwidth(products: pd.DataFrame) -> float:
+    """B/s of the product that loads and writes fastest."""
+    written = products["element_bytes"] * products["m"] * products["n"] * products["batch"]
+    return float(((products["left_bytes"] + products["right_bytes"] + written) / products["mean_ns"]).max()) * 1e9
+
+
+def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: Facts) -> Floats:
+    """What each run of products takes as one, from the largest of them. Where the cube is what is busy, it takes as
+    many times as long as it has more rounds of blocks. Where loading is, it moves its bytes with more of the cores,
+    each as fast as it does now, all of them no faster than the product of the profile that moves most; and computes
+    besides. Never longer than the products apart."""
+    cores = facts[chip].cube_cores
+    took = largest["duration_ns"].to_numpy(dtype=np.float64)
+    rounds = took * (runs["merged"] / largest["cost"]).to_numpy(dtype=np.float64)
+    element, rows, batch = largest["element_bytes"], runs["rows"], runs["batch"]
+    # The shared operand is read once.
+    moved = largest["left_bytes"] + element * batch * runs["together"] * (runs["k"] + rows)
+    reached = (largest["bytes"] / took).to_numpy(dtype=np.float64)
+    spread = reached * used / np.minimum(largest["blocks"].to_numpy(dtype=np.float64), cores)
+    limit = np.maximum(reached, _best_bandwidth(facts[matrix_products]) / 1e9)
+    loading = moved.to_numpy(dtype=np.float64) / np.minimum(spread, limit)
+    computing = np.where(largest["loads"], largest["mac"] * rounds, rounds)
+    together = np.where(largest["loads"], np.maximum(loading, computing), computing)
+    return np.asarray(np.minimum(together, runs["total_ns"]), dtype=np.float64)
+
+
+def _replayed(facts: Facts, mine: pd.DataFrame, runs: pd.DataFrame) -> float:
+    """ns by which the profiled steps become shorter if these runs of products are one product and one split each; NaN
+    without launches."""
+    replay = facts.get(step_replay)
+    if replay is None:
+        return float("nan")
+    members = mine[mine["run"].isin(runs.index)]
+    last = (members["run"] != members["run"].shift(-1)).to_numpy()
+    number = np.searchsorted(runs.index.to_numpy(), members["run"].to_numpy())
+    durations = members["duration_ns"].to_numpy(dtype=np.float64)
+    # The kernel of the last product stands for the split.
+    split = np.bincount(number[last], weights=durations[last], minlength=len(runs))
+    apart = runs["total_ns"].to_numpy(dtype=np.float64) - split
+    before, after = np.concatenate([apart, split]), np.concatenate([runs["together_ns"], runs["split_ns"]])
+    tasks = facts[step_kernels].frame["work"].to_numpy()[members["place"].to_numpy()]
+    return float(replay.saved_ns(Merging(tasks, number + last * len(runs), before, after)))
+
+
+def _cost(m: pd.Series, n: pd.Series, batch: pd.Series, cores: int) -> tuple[Floats, Floats]:
+    """Blocks of products and what they cost, rounds x width of a block, with the cheaper of the two block sizes."""
+    counts = np.stack([tiles(m, n, base, batch) for base in BASE_N])
+    costs = np.ceil(counts / cores) * np.array(BASE_N)[:, None]
+    best, each = costs.argmin(axis=0), np.arange(counts.shape[1])
+    return counts[best, each], costs[best, each]
+
+
+def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, reach: int) -> pd.Series:
+    """Whether a kernel between a product and the one before writes a tensor of the operand's size."""
+    sizes = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
+    wanted = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)[mine["place"].to_numpy()]
+    result = np.zeros(len(mine), dtype=np.bool_)
+    for back in range(1, reach + 1):
+        between = (distance > back).to_numpy()
+        result |= between & (sizes[np.maximum(mine["place"].to_numpy() - back, 0)] == wanted)
+    return pd.Series(result, index=mine.index)

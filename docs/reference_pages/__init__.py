@@ -1,0 +1,1 @@
+"""Pages of docs/reference/, a module per page or kind of page."""

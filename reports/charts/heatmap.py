@@ -1,0 +1,83 @@
+"""Heat maps: a value for each row and column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from advisor_core.api.renderers import HeatmapView
+from reports.charts.chart import Chart, LegendEntry
+from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, fit, rect, text, width_of
+from reports.labels import Labels, one_line
+
+
+def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
+    rows = [one_line(row) for row in view.data.rows]
+    columns = [one_line(column) for column in view.data.columns]
+    values: Sequence[Sequence[float | None]] = view.data.values
+    rows, columns, values, step = _shrink(rows, columns, values)
+    known = [value for line in values for value in line if value is not None]
+    low, high = min([0.0, *known]), max([0.0, *known])
+    cell = min(86.0, (WIDTH - GUTTER) / max(1, len(columns)))
+    written, short = _cell_text(values, cell, view.unit, labels)
+    widest = max((width_of(column, 11.5) + 8 for column in columns), default=cell)
+    stride = 1 if written else math.ceil(widest / cell)
+    out = [
+        text(fit(column, stride * cell - 4), GUTTER + (number + 0.5) * cell, 12, "t-small", text_anchor="middle")
+        for number, column in enumerate(columns)
+        if number % stride == 0
+    ]
+    for number, (row, line) in enumerate(zip(rows, values, strict=True)):
+        y = 18.0 + number * 22
+        out.append(text(fit(row, GUTTER - 12), 0, y + 14, "t-label"))
+        for place, value in enumerate(line):
+            x = GUTTER + place * cell
+            said = "–" if value is None else labels.quantity(value, view.unit)
+            level = "none" if value is None else str(min(8, math.ceil(8 * (value - low) / (high - low or 1))))
+            out.append(rect(f"{row} · {columns[place]}: {said}", f"h h{level}", x + 0.5, y, cell - 1, 20))
+            if written:
+                ink = "t-cell" + (" t-inverse" if level in "5678" else "")
+                out.append(text(said.split(" ")[0] if short else said, x + cell / 2, y + 14, ink, text_anchor="middle"))
+    note = labels("chart.binned_heat", rows=step[0], columns=step[1]) if step != (1, 1) else ""
+    scale = (
+        LegendEntry("h h0", labels.quantity(low, view.unit)),
+        LegendEntry("h h8", labels.quantity(high, view.unit)),
+    )
+    return Chart(
+        "", drawing(20 + len(rows) * 22, out, labels.of(view.title)), scale if short or not written else (), note
+    )
+
+
+def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str, labels: Labels) -> tuple[bool, bool]:
+    """Whether values fit into their cells, and whether they do so only without their unit."""
+    said = [labels.quantity(value, unit) for line in values for value in line if value is not None]
+    widths = [(width_of(text, 11.5), width_of(text.split(" ")[0], 11.5)) for text in said]
+    if all(whole <= cell - 4 for whole, _ in widths):
+        return True, False
+    same_unit = len({text.partition(" ")[2] for text in said}) == 1
+    return same_unit and all(number <= cell - 4 for _, number in widths), True
+
+
+def _shrink(
+    rows: list[str], columns: list[str], values: Sequence[Sequence[float | None]]
+) -> tuple[list[str], list[str], Sequence[Sequence[float | None]], tuple[int, int]]:
+    """Join neighbouring rows and columns until at most `MAX_MARKS` cells are left; a cell keeps the maximum."""
+    high, wide = 1, 1
+    while -(-len(rows) // high) * -(-len(columns) // wide) > MAX_MARKS:
+        if len(rows) / high >= len(columns) / wide:
+            high += 1
+        else:
+            wide += 1
+    if (high, wide) == (1, 1):
+        return rows, columns, values, (1, 1)
+
+    def joined(names: list[str], step: int) -> list[str]:
+        parts = [names[at : at + step] for at in range(0, len(names), step)]
+        return [part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}" for part in parts]
+
+    def largest(top: int, left: int) -> float | None:
+        cells = (value for line in values[top : top + high] for value in line[left : left + wide] if value is not None)
+        return max(cells, default=None)
+
+    small = [[largest(top, left) for left in range(0, len(columns), wide)] for top in range(0, len(rows), high)]
+    return joined(rows, high), joined(columns, wide), small, (high, wide)

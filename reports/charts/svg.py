@@ -1,0 +1,78 @@
+"""SVG by hand: elements, texts that fit their place, marks with a tooltip. Every value passes through `el`, which
+escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from markupsafe import Markup
+
+from reports.labels import one_line, shorten
+from reports.prose import trusted
+
+MAX_MARKS = 256
+WIDTH = 940
+
+GUTTER = 150
+"""Left column of row labels."""
+
+
+def el(tag: str, children: str | Sequence[str] = "", **attributes: object) -> str:
+    """An element. Attribute values are escaped here, text by `text`; ``class_`` and ``_`` read as in HTML."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(_attribute(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    body = children if isinstance(children, str) else "".join(children)
+    return f"<{tag}{written}>{body}</{tag}>" if body else f"<{tag}{written}/>"
+
+
+def _attribute(value: object) -> str:
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def text(content: str, x: float, y: float, class_: str = "", **attributes: object) -> str:
+    return el("text", escape(one_line(content)), x=float(x), y=float(y), class_=class_ or None, **attributes)
+
+
+def width_of(content: str, size: float = 12.5) -> float:
+    """About how wide a text is: Chinese characters are square, Latin ones a little over half as wide as high."""
+    return sum(size if ord(char) > 0x2E7F else size * 0.56 for char in content)
+
+
+def fit(content: str, width: float) -> str:
+    """``content`` shortened in its middle to fit ``width``."""
+    if width_of(content) <= width:
+        return content
+    length = len(content)
+    while length > 3 and width_of(shorten(content, length)) > width:
+        length -= 1
+    return shorten(content, length)
+
+
+def drawing(height: float, children: Sequence[str], label: str) -> Markup:
+    return trusted(
+        el(
+            "svg",
+            children,
+            viewBox=f"0 0 {WIDTH} {round(height)}",
+            class_="chart",
+            role="img",
+            aria_label=one_line(label),
+        )
+    )
+
+
+def rect(title: str, class_: str, x: float, y: float, width: float, height: float) -> str:
+    return el(
+        "rect",
+        el("title", escape(one_line(title))),
+        class_=class_,
+        x=float(x),
+        y=float(y),
+        width=max(width, 0.4),
+        height=float(height),
+    )

@@ -1,0 +1,55 @@
+"""CO014: links of a group that are all slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.advisors.build import Scene, outcome
+from tests.advisors.communication.scenes import MB, advised, buckets, naming, training
+
+
+def between_servers(*, bandwidth: float, transport: str = "HCCS", small: bool = False) -> Scene:
+    """Two operations in a row that begin under computing and are longer than it; B/s of their link."""
+    scene = buckets(1000, 1000, begin=400)
+    size = MB if small else 20 * MB
+    for number in (0, 1):
+        scene.add(
+            "links", name=f"allreduce-top{number}@0", group="0", op=f"hcom_allReduce__100_{number}_1", source_rank=0,
+            target_rank=1, transport=transport, bytes=size, transit_us=size / bandwidth * 1e6,
+        )  # fmt: skip
+    return scene
+
+
+def test_slow_links_save_what_the_usual_bandwidth_would() -> None:
+    found = outcome("CO014", between_servers(bandwidth=1.87e9).store())
+    seen = found.first.observation
+    assert seen["ratio"] == pytest.approx(0.1) and seen["operations"] == 2
+    # 1400 us uncovered; at ten times the bandwidth a tenth of the last 1000 us stays, all else is hidden.
+    assert seen["saveable_ns"] == pytest.approx(1_300_000)
+    assert found.first.severity == "high"
+    # With slow links it is not the start of the transfers that is wrong.
+    assert outcome("CO003", between_servers(bandwidth=1.87e9).store()).state == "pass"
+
+
+def test_rdma_between_servers_has_settings_of_its_own() -> None:
+    def settings(**about: Any) -> list[dict[str, str]]:
+        return [one.set for one in advised("CO014", training(between_servers(bandwidth=1e9, **about))) if one.set]
+
+    assert settings() == []
+    assert settings(transport="RDMA") == [{"HCCL_RDMA_QPS_PER_CONNECTION": "4"}, {"HCCL_INTER_HCCS_DISABLE": "FALSE"}]
+
+
+def test_fewer_digits_of_gradients_are_for_training_only_and_come_last() -> None:
+    trained = advised("CO014", training(between_servers(bandwidth=1e9)))
+    assert naming(trained, "bfloat16") == [trained[-1]] and trained[-1].hazards == ["accuracy"]
+    assert not naming(advised("CO014", between_servers(bandwidth=1e9)), "bfloat16")
+
+
+def test_slow_links_states() -> None:
+    assert outcome("CO014", between_servers(bandwidth=18e9).store()).state == "pass"
+    assert outcome("CO014", between_servers(bandwidth=12e9).store()).state == "pass"
+    assert outcome("CO014", between_servers(bandwidth=5e9, transport="RDMA").store()).state == "fail"
+    assert outcome("CO014", between_servers(bandwidth=1e9, small=True).store()).state == "not_applicable"
+    assert outcome("CO014", between_servers(bandwidth=1e9).store("links")).state == "cannot_answer"

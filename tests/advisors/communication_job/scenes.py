@@ -1,0 +1,37 @@
+"""A job in a pipeline."""
+
+from __future__ import annotations
+
+from advisor_core.facts.store import FactStore
+from tests.advisors.build import Scene
+
+STAGES = {0: (0, 2), 1: (1, 3), 2: (0, 2), 3: (1, 3)}
+
+
+def stage(
+    rank: int, computing: float, *, slots: int, wait: float = 0, loss: float = 0, batched: bool = True, **about: object
+) -> FactStore:
+    """A rank of a pipeline of two stages: ``slots`` micro-batches of ``computing`` us in all, ``loss`` of it on
+    another operator, between exchanges that wait for ``wait`` us in all and move data for 10 us each."""
+    scene = Scene(rank=rank).step(1, -10, 1e6)
+    time, exchanges = 0.0, slots + 1
+    apart = ("send", "receive") if rank < 2 else ("receive",)
+    for _ in range(slots):
+        for operation in ("batchSendRecv",) if batched else apart:
+            time = _exchange(scene, time, wait / exchanges, operation)
+        scene.kernel(time, (computing - loss) / slots)
+        time += (computing - loss) / slots
+        if loss:
+            scene.kernel(time, loss / slots, "CrossEntropyLoss")
+            time += loss / slots
+    for _ in range(1 if batched else slots):
+        time = _exchange(scene, time, wait / exchanges, "batchSendRecv" if batched else "send")
+    groups = {"groups": {"7100": STAGES[rank]}, "parallel": {"pp": 2}, **about}
+    return scene.store(**groups)
+
+
+def _exchange(scene: Scene, time: float, wait: float, operation: str) -> float:
+    scene.collective(
+        time, wait + 10, [(time, time + wait, 1), (time + wait, time + wait + 10, None)], operation=operation
+    )
+    return time + wait + 10

@@ -1,0 +1,36 @@
+"""CO013: few micro-batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.advisors.build import Scene, book, outcome
+from tests.advisors.communication_job.scenes import stage
+
+
+def test_few_micro_batches_leave_slots_empty() -> None:
+    """Of two stages with two micro-batches one slot of three is empty."""
+    even = {rank: stage(rank, 300_000, slots=2, wait=150_000) for rank in range(4)}
+    found = outcome("CO013", even)
+    seen = found.first.observation
+    assert seen["bubble_share"] == pytest.approx(1 / 3) and seen["micro_batches"] == 2
+    assert found.first.impact_ns == 150_000_000 and found.first.severity == "high"
+    assert outcome("CO011", even).state == "pass"
+
+
+def test_recomputation_and_schedules_are_not_mistaken_for_each_other() -> None:
+    """`--recompute-in-advance` shortens the critical path; `--recompute-in-bubble` saves memory."""
+    advice = book("communication")["CO013"].rule.advice
+    (ahead,) = [one for one in advice if "--recompute-in-advance" in one.text.en]
+    (other,) = [one for one in advice if "dualpipev" in one.text.en]
+    assert ahead.risk is not None and other.risk is not None
+    assert "--recompute-in-bubble" not in ahead.text.en and "saves memory instead" in ahead.risk.en
+    assert "--overlap-grad-reduce" in other.risk.en and "--untie-embeddings-and-output-weights" in other.risk.en
+    assert len(advice) <= 6 and not advice[0].hazards
+
+
+def test_bubble_states() -> None:
+    many = {rank: stage(rank, 300_000, slots=8, wait=40_000) for rank in range(4)}
+    assert outcome("CO013", many).state == "pass"
+    assert outcome("CO013", {0: many[0]}).state == "cannot_answer"
+    assert outcome("CO013", {0: Scene().kernel(0, 10).store()}).state == "not_applicable"

@@ -1,0 +1,141 @@
+"""Chains of kernels of each pattern, and scenes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisors.fusion.chains import Chains, fusion_chains
+from tests.advisors.build import Scene
+
+Kernel = tuple[str, float, Sequence[str], Sequence[str]]
+
+
+# A kernel that reads and writes 50 MB in 100 us: large kernels of these scenes reach 1 TB/s, so that a fused kernel
+# takes 1 us for every MB it moves. No chain has a kernel of more than 20 us that only streams.
+YARDSTICK: Kernel = ("TensorMove", 100, ("5000,5000 BF16",), ("5000,5000 BF16",))
+X, XW, ROW = "2000,500 BF16", "2000,500 FLOAT", "2000,1 FLOAT"  # 2 MB, 4 MB, 8 kB
+
+RMS: list[Kernel] = [
+    ("Cast", 10, (X,), (XW,)),
+    ("Pows", 10, (XW,), (XW,)),
+    ("ReduceMean", 10, (XW,), (ROW,)),
+    ("Add", 10, (ROW,), (ROW,)),
+    ("Rsqrt", 10, (ROW,), (ROW,)),
+    ("Mul", 10, (XW, ROW), (XW,)),
+    ("Cast", 10, (XW,), (X,)),
+    ("Mul", 10, (X, "500 BF16"), (X,)),
+]
+
+RMS_BACK: list[Kernel] = [
+    ("Mul", 5, (X, X), (X,)),
+    ("ReduceSum", 5, (X,), ("500 BF16",)),
+    ("Mul", 5, (X, "500 BF16"), (X,)),
+    ("Cast", 5, (X,), (XW,)),
+    ("Mul", 5, (XW, ROW), (XW,)),
+    ("Mul", 5, (XW, XW), (XW,)),
+    ("ReduceSum", 5, (XW,), (ROW,)),
+    ("Pows", 5, (ROW,), (ROW,)),
+    ("Mul", 5, (ROW, ROW), (ROW,)),
+    ("RealDiv", 5, (ROW,), (ROW,)),
+    ("Mul", 5, (XW,), (XW,)),
+    ("Mul", 5, (XW, ROW), (XW,)),
+    ("Add", 5, (XW, XW), (XW,)),
+    ("Cast", 5, (XW,), (X,)),
+]
+
+GU, HALF = "1000,2000 BF16", "1000,1000 BF16"  # 4 MB, 2 MB
+
+SWIGLU: list[Kernel] = [
+    ("Slice", 10, (GU,), (HALF,)),
+    ("Swish", 10, (HALF,), (HALF,)),
+    ("Slice", 10, (GU,), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+]
+
+SWIGLU_BACK: list[Kernel] = [
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+    ("SiluGrad", 10, (HALF, HALF), (HALF,)),
+    ("ZerosLike", 10, (GU,), (GU,)),
+    ("TensorMove", 10, (HALF, GU), (GU,)),
+    ("ZerosLike", 10, (GU,), (GU,)),
+    ("TensorMove", 10, (HALF, GU), (GU,)),
+    ("Add", 10, (GU, GU), (GU,)),
+]
+
+Q, TABLE, QH = "1,10,1000,100 BF16", "1,1,1000,100 BF16", "1,10,1000,50 BF16"  # 2 MB, 0.2 MB, 1 MB
+
+ROTARY: list[Kernel] = [
+    ("Mul", 10, (Q, TABLE), (Q,)),
+    ("Slice", 10, (Q,), (QH,)),
+    ("Neg", 10, (QH,), (QH,)),
+    ("Slice", 10, (Q,), (QH,)),
+    ("ConcatD", 10, (QH, QH), (Q,)),
+    ("Mul", 10, (Q, TABLE), (Q,)),
+    ("Add", 10, (Q, Q), (Q,)),
+]
+
+SCORES, HEADS = "1,8,500,500 BF16", "1,8,500,64 BF16"
+
+ATTENTION: list[Kernel] = [
+    ("BatchMatMul", 60, (HEADS, HEADS), (SCORES,)),
+    ("Muls", 15, (SCORES,), (SCORES,)),
+    ("Add", 15, (SCORES, "1,1,500,500 BF16"), (SCORES,)),
+    ("SoftmaxV2", 20, (SCORES,), (SCORES,)),
+    ("BatchMatMulV2", 40, (SCORES, HEADS), (HEADS,)),
+]
+
+LOGITS, LOGITSW, LOSS = "1000,500 BF16", "1000,500 FLOAT", "1000,1 FLOAT"  # 1 MB, 2 MB
+
+ENTROPY: list[Kernel] = [
+    ("Cast", 15, (LOGITS,), (LOGITSW,)),
+    ("ArgMaxWithValue", 15, (LOGITSW,), (LOSS,)),
+    ("Sub", 15, (LOGITSW, LOSS), (LOGITSW,)),
+    ("Exp", 15, (LOGITSW,), (LOGITSW,)),
+    ("ReduceSum", 15, (LOGITSW,), (LOSS,)),
+    ("RealDiv", 15, (LOGITSW, LOSS), (LOGITSW,)),
+    ("Mul", 15, (LOGITSW,), (LOGITSW,)),
+    ("Cast", 15, (LOGITSW,), (LOGITS,)),
+]
+
+P = "500,500 FLOAT"  # 1 MB
+
+ADAM: list[Kernel] = [
+    ("Lerp", 10, (P, P), (P,)),
+    ("Mul", 10, (P,), (P,)),
+    ("Addcmul", 10, (P, P, P), (P,)),
+    ("Sqrt", 10, (P,), (P,)),
+    ("RealDiv", 10, (P,), (P,)),
+    ("Add", 10, (P,), (P,)),
+    ("Addcdiv", 10, (P, P, P), (P,)),
+]
+
+LIST = ("500,500 FLOAT", "250 FLOAT")
+
+SGD: list[Kernel] = [
+    ("ForeachAddList", 20, (*LIST, *LIST), LIST),
+    ("ForeachMulScalar", 10, LIST, LIST),
+    ("ForeachAddList", 20, (*LIST, *LIST), LIST),
+    ("ForeachAddList", 20, (*LIST, *LIST), LIST),
+]
+
+SMALL = (("3 FLOAT",), ("3 FLOAT",))
+
+
+def scene_of(*chains: Sequence[Kernel], wall: float = 1000, end: str = "TopKV2", interval: float = 0.01) -> Scene:
+    """The yardstick, the chains with an unrelated kernel after each, and a kernel that fills the step. The host
+    launches one every ``interval`` us: long before the device gets to it."""
+    scene = Scene().step(1, -10, wall + 20)
+    kernels = [kernel for chain in ([YARDSTICK], *chains) for kernel in (*chain, ("Sign", 1, *SMALL))]
+    at = 0.0
+    for number, (type_, duration, reads, writes) in enumerate([*kernels, (end, 0, *SMALL)]):
+        length = duration or wall - at
+        scene.tensors(at, length, type_, reads, writes, launched=number * interval - 9)
+        at += length
+    return scene
+
+
+def found_in(scene: Scene) -> list[tuple[str, bool, int]]:
+    chains: Chains = scene.store()[fusion_chains]
+    frame = chains.frame
+    return list(zip(frame["pattern"], frame["backward"], frame["kernels"], strict=True))

@@ -1,0 +1,119 @@
+"""Variants of chains: where they begin and end."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.advisors.build import Scene, outcome
+from tests.advisors.fusion.chains import (
+    ADAM,
+    HALF,
+    LIST,
+    LOGITSW,
+    RMS,
+    RMS_BACK,
+    ROTARY,
+    SWIGLU,
+    SWIGLU_BACK,
+    XW,
+    Kernel,
+    P,
+    Q,
+    found_in,
+    scene_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "chain"),
+    [
+        ("rms_norm", RMS[1:]),
+        ("rms_norm", [*RMS[:6], ("Mul", 10, (XW, "500 FLOAT"), (XW,))]),
+        ("swiglu", [SWIGLU[0], SWIGLU[2], SWIGLU[1], SWIGLU[3]]),
+        ("swiglu", [SWIGLU[0], ("Sigmoid", 5, (HALF,), (HALF,)), SWIGLU[3], SWIGLU[2], SWIGLU[3]]),
+        ("rotary", [("Transpose", 9, ("1,1000,10,100 BF16",), (Q,)), *ROTARY]),
+        ("rotary", [ROTARY[1], ROTARY[2], ROTARY[3], ROTARY[4], ROTARY[5], ROTARY[0], ROTARY[6]]),
+        ("cross_entropy", [("LogSoftmaxV2", 50, (LOGITSW,), (LOGITSW,)), ("NLLLoss", 50, (LOGITSW,), ("1 FLOAT",))]),
+        ("optimizer_adam", [*ADAM, ("Cast", 5, (P,), ("500,500 BF16",))]),
+        (
+            "optimizer_adam",
+            [
+                (name, 10, LIST, LIST)
+                for name in (
+                    "ForeachMulScalar",
+                    "ForeachLerpScalar",
+                    "ForeachMulScalar",
+                    "ForeachAddcmulScalar",
+                    "ForeachSqrt",
+                    "ForeachDivScalarList",
+                    "ForeachAddScalar",
+                    "ForeachAddcdivScalarList",
+                )
+            ],
+        ),
+    ],
+)
+def test_variants(pattern: str, chain: list[Kernel]) -> None:
+    assert found_in(scene_of(chain)) == [(pattern, False, len(chain))]
+
+
+def test_the_gradient_of_an_earlier_micro_batch_is_added_within_the_backward_chain() -> None:
+    """It is no part of the chain: it runs with the fused kernel as well."""
+    adds = ("Add", 7.0, ("500 BF16", "500 BF16"), ("500 BF16",))
+    added = [*RMS_BACK[:3], adds, *RMS_BACK[3:]]
+    scene = scene_of(RMS, added)
+    assert found_in(scene) == [("rms_norm", False, 8), ("rms_norm", True, 14)]
+    seen = outcome("NS010", scene.store()).first.observation
+    assert seen["backward_ns"] == 70_000 and seen["kernels"] == 22
+
+
+def test_layers_repeat_and_kernels_that_prepare_outputs_do_not_break_a_chain() -> None:
+    prepared = [part for kernel in SWIGLU for part in (("MemSet", 1.0, ("7 INT8",), ()), kernel)]
+    assert found_in(scene_of(SWIGLU, prepared, SWIGLU)) == [("swiglu", False, 4)] * 3
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        [*SWIGLU[:3], ("Mul", 10, ("77,77 BF16", "77,77 BF16"), ("77,77 BF16",))],
+        [SWIGLU[0], ("Swish", 10, ("9,9 BF16",), ("9,9 BF16",)), *SWIGLU[2:]],
+    ],
+    ids=["ends elsewhere", "another tensor inside"],
+)
+def test_names_alone_never_match(chain: list[Kernel]) -> None:
+    assert found_in(scene_of(chain)) == []
+
+
+def test_swiglu_of_two_products_is_another_computation() -> None:
+    """npu_swiglu cannot take it as it is: the weights of the two products have to be joined first."""
+    scene = scene_of([SWIGLU[1], SWIGLU[3]], SWIGLU_BACK[:3])
+    assert found_in(scene) == [("swiglu_of_two_products", False, 2), ("swiglu_of_two_products", True, 3)]
+    assert outcome("NS011", scene.store()).state == "pass"
+
+
+def test_backward_alone_claims_nothing() -> None:
+    scene = scene_of(SWIGLU_BACK)
+    assert found_in(scene) == [("swiglu", True, len(SWIGLU_BACK))]
+    assert outcome("NS011", scene.store()).state == "pass"
+
+
+def test_other_kernels_may_lie_between() -> None:
+    """Masks, labels and the other branches of a layer run between the kernels of a computation."""
+    between = ("Relu", 1.0, ("77,77 BF16",), ("77,77 BF16",))
+    mixed = [kernel for own in RMS for kernel in (own, between)]
+    assert found_in(scene_of(mixed)) == [("rms_norm", False, len(RMS))]
+
+
+def test_chain_ends_at_a_collective_another_stream_and_the_border_of_a_step() -> None:
+    def split(at: float, **more: object) -> Scene:
+        scene = Scene().step(1, -10, 1000)
+        for number, (type_, duration, reads, writes) in enumerate(SWIGLU):
+            start = 10.0 * number + (at if number > 1 else 0)
+            scene.tensors(start, duration, type_, reads, writes, **(more if number > 1 else {}))  # type: ignore[arg-type]
+        return scene.tensors(900, 50, "TopKV2", ("3 FLOAT",), ("3 FLOAT",), **more)  # type: ignore[arg-type]
+
+    assert found_in(split(30)) == [("swiglu", False, 4)]
+    assert found_in(split(30).collective(22, 15)) == []
+    assert found_in(split(30).collective(22, 35)) == [("swiglu", False, 4)], "it runs beside the chain"
+    assert found_in(split(30, stream=3)) == []
+    assert found_in(split(30, step=2)) == []

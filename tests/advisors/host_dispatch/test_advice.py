@@ -1,0 +1,120 @@
+"""Advice about dispatch: the task queue, graphs, binding, the allocator."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor_core.names.settings import clash
+from tests.advisors.build import ACL, Scene, outcome
+from tests.advisors.host_dispatch.scenes import ACTIVITIES, late, specs
+
+
+@pytest.mark.parametrize("rule", [f"HD{number:03}" for number in range(1, 15)])
+def test_advice_begins_with_what_is_safe(rule: str) -> None:
+    given = specs(rule)
+    assert not given[0].hazards and all(advice.risk is not None for advice in given if advice.hazards or advice.set)
+
+
+def training(scene: Scene) -> Scene:
+    return scene.event("user_annotation", "Optimizer.step#AdamW.step", -8, 2)
+
+
+def queue(scene: Scene) -> Scene:
+    return scene.event("enqueue", "Enqueue@aten::conv2d", 395, 1).event("dequeue", "Dequeue@aten::conv2d", 397, 1, ACL)
+
+
+def captured(scene: Scene) -> Scene:
+    """The same, with kernels that belong to a graph."""
+    for row in scene.rows["kernels"]:
+        row["model"] = 1
+    return scene
+
+
+def levels(scene: Scene) -> list[str]:
+    """The values of TASK_QUEUE_ENABLE that are advised, in order."""
+    advice = outcome("HD002", scene.store()).first.advice
+    return [one.set["TASK_QUEUE_ENABLE"] for one in advice if "TASK_QUEUE_ENABLE" in one.set]
+
+
+def test_the_task_queue_is_switched_on_before_it_is_raised() -> None:
+    assert levels(training(late())) == ["1"], "the queue is off: what empties it is not in the trace"
+    assert levels(queue(training(late()))) == ["2"]
+
+
+def test_level_2_is_for_training_and_not_given_twice() -> None:
+    assert levels(queue(late())) == []
+    assert levels(late()) == ["1"]
+    raised = queue(training(late())).add("memory_record", component="WORKSPACE", time_us=0)
+    assert levels(raised) == [], "the pool of its own tells that 2 is set"
+
+
+def test_level_2_is_never_given_where_graphs_are_captured() -> None:
+    found = outcome("HD002", captured(queue(training(late()))).store()).first
+    assert all(one.set.get("TASK_QUEUE_ENABLE") != "2" for one in found.advice)
+    assert any("TASK_QUEUE_ENABLE=2" in text.en for text in found.withheld), "and the report says why"
+
+
+def test_level_2_names_the_other_processes_of_the_job() -> None:
+    (advice,) = [one for one in specs("HD002") if one.set.get("TASK_QUEUE_ENABLE") == "2"]
+    assert "graph-capture" in advice.excludes
+    assert advice.risk is not None and "vLLM workers of an RL job" in advice.risk.en and "vLLM worker" in advice.risk.zh
+
+
+def test_the_task_queue_is_no_first_advice() -> None:
+    off = outcome("HD002", training(late()).store()).first.advice
+    assert off[0].kind == "investigate" and "TASK_QUEUE_ENABLE=0" in off[0].text.en, "somebody may have had a reason"
+    assert [one.hazards for one in off if one.set.get("TASK_QUEUE_ENABLE") == "1"] == [["hang", "accuracy"]]
+    on = outcome("HD002", queue(training(late())).store()).first.advice
+    assert [one.hazards for one in on if one.set.get("TASK_QUEUE_ENABLE") == "2"] == [["crash"]]
+    assert not any("task queue is off" in one.text.en for one in on)
+
+
+def test_in_inference_graph_mode_comes_first() -> None:
+    first, *others = outcome("HD002", queue(late()).store()).first.advice
+    assert {"graph-capture", "TASK_QUEUE_ENABLE=1"} <= set(first.uses) and "TASK_QUEUE_ENABLE=2" in first.excludes
+    assert all("training" not in (one.unless.en if one.unless else "") for one in others)
+    running = outcome("HD002", captured(queue(late())).store()).first.advice
+    assert not any("torch.npu.NPUGraph" in one.text.en for one in running), "the model runs as a graph already"
+
+
+def test_graph_mode_and_level_2_cannot_stand_together() -> None:
+    graph, *_ = specs("HD002")
+    for rule in ("HD002", "ME001", "ME002"):
+        for other in specs(rule):
+            if other.set.get("TASK_QUEUE_ENABLE") == "2":
+                assert clash(graph.uses, graph.excludes, ["TASK_QUEUE_ENABLE=2"], other.excludes)
+
+
+def test_binding_is_given_once_and_says_what_the_modes_do() -> None:
+    serving, general = (
+        one for one in specs("HD002") if "enable_cpu_binding" in one.text.en or "CPU_AFFINITY_CONF" in one.set
+    )
+    assert serving.holds_for.software == ["vllm-ascend"] and serving.holds_for.phase == ["prefill", "decode"]
+    assert clash(serving.uses, serving.excludes, ["CPU_AFFINITY_CONF=2"], ["thread-binding"]), "one of them, not both"
+    assert general.set == {"CPU_AFFINITY_CONF": "2"} and "310P" not in general.holds_for.chip
+    assert "equal share" in general.text.en and "均分" in general.text.zh
+    advice = outcome("HD002", queue(training(late())).store()).first.advice
+    assert [one.set for one in advice if "ores" in one.text.en and one.kind == "env"] == [general.set]
+
+
+@pytest.mark.parametrize("rule", ["HD009", "ME001", "ME002"])
+def test_segments_that_grow_are_not_for_sleep_mode(rule: str) -> None:
+    growing = {"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"}
+    (advice,) = [one for one in specs(rule) if one.set == growing]
+    assert "sleep-mode" in advice.excludes and advice.unless is None
+    assert advice.risk is not None and "sleep mode" in advice.risk.en and "append" in advice.risk.en
+
+
+@pytest.mark.parametrize(
+    ("recorded", "advised"),
+    [
+        ("", "expandable_segments:True"),
+        ("base_addr_aligned_kb:8", "base_addr_aligned_kb:8,expandable_segments:True"),
+        ("page_size:1g,expandable_segments:true", None),
+    ],
+)
+def test_segments_that_grow_are_added_to_what_is_set(recorded: str, advised: str | None) -> None:
+    category, name = ACTIVITIES["HD009"]
+    store = late().event(category, name, 90, 210).store(variables={"PYTORCH_NPU_ALLOC_CONF": recorded})
+    values = [one.set.get("PYTORCH_NPU_ALLOC_CONF", "") for one in outcome("HD009", store).first.advice]
+    assert next((value for value in values if "expandable" in value and "page_size" not in value), None) == advised

@@ -1,0 +1,16 @@
+"""HD012: copies."""
+
+from __future__ import annotations
+
+from advisor_core.contracts.tables import DEVICE_TASKS
+from tests.advisors.build import Scene, outcome
+
+
+def test_copy_on_the_device_alone_counts() -> None:
+    scene = Scene().step(1, -20, 640).kernel(0, 100, op="aten::mul")
+    scene.event("runtime", "AscendCL@aclrtMemcpyAsync", 90, 5)
+    scene.add("device_tasks", name="MEMCPY_ASYNC", task_type="SDMA_SQE", stream=3, start_us=110, duration_us=150)
+    scene.kernel(300, 300, launched=95, op="aten::conv2d")
+    found = outcome("HD012", scene.store())
+    assert found.first.observation["on_device_ns"] == 150_000
+    assert any(getattr(reference, "table", None) is DEVICE_TASKS for reference in found.evidence())

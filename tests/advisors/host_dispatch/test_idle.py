@@ -1,0 +1,61 @@
+"""HD001: idle time of the device."""
+
+from __future__ import annotations
+
+import random
+
+import pandas as pd
+import pytest
+
+from advisor_core.contracts.missing import Unavailable
+from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.launches import launches
+from tests.advisors.build import ACL, MAIN, outcome
+from tests.advisors.host_dispatch.scenes import busy, late, synchronised
+
+
+def test_idle_fires_and_adds_up() -> None:
+    found = outcome("HD001", late().store())
+    assert found.state == "fail"
+    seen = found.first.observation
+    assert seen["idle_ns"] == 300_000 and seen["host_late_ns"] == 290_000
+    assert seen["idle_share"] == pytest.approx(0.5) and seen["gaps"] == 1
+    assert found.first.severity == "high" and found.first.impact_ns == 300_000
+    assert seen["slow_host_share"] == pytest.approx(290 / 300)
+
+
+def test_idle_is_silent_on_a_busy_device() -> None:
+    assert outcome("HD001", busy().store()).state == "pass"
+
+
+def test_idle_without_device_tasks_cannot_answer() -> None:
+    scene = late()
+    assert outcome("HD001", scene.store("kernels", "device_tasks")).state == "cannot_answer"
+
+
+def test_idle_of_unknown_cause_asks_for_a_trace() -> None:
+    found = outcome("HD001", late().store("flows", "host_events"))
+    assert found.first.observation["unknown_share"] == 1
+    assert found.first.observation["host_late_ns"] is None, "without launches nobody knows who was late"
+    assert [advice.kind for advice in found.first.advice] == ["collect", "investigate"]
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    scene, shuffled = synchronised(held=60), synchronised(held=60)
+    random.Random(1).shuffle(shuffled.rows["host_events"])
+    for rule in ("HD001", "HD002", "HD004", "HD006"):
+        first, second = outcome(rule, scene.store()), outcome(rule, shuffled.store())
+        assert first.state == second.state
+        pd.testing.assert_frame_equal(first.observed.frame, second.observed.frame)  # type: ignore[union-attr]
+
+
+def test_unavailable_says_what_to_collect() -> None:
+    store = late().store("host_events", "flows")
+    with pytest.raises(Unavailable) as reason:
+        store.view((launches,), ())
+    assert reason.value.reason.en and reason.value.reason.zh
+
+
+def test_threads_of_the_scene_are_those_of_the_facts() -> None:
+    activity = late().store()[host_activity]
+    assert activity.feeders == {MAIN} and ACL not in activity.launchers

@@ -1,0 +1,55 @@
+"""HD004: synchronising calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor_core.facts.ledger.totals import ledger
+from tests.advisors.build import ACL, Scene, outcome
+from tests.advisors.host_dispatch.scenes import synchronised
+
+
+def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
+    found = outcome("HD004", synchronised(held=60).store())
+    seen = found.first.observation
+    assert seen["operator"] == "aten::item" and seen["place"] == "/train/train.py(42): log"
+    assert seen["held_ns"] == 60_000
+    assert seen["idle_ns"] == 50_000 + 60_000
+    assert found.first.severity == "high"
+
+
+def test_sync_that_only_waits_for_a_busy_device_is_silent() -> None:
+    scene = Scene().step(1, -20, 640).kernel(0, 500, op="aten::mul").kernel(501, 99, launched=20)
+    scene.event("cpu_op", "aten::item", 30, 469).event("runtime", "AscendCL@aclrtSynchronizeStream", 31, 467)
+    assert outcome("HD004", scene.store()).state == "pass"
+
+
+def test_sync_without_a_trace_cannot_answer() -> None:
+    assert outcome("HD004", synchronised(held=60).store("host_events")).state == "cannot_answer"
+
+
+def queued(*, sync: bool) -> Scene:
+    """The main thread puts a task into the queue at 110 and, with ``sync``, waits for the device from 120 to 450; the
+    other thread takes until 390 to launch it. The device is idle from 100 to 400."""
+    scene = Scene().step(1, -10, 520).kernel(0, 100, op="aten::mul")
+    scene.event("cpu_op", "aten::add", 60, 60)
+    scene.event("enqueue", "Enqueue", 110, 3, correlation=1)
+    scene.event("dequeue", "Dequeue@aclnnAdd", 115, 285, thread=ACL, correlation=1)
+    scene.event("runtime", "AscendCL@aclnnAdd", 120, 275, thread=ACL)
+    scene.add("kernels", type="Add", name="Add", core="AI_VECTOR_CORE", stream=2, step=1, start_us=400, duration_us=100)
+    for end, time, thread, device in (("s", 390, ACL, False), ("f", 400, 2, True)):
+        row = {"kind": "host_to_device", "end": end, "flow": 99, "time_us": time}
+        scene.add("flows", thread=thread, device=device, **row)
+    scene.event("runtime", "Node@launch", 389, 3, thread=ACL, item="Add")
+    if sync:
+        scene.event("cpu_op", "aten::item", 119, 332).event("runtime", "AscendCL@aclrtSynchronizeStream", 120, 330)
+    return scene
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_task_in_the_queue_is_held_up_by_the_thread_that_empties_it(sync: bool) -> None:
+    booked = queued(sync=sync).store()[ledger].set_index("path")["ns"]
+    assert booked["idle/host/framework"] == 10_000
+    assert booked["idle/host/runtime"] == 390_000 - 110_000
+    assert booked["idle/launch_latency"] == 10_000
+    assert "idle/sync" not in booked

@@ -1,0 +1,172 @@
+"""NS003 to NS006: kernels that only convert."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from advisors.network_structure.conversions import _undone
+from advisors.step_kernels import StepKernels
+from tests.advisors.build import Scene, outcome
+from tests.advisors.network_structure.scenes import TENSOR, Kernel, kinds, scene_of
+
+
+def converted(duration: float, *, name: str = "trans_TransData_0", training: bool = True, wall: float = 1000) -> Scene:
+    """One tensor converted, used and converted back, ``duration`` us each; then another that is not undone."""
+    plain, tiled = ("8,3,32,32 FLOAT NCHW",), ("8,1,32,32,8 FLOAT NC1HWC0",)
+    scene = Scene().step(1, -10, wall + 20)
+    scene.tensors(0, duration, "TransData", plain, tiled, name=name)
+    scene.tensors(duration, 100, "Conv2D", tiled, tiled)
+    scene.tensors(100 + duration, duration, "TransData", tiled, plain, name=name)
+    scene.tensors(100 + 2 * duration, duration, "TransData", ("4,4 FLOAT ND",), ("4,4 FLOAT FRACTAL_NZ",), name=name)
+    used = 100 + 3 * duration
+    return scene.tensors(used, wall - used, "ReluGrad" if training else "Relu", plain, plain)
+
+
+def test_format_conversions_fire_with_what_is_undone() -> None:
+    found = outcome("NS003", converted(10).store())
+    seen = found.first.observation
+    assert (seen["kernels"], seen["total_ns"], seen["back_and_forth_ns"]) == (3, 30_000, 20_000)
+    assert seen["largest_input"] == "8,3,32,32 FLOAT NCHW" and seen["largest_output"] == "8,1,32,32,8 FLOAT NC1HWC0"
+    assert (seen["before"], seen["after"]) == (None, "Conv2D") and seen["inside_ns"] == 0
+    assert found.first.impact_ns == 30_000 and found.first.severity == "medium"
+    assert seen["share_of_step"] == pytest.approx(0.03)
+    assert kinds(found) == ["config", "investigate", "investigate"]
+    assert found.evidence()[1].rows.tolist() == [0, 2, 3]
+
+
+def test_private_formats_are_advised_last_and_with_their_hazard() -> None:
+    """Operators compute differently on NZ: what turns it on never comes first, says so, and is for inference."""
+    training, inference = (outcome("NS003", converted(10, training=is_).store()).first.advice for is_ in (True, False))
+    assert [one.hazards for one in inference] == [[], [], ["accuracy"], ["accuracy"]]
+    assert "weight_nz_mode" in inference[2].text.en and "allow_internal_format = True" in inference[3].text.en
+    assert not any("allow_internal_format = True" in one.text.en or one.hazards for one in training)
+
+
+def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
+    assert outcome("NS003", converted(10).store(), reach=0).first.observation["back_and_forth_ns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "training", "advice"),
+    [
+        ("aclnnMm_TransData_TransData", True, ["investigate"]),
+        ("aclnnMm_TransData_TransData", False, ["investigate"]),
+        ("trans_TransData_3", False, ["investigate", "investigate", "config", "code"]),
+    ],
+)
+def test_no_setting_reaches_what_an_operator_converts_for_itself(name: str, training: bool, advice: list[str]) -> None:
+    found = outcome("NS003", converted(10, name=name, training=training).store())
+    assert kinds(found) == advice
+    assert found.first.observation["inside_ns"] == (30_000 if name.startswith("aclnn") else 0)
+
+
+@pytest.mark.parametrize(("duration", "wall", "state"), [(5, 3000, "fail"), (4.99, 3000, "pass")])
+def test_format_conversions_need_half_a_percent_of_the_step(duration: float, wall: float, state: str) -> None:
+    scene = converted(duration, wall=1000)
+    # The rest of the step is another rank's turn: idle here, so it is a percent of the kernel time.
+    scene.tensors(wall - 1, 1, "Relu", ("4,4 FLOAT",), ("4,4 FLOAT",))
+    assert outcome("NS003", scene.store()).state == state
+
+
+def test_undone_agrees_with_looking_at_all_pairs() -> None:
+    chance = random.Random(7)
+    for _ in range(300):
+        count, reach = chance.randint(1, 12), chance.randint(0, 4)
+        places = sorted(chance.sample(range(30), count))
+        reads = [chance.choice("abc") for _ in places]
+        writes = [chance.choice("abc") for _ in places]
+        breaks = np.array([chance.random() < 0.15 for _ in range(30)])
+        groups = np.cumsum(breaks)
+        expected = set()
+        for number, at in enumerate(places):
+            for other in range(number + 1, count):
+                opposite = (reads[other], writes[other]) == (writes[number], reads[number])
+                if opposite and groups[places[other]] == groups[at]:
+                    if places[other] - at <= reach + 1:
+                        expected |= {number, other}
+                    break
+        part = pd.DataFrame({"reads": reads, "writes": writes}, index=places)
+        own = StepKernels(pd.DataFrame(), breaks, breaks, 1, 1.0)
+        assert set(np.flatnonzero(_undone(part, own, reach))) == expected
+
+
+MOVES = {
+    "NS004": ("ConcatD", ("64,48 FLOAT ND", "64,48 FLOAT ND"), TENSOR),
+    "NS005": ("Cast", TENSOR, ("64,96 BF16 ND",)),
+    "NS006": ("Transpose", TENSOR, ("96,64 FLOAT ND",)),
+}
+
+
+@pytest.mark.parametrize("rule", MOVES)
+@pytest.mark.parametrize(
+    ("duration", "state", "severity"),
+    [(9.9, "pass", ""), (10, "fail", "low"), (30, "fail", "medium"), (50, "fail", "high")],
+)
+def test_kernels_that_only_move_data(rule: str, duration: float, state: str, severity: str) -> None:
+    type_, reads, writes = MOVES[rule]
+    scene = scene_of(("Relu", 50, TENSOR, TENSOR), (type_, duration, reads, writes), ("Abs", 50, writes, writes))
+    found = outcome(rule, scene.store())
+    assert found.state == state
+    if state == "fail":
+        assert found.first.severity == severity and found.first.impact_ns == duration * 1000
+        seen = found.first.observation
+        assert (seen["kernels"], seen["largest_type"]) == (1, type_)
+        assert (seen["before"], seen["after"]) == ("Relu", "Abs")
+        assert (seen["largest_input"], seen["largest_output"]) == (reads[0], writes[0])
+        assert found.evidence()[1].rows.tolist() == [1]
+
+
+@pytest.mark.parametrize("rule", MOVES)
+@pytest.mark.parametrize(("duration", "state"), [(55.6, "fail"), (55.5, "pass")])
+def test_a_tenth_of_the_kernel_time_counts_in_a_step_that_waits(rule: str, duration: float, state: str) -> None:
+    type_, reads, writes = MOVES[rule]
+    scene = scene_of((type_, duration, reads, writes), wall=555)
+    # 55.6 of 556 us of kernels; the step lasts 10,000.
+    scene.tensors(9999, 1, "Relu", TENSOR, TENSOR)
+    found = outcome(rule, scene.store())
+    assert found.state == state
+    if state == "fail":
+        assert found.first.severity == "low"
+
+
+def test_conversions_that_nobody_makes_are_in_order() -> None:
+    scene = scene_of(("Relu", 500, TENSOR, TENSOR))
+    assert {rule: outcome(rule, scene.store()).state for rule in ("NS003", *MOVES)} == dict.fromkeys(
+        ("NS003", *MOVES), "pass"
+    )
+
+
+def test_quantising_is_no_needless_cast() -> None:
+    scene = scene_of(("DynamicQuant", 300, TENSOR, ("64,96 INT8",)), ("AscendQuantV2", 300, TENSOR, ("64,96 INT8",)))
+    assert outcome("NS005", scene.store()).state == "pass"
+
+
+def test_casts_of_a_chain_are_left_to_its_finding() -> None:
+    x, wide, narrow = "20,50 BF16", "20,50 FLOAT", "20,1 FLOAT"
+    norm: list[Kernel] = [
+        ("Cast", 40, (x,), (wide,)),
+        ("Pows", 5, (wide,), (wide,)),
+        ("ReduceMean", 5, (wide,), (narrow,)),
+        ("Add", 5, (narrow,), (narrow,)),
+        ("Rsqrt", 5, (narrow,), (narrow,)),
+        ("Mul", 5, (wide, narrow), (wide,)),
+        ("Cast", 30, (wide,), (x,)),
+        ("Mul", 5, (x, "50 BF16"), (x,)),
+    ]
+    found = outcome("NS005", scene_of(*norm, ("Cast", 20, ("9,9 INT64",), ("9,9 INT32",))).store())
+    seen = found.first.observation
+    assert (seen["kernels"], seen["total_ns"], seen["in_chain_ns"], seen["loose_ns"]) == (3, 90_000, 70_000, 20_000)
+    assert found.first.impact_ns == 20_000
+
+
+def test_conversions_without_shapes_are_counted_all_the_same() -> None:
+    scene = scene_of(("Cast", 20, (), ()), filler="Relu")
+    for row in scene.rows["kernels"]:
+        row |= dict.fromkeys(("input_shapes", "input_dtypes", "output_shapes", "output_dtypes"), "")
+        row |= {"input_formats": "", "output_formats": ""}
+    seen = outcome("NS005", scene.store()).first.observation
+    assert seen["total_ns"] == 20_000 and seen["largest_input"] is None

@@ -1,0 +1,109 @@
+"""NS022: work in FP32."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisors.half_precision import reads_fp32
+from tests.advisors.build import Scene, outcome
+from tests.advisors.network_structure.scenes import kinds, scene_of
+
+
+def mixed(fp32: float, *, fast: float = 0, total: float = 100, wall: float = 1000) -> Scene:
+    """``fp32`` us of ``total`` us on the cube read FP32, ``fast`` of them in kernels that may use HF32."""
+    scene = Scene().step(1, -10, wall + 20)
+    wide, narrow = ("8,8 FLOAT", "8,8 FLOAT"), ("8,8 BF16", "8,8 BF16")
+    if fast:
+        scene.tensors(0, fast, "Conv2D", wide, wide[:1], hf32="YES", launched=-9)
+    scene.tensors(fast, fp32 - fast, "MatMulV3", wide, wide[:1], hf32="NO", launched=-8)
+    scene.tensors(fp32, total - fp32, "MatMulV3", narrow, narrow[:1], launched=-7)
+    return scene.tensors(total, wall - total, "Mul", narrow, narrow[:1], launched=-6)
+
+
+def test_fp32_on_the_cube_halves_where_its_arithmetic_is_not_known() -> None:
+    found = outcome("NS022", mixed(80, fast=20).store())
+    seen = found.first.observation
+    assert (seen["dense_ns"], seen["fp32_ns"], seen["fp32_share"]) == (100_000, 80_000, 0.8)
+    assert seen["shortened_share"] == 0.25 and seen["share_of_step"] == pytest.approx(0.04)
+    assert (seen["dense_saving_ns"], seen["other_saving_ns"]) == (40_000, 0), "the filler moves next to nothing"
+    assert found.first.impact_ns == 40_000 and found.first.severity == "medium"
+    assert kinds(found) == ["investigate", "code", "config"] and found.evidence()[0].rows.tolist() == [1, 0]
+    assert [advice.hazards for advice in found.first.advice] == [[], ["accuracy"], ["accuracy"]]
+
+
+def test_fp32_gives_no_hf32_advice_where_it_is_on() -> None:
+    assert kinds(outcome("NS022", mixed(80, fast=80).store())) == ["investigate", "code"]
+
+
+@pytest.mark.parametrize(
+    ("scene", "state"),
+    [
+        (mixed(50), "fail"),
+        (mixed(49.9), "pass"),
+        (mixed(20, total=21), "fail"),
+        (mixed(19.9, total=21), "pass"),
+    ],
+    ids=["half of it", "less than half", "one percent", "less than one percent"],
+)
+def test_fp32_thresholds(scene: Scene, state: str) -> None:
+    assert outcome("NS022", scene.store()).state == state
+
+
+CHIP = {"ai_core_num": 20, "aiv_num": 40, "aic_frequency": 1000}
+"""20 cube cores at 1000 MHz: 163.84 TFLOP/s in 16 bits."""
+
+
+def test_products_take_their_arithmetic_in_16_bits_or_half_the_bytes() -> None:
+    """2 x 1024 x 1024 x 4096 operations take 52.4 us at the peak, 65.5 us at 80 % of it, and 104.9 us at 50 %. The
+    yardstick moves 160 MB in 100 us: 1.6 TB/s."""
+    left, right, out = "1024,4096 FLOAT", "4096,1024 FLOAT", "1024,1024 FLOAT"
+    for mac, expected in ((360.0, 65.536), (200.0, 104.858)):
+        scene = Scene().step(1, -10, 1200).tensors(0, 400, "MatMulV3", (left, right), (out,), launched=-9)
+        scene.busy(20, aic_mac=mac)
+        scene.tensors(400, 100, "Cast", ("40000,1000 BF16",), ("40000,1000 BF16",), launched=-8)
+        seen = outcome("NS022", scene.store(chip=CHIP)).first.observation
+        assert seen["dense_saving_ns"] == pytest.approx((400 - expected) * 1000, rel=1e-4)
+        assert seen["saving_ns"] == pytest.approx(seen["dense_saving_ns"], abs=1)
+    # Few rows: 134 MB of weights and little else are half of the bytes, 42 us, and hardly any arithmetic.
+    scene = Scene().step(1, -10, 1200)
+    scene.tensors(0, 400, "MatMulV3", ("8,4096 FLOAT", "4096,8192 FLOAT"), ("8,8192 FLOAT",), launched=-9)
+    scene.busy(20, aic_mac=50)
+    scene.tensors(400, 100, "Cast", ("40000,1000 BF16",), ("40000,1000 BF16",), launched=-8)
+    seen = outcome("NS022", scene.store(chip=CHIP)).first.observation
+    moved = (8 * 4096 + 4096 * 8192 + 8 * 8192) * 2 / 1.6e12 * 1e9
+    assert seen["dense_saving_ns"] == pytest.approx(400_000 - moved, rel=1e-4)
+
+
+def test_other_kernels_move_half_the_bytes_but_those_of_the_optimizer() -> None:
+    wide = "20000,1000 FLOAT"
+    scene = Scene().step(1, -10, 1200).tensors(0, 400, "MatMulV3", ("8,8 FLOAT",) * 2, ("8,8 FLOAT",), launched=-9)
+    # 160 MB in 100 us; in 16 bits 80 MB.
+    scene.tensors(400, 100, "Relu", (wide,), (wide,), launched=-8)
+    scene.tensors(500, 300, "ApplyAdamWV2", (wide,) * 4, (wide,) * 3, launched=-7)
+    seen = outcome("NS022", scene.store()).first.observation
+    assert seen["other_saving_ns"] == pytest.approx(50_000)
+    assert seen["saving_ns"] == pytest.approx(200_000 + 50_000)
+
+
+def test_a_slow_host_gains_less_from_16_bits() -> None:
+    """A product of 40 us every 50 us: the device waits for the host already, and its last kernel ends 20 us sooner."""
+    scene = Scene().step(1, -10, 600)
+    for number in range(10):
+        at = 50.0 * number
+        scene.tensors(at, 40, "MatMulV3", ("8,8 FLOAT",) * 2, ("8,8 FLOAT",), launched=at - 5)
+    found = outcome("NS022", scene.store())
+    assert found.observed is not None
+    seen = found.observed.frame.iloc[0]
+    assert seen["dense_saving_ns"] == 200_000 and seen["saving_ns"] == 20_000
+
+
+def test_fp32_without_work_on_the_cube_is_not_applicable() -> None:
+    assert outcome("NS022", scene_of(filler="Mul").store()).state == "not_applicable"
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [("FLOAT;FLOAT", True), ("BF16;BF16;FLOAT", False), ("FLOAT;INT64", True), ("INT8;INT8", False), ("", False)],
+)
+def test_reads_fp32(dtypes: str, expected: bool) -> None:
+    assert reads_fp32(dtypes) is expected

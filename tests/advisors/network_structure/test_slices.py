@@ -1,0 +1,64 @@
+"""NS002: results that are cut by slices."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.advisors.build import Scene, outcome
+from tests.advisors.network_structure.scenes import Kernel, scene_of
+
+QKV = ("64,96 BF16",)
+
+
+def cut(*slices: Kernel, wall: float = 1000) -> Scene:
+    product: Kernel = ("MatMulV3", 100, ("64,16 BF16", "16,96 BF16"), QKV)
+    return scene_of(product, *slices, wall=wall)
+
+
+def test_slices_of_a_product_are_found_and_halved() -> None:
+    scene = cut(("Slice", 10, QKV, ("64,32 BF16",)), ("StridedSlice", 20, ("4,16,96 BF16",), ("4,16,64 BF16",)))
+    found = outcome("NS002", scene.store())
+    seen = found.first.observation
+    assert (seen["slices"], seen["tensors"], seen["product"]) == (2, 1, "MatMulV3")
+    assert seen["input_shape"] == "64,96" and seen["dtype"] == "BF16" and seen["parts"] == "64,32; 4,16,64"
+    assert (seen["slice_ns"], seen["loose_ns"], seen["product_ns"]) == (30_000, 30_000, 100_000)
+    assert found.first.impact_ns == 15_000 and found.first.severity == "low"
+    assert [reference.rows.tolist() for reference in found.evidence()[:2]] == [[2, 1], [0]]
+
+
+@pytest.mark.parametrize(("duration", "severity"), [(30, "medium"), (49.9, "medium"), (50, "high"), (29.9, "low")])
+def test_slices_are_as_severe_as_what_a_split_saves(duration: float, severity: str) -> None:
+    # Two slices of ``duration`` us in a step of 1000: a split saves one of them.
+    halves: list[Kernel] = [("Slice", duration, QKV, ("64,48 BF16",))] * 2
+    found = outcome("NS002", cut(*halves).store())
+    assert found.first.severity == severity and found.first.impact_ns == duration * 1000
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [("Slice", 30, QKV, ("64,32 BF16",))],
+        [("Slice", 30, QKV, ("64,64 BF16",))] * 2,
+        [("Slice", 30, ("96,64 BF16",), ("48,64 BF16",))] * 2,
+        [("MatMulV3", 10, QKV, ("64,8 BF16",)), *[("Slice", 30, QKV, ("64,48 BF16",))] * 2],
+    ],
+    ids=["one slice", "overlapping", "another tensor", "after another product"],
+)
+def test_slices_that_are_no_split_of_a_product_do_not_count(slices: list[Kernel]) -> None:
+    assert outcome("NS002", cut(*slices).store()).state == "not_applicable"
+
+
+def test_slices_are_silent_below_the_threshold() -> None:
+    halves: list[Kernel] = [("Slice", 0.9, QKV, ("64,48 BF16",))] * 2
+    assert outcome("NS002", cut(*halves).store()).state == "pass"
+    halves = [("Slice", 1, QKV, ("64,48 BF16",))] * 2
+    assert outcome("NS002", cut(*halves).store()).state == "fail"
+
+
+def test_slices_inside_a_swiglu_are_counted_there() -> None:
+    half = ("64,48 BF16",)
+    swiglu: list[Kernel] = [("Slice", 30, QKV, half), ("Swish", 5, half, half), ("Slice", 30, QKV, half)]
+    found = outcome("NS002", cut(*swiglu, ("Mul", 5, (*half, *half), half)).store())
+    seen = found.first.observation
+    assert (seen["slice_ns"], seen["in_chain_ns"], seen["loose_ns"]) == (60_000, 60_000, 0)
+    assert found.first.impact_ns == 0 and found.first.severity == "low"

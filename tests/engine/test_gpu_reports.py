@@ -1,0 +1,87 @@
+"""Reports on real recordings of GPUs: advice for the device, in both languages, and no word of another vendor's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from advisor_core.result.run import RunResult
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
+from reports.html import HtmlRenderer
+from reports.markdown import MarkdownRenderer
+from reports.terminal import summary
+
+RECORDINGS = (
+    "alexnet-a100.json.gz",
+    "bert-small-h100.json.gz",
+    "nccl-collectives-a100.json.gz",
+    "ns-resolution-v100.json.gz",
+    "resnet50-workers-0",
+    "resnet50-workers-4",
+    "sglang_Qwen3-8B_prefilldecode.json.gz",
+    "trace-diff",
+    "vllm-prefill-decode-graph.json.gz",
+)
+OF_NPUS = re.compile(
+    r"\bNPUs?\b|torch_npu|\bnpu\b|npu_|npu-smi|Ascend|昇腾|\bcann\b|HCCL|AI.?Core|AI.?CPU|\bcube\b|msprof|MindSpore|"
+    r"\bacl[A-Z]|aclnn|TASK_QUEUE|trace_view|_ascend_pt|HF32",
+    re.IGNORECASE,
+)
+TOLD_ONCE = re.compile(r".*(of the set ascend are for Ascend NPUs|规则集 ascend 中的 \d+ 条规则适用于昇腾 NPU).*")
+NOT_SHOWN = re.compile(r"<style.*?</style>|<script.*?</script>|npu-advisor", re.DOTALL)
+
+Judged = Callable[[str], RunResult]
+
+
+@pytest.fixture(scope="module")
+def judged(profiles: Path) -> Judged:
+    folder = profiles / "kineto"
+    if not folder.is_dir():
+        pytest.skip("no real recordings of GPUs")
+    return cache(lambda name: run([folder / name], RunOptions(), jobs=1))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_no_word_of_npus(judged: Judged, name: str, lang: str) -> None:
+    """Apart from the one line that says which rules were not judged."""
+    result = judged(name)
+    assert {source.vendor for source in result.inputs} == {"gpu"}
+    for report in (
+        HtmlRenderer().render(result, lang),
+        MarkdownRenderer().render(result, lang),
+        summary(result, lang, ["report.html"]),
+    ):
+        lines = NOT_SHOWN.sub("", report).splitlines()
+        told = [line for line in lines if TOLD_ONCE.match(line)]
+        assert len(told) == 1
+        rest = "\n".join(TOLD_ONCE.sub("", line) for line in lines)
+        assert not [rest[max(0, word.start() - 60) : word.end() + 60] for word in OF_NPUS.finditer(rest)]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_every_finding_is_of_a_rule_for_gpus(judged: Judged, name: str) -> None:
+    result = judged(name)
+    assert result.findings and all(finding.rule.startswith("G") for finding in result.findings)
+    assert not [outcome for outcome in result.rules if outcome.state == "error"]
+    assert all(outcome.only_for is not None for outcome in result.rules if outcome.ruleset == "ascend")
+
+
+@pytest.mark.parametrize("span", ["1623143089861", "1623143566756"])
+def test_the_data_loader_comes_first_and_keeps_its_promise(judged: Judged, span: str) -> None:
+    """With four workers the steps of the same job take 117 to 127 ms (README of the recordings)."""
+    before = judged(f"resnet50-workers-0/worker0.{span}.pt.trace.json.gz")
+    first = before.findings[0]
+    assert first.rule == "GHD006" and first.severity == "high"
+    assert "num_workers" in first.advice[0].text.en
+    after = judged("resnet50-workers-4")
+    promised = before.mean_steps[0].wall_ns - first.impact.ns_per_step
+    assert promised == pytest.approx(after.mean_steps[0].wall_ns, rel=0.2)
+    saved = before.mean_steps[0].wall_ns - after.mean_steps[0].wall_ns
+    assert first.impact.ns_per_step == pytest.approx(saved, rel=0.2)
+    assert "GHD006" not in {finding.rule for finding in after.findings}
