@@ -8,15 +8,17 @@ neighbours is its pipeline, in order of stages; the group of its all-to-all oper
 
 from __future__ import annotations
 
-from advisors.communication_job import bubble, experts, late_rank, pipelines, stages
+from advisors.communication_job import bubble, experts, late_rank, pipelines, stages, sums
 
 FACTS = (
     pipelines.pipeline_part,
     experts.expert_part,
+    sums.layout,
 )
 ADVISORS = (
     late_rank.late_rank,
     stages.stages,
     experts.experts,
     bubble.bubble,
+    sums.sums,
 )

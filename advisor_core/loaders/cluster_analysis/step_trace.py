@@ -43,7 +43,7 @@ _NEEDED: Final = ("Type", "Index", "Computing", "Communication(Not Overlapped)",
 
 @dataclass(frozen=True)
 class ClusterSteps:
-    """``ranks``: the table step_trace of each rank. ``stages``: the ranks of each pipeline stage, () if there is one."""
+    """``ranks``: the table step_trace of each rank. ``stages``: the ranks of each stage of a pipeline."""
 
     ranks: Mapping[int, pd.DataFrame]
     stages: tuple[tuple[int, ...], ...]
