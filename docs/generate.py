@@ -2,7 +2,7 @@
 
 ``python docs/generate.py`` writes; with ``--check`` it only compares and ends with 1 where what is there differs. The
 command line is read from click, rules from the rule book, advisors and facts from the registries, tables and files
-from their schemas, report.json and rule documents from the pydantic models.
+from their schemas, report.json and rule documents from the pydantic models, real cases from docs/cases.yaml.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 
 from reference_pages.advisors import advisor_pages
+from reference_pages.cases import PAGE as CASES
+from reference_pages.cases import cases_page
 from reference_pages.catalogue import Catalogue
 from reference_pages.command_line import command_line
 from reference_pages.facts import facts_page
@@ -45,6 +47,7 @@ def pages() -> Pages:
         "command-line.md": command_line(),
         "facts.md": facts_page(catalogue),
         "tables.md": tables_page(catalogue),
+        CASES: cases_page(catalogue),
         "report-json.md": report_page(),
         "rule-file.md": rule_file_page(),
         **rule_pages(catalogue),

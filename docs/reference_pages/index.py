@@ -21,6 +21,7 @@ def index_page(catalogue: Catalogue) -> str:
                 "[Rule files](rule-file.md): fields, conditions, units, placeholders",
                 "[Facts](facts.md): what is derived from a profile",
                 "[Names](names/index.md): every API, variable, option, flag and command that a text names",
+                "[Real cases](cases.md): published cases of lost time, and the rules that would have named the cause",
                 "[Tables](tables.md): what is read, from which file, and which option of the profiler writes it",
             ]
         ),
