@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE
@@ -14,11 +15,16 @@ from advisor_core.facts.host.launches import NO_TIME, launches
 from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 
+COLUMNS = (
+    Column("step", "int", "", "step id, as the mark names it"),
+    Column("start_ns", "int", "ns", "start of its first device task"),
+    Column("last_ns", "int", "ns", "end of its last device task"),
+)
 
-@fact("step_marks", needs=(PROFILE, work, HOST_EVENTS), wants=(launches,))
+
+@fact("step_marks", needs=(PROFILE, work, HOST_EVENTS), wants=(launches,), columns=COLUMNS)
 def step_marks(facts: Facts) -> pd.DataFrame:
-    """One row per marked step with device tasks, in order of time: ``step``, ``start_ns`` (of its first device task),
-    ``last_ns`` (end of its last).
+    """One row per marked step with device tasks, in order of time.
 
     A task belongs to the mark in which it was launched; where no launch is known, to that in which it starts. Not
     applicable where tasks carry steps, or no mark names one.

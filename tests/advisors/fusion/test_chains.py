@@ -38,16 +38,16 @@ from tests.advisors.fusion.chains import (
         (
             "optimizer_adam",
             [
-                (name, 10, LIST, LIST)
-                for name in (
-                    "ForeachMulScalar",
-                    "ForeachLerpScalar",
-                    "ForeachMulScalar",
-                    "ForeachAddcmulScalar",
-                    "ForeachSqrt",
-                    "ForeachDivScalarList",
-                    "ForeachAddScalar",
-                    "ForeachAddcdivScalarList",
+                (name, 10, LIST * lists, LIST)
+                for name, lists in (
+                    ("ForeachMulScalar", 1),
+                    ("ForeachLerpScalar", 2),
+                    ("ForeachMulScalar", 1),
+                    ("ForeachAddcmulScalar", 3),
+                    ("ForeachSqrt", 1),
+                    ("ForeachDivScalarList", 1),
+                    ("ForeachAddScalar", 1),
+                    ("ForeachAddcdivScalarList", 3),
                 )
             ],
         ),
