@@ -1,8 +1,10 @@
-"""No damage to a database or a Kineto trace changes totals or findings without a word.
+"""No damage to a Kineto trace, or to a table of a database that totals are derived from, changes totals or findings
+without a word.
 
 ``python -m tests.robustness.mutations [TRACE ...]`` does all of them and prints how many there were and how many ended
 in silence; here are those of the written trace, of a real one where it is present, and of the main tables of a
-database.
+database. Still silent: a database that lost rows, or the whole table, of what only details are derived from (operators
+of the host, links of launches, tasks and links within collectives, counters of pipes, texts of names); totals hold.
 """
 
 from __future__ import annotations
