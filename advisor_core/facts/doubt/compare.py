@@ -15,10 +15,9 @@ from itertools import combinations
 import pandas as pd
 
 from advisor_core.contracts.doubt import Disagreement
-from advisor_core.contracts.tables import KERNELS, Table
-from advisor_core.facts.doubt.totals import ROUNDING, SUMMARIES, TOTALS, Total
-from advisor_core.facts.intervals import union
-from advisor_core.facts.steps.kernel_list import holes
+from advisor_core.contracts.tables import Table
+from advisor_core.facts.doubt.contradictions import contradictions
+from advisor_core.facts.doubt.totals import SUMMARIES, TOTALS, Total
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
@@ -45,8 +44,7 @@ class _Pair:
 def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
     """How many pairs of tables have a total in common, and the totals that they give differently, worst first."""
     pairs = list(_pairs(said))
-    kernels = tables.get(KERNELS.name)
-    own = [] if kernels is None else [one for one in (_rows_twice(kernels), _rows_missing(kernels)) if one is not None]
+    own = contradictions(tables)
     scores = _scores(pairs, tables, own)
     found = [
         _disagreement(pair, _doubts_first(pair, scores, tables), tables)
@@ -58,8 +56,10 @@ def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list
 
 
 def _pairs(said: pd.DataFrame) -> Iterator[_Pair]:
-    walls = said[said["total"] == "wall"].set_index("about")["value"]
-    for total, rows in said.groupby("total"):
+    """A table that tells a subject twice (a doubled row) says the sum."""
+    whole = said.groupby(["total", "table", "about"], as_index=False, sort=False).agg({"value": "sum"})
+    walls = whole[whole["total"] == "wall"].set_index("about")["value"]
+    for total, rows in whole.groupby("total"):
         rule = TOTALS[str(total)]
         by_table = {str(name): own.set_index("about")["value"] for name, own in rows.groupby("table")}
         for first, second in combinations(sorted(by_table), 2):
@@ -92,20 +92,20 @@ def _scores(pairs: list[_Pair], tables: Mapping[str, Table], own: list[Disagreem
     agree say little about a count, and the other way round. What a table says against itself is certain."""
     against: dict[tuple[str, str, str], bool] = defaultdict(bool)
     for pair in pairs:
-        one, other = sorted((_witness(pair.first, tables), _witness(pair.second, tables)))
+        one, other = sorted((witness(pair.first, tables), witness(pair.second, tables)))
         if one != other:
             against[TOTALS[pair.total].unit, one, other] |= pair.apart
     scores: dict[tuple[str, str], int] = defaultdict(int)
     for (unit, *witnesses), apart in against.items():
-        for witness in witnesses:
-            scores[unit, witness] += 1 if apart else -1
+        for name in witnesses:
+            scores[unit, name] += 1 if apart else -1
     for contradiction in own:
         for unit in ("ns", "count"):
-            scores[unit, _witness(contradiction.table, tables)] += _CERTAIN
+            scores[unit, witness(contradiction.table, tables)] += _CERTAIN
     return scores
 
 
-def _witness(table: str, tables: Mapping[str, Table]) -> str:
+def witness(table: str, tables: Mapping[str, Table]) -> str:
     """Tables of one trace are one witness; those of a database were written one by one."""
     source = tables[table].source
     return table if source.position == "rowid" else source.file
@@ -114,10 +114,10 @@ def _witness(table: str, tables: Mapping[str, Table]) -> str:
 def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Mapping[str, Table]) -> bool:
     """Whether the first of the two tables is to be doubted, rather than the second."""
     unit = TOTALS[pair.total].unit
-    same = _witness(pair.first, tables) == _witness(pair.second, tables)
+    same = witness(pair.first, tables) == witness(pair.second, tables)
 
     def suspicion(name: str, own: str, other: str) -> tuple[int, bool, float]:
-        score = 0 if same else scores.get((unit, _witness(name, tables)), 0)
+        score = 0 if same else scores.get((unit, witness(name, tables)), 0)
         return score, name not in SUMMARIES, float(pair.frame[other].sum() - pair.frame[own].sum())
 
     return suspicion(pair.first, "first", "second") >= suspicion(pair.second, "second", "first")
@@ -146,47 +146,3 @@ def _disagreement(pair: _Pair, first: bool, tables: Mapping[str, Table]) -> Disa
 
 def _named(total: str, about: list[str]) -> Text:
     return message(f"doubt.total.{total}", about=", ".join(about))
-
-
-def _rows_twice(kernels: Table) -> Disagreement | None:
-    """Rows that stand twice: a stream never starts the same task twice at one moment."""
-    doubled = int(kernels.frame.duplicated(["start_ns", "duration_ns", "stream", "task", "name"]).sum())
-    if not doubled:
-        return None
-    rows, file = len(kernels.frame), kernels.source.file
-    return Disagreement(
-        total=message("doubt.total.rows"),
-        unit="count",
-        table=KERNELS.name,
-        file=file,
-        value=rows,
-        other_table=KERNELS.name,
-        other_file=file,
-        other=rows - doubled,
-        off=doubled / rows,
-    )
-
-
-def _rows_missing(kernels: Table) -> Disagreement | None:
-    """Gaps that are longer than the exporter's wait times: rows are missing there."""
-    frame = kernels.frame
-    if frame.empty:
-        return None
-    starts = frame["start_ns"].to_numpy()
-    ends = starts + frame["duration_ns"].to_numpy()
-    idle = int(ends.max() - starts.min()) - union(starts, ends).total()
-    missing = int(holes(frame).sum())
-    if missing <= ROUNDING * (ends.max() - starts.min()):
-        return None
-    file = kernels.source.file
-    return Disagreement(
-        total=message("doubt.total.gaps"),
-        unit="ns",
-        table=KERNELS.name,
-        file=file,
-        value=idle,
-        other_table=KERNELS.name,
-        other_file=file,
-        other=idle - missing,
-        off=missing / idle,
-    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from advisor_core.contracts.doubt import Disagreement, Doubt
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import Profile
-from advisor_core.contracts.tables import DEVICE_TASKS, STEP_TRACE
-from advisor_core.facts.doubt.compare import compared
+from advisor_core.contracts.tables import DEVICE_TASKS, STEP_TRACE, Table
+from advisor_core.facts.doubt.compare import compared, witness
 from advisor_core.facts.doubt.totals import SUMMARIES, statements
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
@@ -56,9 +56,12 @@ def cross_checked(profile: Profile) -> Profile:
     )
 
 
-def _alone(said: Sequence[Disagreement], tables: Collection[str]) -> bool:
-    """Whether the rows are all that the recording has: they contradict one another, and nothing could stand in."""
-    return all(one.other_table == one.table for one in said) and not {DEVICE_TASKS.name, STEP_TRACE.name} & set(tables)
+def _alone(said: Sequence[Disagreement], tables: Mapping[str, Table]) -> bool:
+    """Whether the rows contradict one another and nothing could stand in: what was written from the same rows is
+    damaged with them."""
+    own = {witness(said[0].table, tables)}
+    others = {witness(name, tables) for name in (DEVICE_TASKS.name, STEP_TRACE.name) if name in tables}
+    return {witness(one.other_table, tables) for one in said} == own and others <= own
 
 
 def doubts(doubt: Doubt) -> Iterable[Diagnostic]:
@@ -87,7 +90,7 @@ def _sentence(said: Sequence[Disagreement]) -> Text:
     """Both files with their numbers: ``kernel_details.csv disagrees with step_trace_time.csv: computing ...``."""
     told = [_total(one) for one in said[:_TOLD]]
     totals = Text(en=", ".join(text.en for text in told), zh="，".join(text.zh for text in told))
-    kind = "own" if said[0].other_table == said[0].table else "disagreement"
+    kind = "own" if said[0].other_file == said[0].file else "disagreement"
     return message(f"doubt.{kind}", file=said[0].file, other_file=said[0].other_file, totals=totals)
 
 

@@ -59,6 +59,8 @@ def kernel_list(facts: Facts) -> KernelList:
     the device wait for most of the time between two launches.
     """
     device = facts[work]
+    if device.empty:
+        raise NotApplicable(message("kernel_list.loop"))
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     reach = np.maximum.accumulate(ends)
     wall = int(reach[-1] - starts[0])

@@ -178,11 +178,12 @@ def _steps(host: Host | None, call: Int64Array, start_ns: Int64Array) -> Int64Ar
     return np.where(inside, marks["step"].to_numpy()[np.maximum(place, 0)], -1)
 
 
-def launch_flows(found: Device, host: Host) -> pd.DataFrame:
+def launch_flows(found: Device, host: Host, elsewhere: Int64Array) -> pd.DataFrame:
     """Both ends of the arrow from each call to each task that it launched, by their correlation id; and the beginnings
-    of those calls that launch kernels of which none was recorded."""
+    of those calls that launch kernels of which none was recorded. ``elsewhere``: correlation ids of the tasks of other
+    devices."""
     tasks = np.flatnonzero(found.call >= 0)
-    launching = host.named(host.of("runtime"), words.LAUNCHING_CALLS.search)
+    launching = host.launching() & ~np.isin(host.columns["correlation"], elsewhere)
     launching[found.call[tasks]] = True
     calls = np.flatnonzero(launching & (host.columns["correlation"] >= 0))
     begin = host.frame.iloc[calls]

@@ -67,6 +67,17 @@ class Host:
         """Rows of the calls of the runtime that the correlation ids name, -1 for none."""
         return _rows(self.columns["correlation"], self.of("runtime"), correlations)
 
+    def launching(self) -> Mask:
+        """Which rows are calls that launch kernels, now and not as a part of a graph that is being captured."""
+        runtime = self.of("runtime")
+        starts = self.frame["start_ns"].to_numpy()
+        begun, ended = (
+            np.searchsorted(np.sort(starts[self.named(runtime, border.search)]), starts)
+            for border in (words.CAPTURE_BEGINS, words.CAPTURE_ENDS)
+        )
+        launching: Mask = self.named(runtime, words.LAUNCHING_CALLS.search) & (begun <= ended)
+        return launching
+
     def steps(self) -> pd.DataFrame:
         """The recorded steps of the framework in order of time: ``step``, ``start_ns``, ``end_ns``."""
         rows = np.flatnonzero(self.named(self.of("cpu_op") | self.of("user_annotation"), words.STEP.search))

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
-from advisor_core.contracts.tables import FLOWS, SCHEMAS
-from advisor_core.loaders.kineto import collectives, device, memory, words
+from advisor_core.contracts.tables import FLOWS, SCHEMAS, Int64Array
+from advisor_core.loaders.kineto import collectives, device, memory, references, words
 from advisor_core.loaders.kineto.events import Columns, Events, decode, gathered, salvage
 from advisor_core.loaders.kineto.head import Recorded, joined, recorded
 from advisor_core.loaders.kineto.host import Host, host_events
@@ -109,6 +109,7 @@ class _Assembly:
                 self.missing[name] = self._absent("kineto.no_device", "device")
             self.missing["collectives"] = self._absent("kineto.no_device", "device")
             return None
+        every = columns
         number, columns = self._one_device(columns)
         found = self.tasks = device.device(columns, self.events.interners, host)
         asked = collectives.operations(found, host, gathered(self.events.collectives), self.events.interners)
@@ -119,7 +120,11 @@ class _Assembly:
         else:
             self.missing["collectives"] = Missing(message("kineto.no_collectives", file=self.problems.file),
                 kind="not_applicable")  # fmt: skip
-        self._flows(found, host)
+        self._flows(found, host, every["correlation"][every["device"] != number])
+        if host is not None:
+            kinds = self.events.interners["category"].categorical(every["category"], words.device_task)
+            asked_for = np.asarray(kinds != words.SYNC)
+            references.check({name: values[asked_for] for name, values in every.items()}, host, self.problems)
         return number
 
     def _one_device(self, columns: Columns) -> tuple[int, Columns]:
@@ -133,11 +138,11 @@ class _Assembly:
         kept = columns["device"] == number
         return number, {name: values[kept] for name, values in columns.items()}
 
-    def _flows(self, found: device.Device, host: Host | None) -> None:
+    def _flows(self, found: device.Device, host: Host | None, elsewhere: Int64Array) -> None:
         if host is None or not (found.call >= 0).any():
             self.missing["flows"] = self._absent("kineto.no_launches", "host")
             return
-        frame = device.launch_flows(found, host)
+        frame = device.launch_flows(found, host, elsewhere)
         others = self._times(gathered(self.events.flows))
         if others is not None and len(others["flow"]):
             texts = self.events.interners

@@ -1,0 +1,96 @@
+"""What the rows of a recording say against themselves, where no second file tells the same total.
+
+Rows of kernels that stand twice, gaps that are longer than the exporter's own wait times, and launches whose task is
+missing though a later launch has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from advisor_core.contracts.doubt import Disagreement
+from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, KERNELS, Table
+from advisor_core.facts.doubt.totals import ROUNDING
+from advisor_core.facts.intervals import union
+from advisor_core.facts.steps.kernel_list import holes
+from advisor_core.text.messages import message
+
+
+def contradictions(tables: Mapping[str, Table]) -> list[Disagreement]:
+    """What is certain of a table by its own rows, or by the arrows of the same file."""
+    kernels = tables.get(KERNELS.name)
+    found = [] if kernels is None else [_rows_twice(kernels), _rows_missing(kernels)]
+    return [one for one in (*found, _tasks_missing(tables)) if one is not None]
+
+
+def _rows_twice(kernels: Table) -> Disagreement | None:
+    """Rows that stand twice: a stream never starts the same task twice at one moment."""
+    doubled = int(kernels.frame.duplicated(["start_ns", "duration_ns", "stream", "task", "name"]).sum())
+    if not doubled:
+        return None
+    rows, file = len(kernels.frame), kernels.source.file
+    return Disagreement(
+        total=message("doubt.total.rows"),
+        unit="count",
+        table=KERNELS.name,
+        file=file,
+        value=rows,
+        other_table=KERNELS.name,
+        other_file=file,
+        other=rows - doubled,
+        off=doubled / rows,
+    )
+
+
+def _rows_missing(kernels: Table) -> Disagreement | None:
+    """Gaps that are longer than the exporter's wait times: rows are missing there."""
+    frame = kernels.frame
+    if frame.empty:
+        return None
+    starts = frame["start_ns"].to_numpy()
+    ends = starts + frame["duration_ns"].to_numpy()
+    idle = int(ends.max() - starts.min()) - union(starts, ends).total()
+    missing = int(holes(frame).sum())
+    if missing <= ROUNDING * (ends.max() - starts.min()):
+        return None
+    file = kernels.source.file
+    return Disagreement(
+        total=message("doubt.total.gaps"),
+        unit="ns",
+        table=KERNELS.name,
+        file=file,
+        value=idle,
+        other_table=KERNELS.name,
+        other_file=file,
+        other=idle - missing,
+        off=missing / idle,
+    )
+
+
+def _tasks_missing(tables: Mapping[str, Table]) -> Disagreement | None:
+    """Launches without a task, before the last one that has a task: the end of the recording does not explain these.
+    In all real recordings at hand, of either vendor, there is none."""
+    flows = tables.get(FLOWS.name)
+    tasks = tables.get(KERNELS.name, tables.get(DEVICE_TASKS.name))
+    if flows is None or tasks is None or tasks.source.file != flows.source.file:
+        return None
+    arrows = flows.frame[flows.frame["kind"] == "host_to_device"]
+    heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
+    ran = heads["flow"].isin(arrows.loc[arrows["end"] == "f", "flow"])
+    if not ran.any():
+        return None
+    due = heads["time_ns"] <= heads.loc[ran, "time_ns"].max()
+    launched, missing = int(due.sum()), int((due & ~ran).sum())
+    if not missing:
+        return None
+    return Disagreement(
+        total=message("doubt.total.launches"),
+        unit="count",
+        table=tasks.schema.name,
+        file=tasks.source.file,
+        value=launched - missing,
+        other_table=FLOWS.name,
+        other_file=flows.source.file,
+        other=launched,
+        off=missing / launched,
+    )

@@ -1,0 +1,107 @@
+"""Damage small recordings of each format in all ways, and count how the runs end.
+
+``python -m tests.robustness.mutations [TRACE ...]`` writes a database and a Kineto trace, does every damage to them and
+to the given traces, and prints how each run ended and, per format, how many ended in which way.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+
+from advisor_core.sample import write_sample
+from tests.loaders.kineto.build import Recording
+from tests.robustness.damage import cut, flipped_bits, hole, junk
+from tests.robustness.damage_database import OF_TABLES, OfTable, damage_table, tables_of
+from tests.robustness.damage_trace import OF_EVENTS, rewritten
+from tests.robustness.silence import Judged, analysed, judged
+
+OF_STREAM = (cut, flipped_bits, hole, junk)
+"""What happens to a compressed file on its way."""
+SEED = 1
+Ended = tuple[str, Judged]
+
+
+def training() -> Recording:
+    """Four steps of eight kernels, a wait for the data loader, a copy and a collective in each."""
+    made = Recording()
+    for step in range(4):
+        start = 10_000.0 * (step + 1)
+        made.step(step, start, 9_500)
+        made.event("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", start + 10, 3_000)
+        first = 100 * step + 1
+        made.operator("aten::copy_", start + 3_050, 40, first).call("cudaMemcpyAsync", start + 3_055, 30, first)
+        made.task("Memcpy HtoD (Pageable -> Device)", start + 3_060, 200, first, cat="gpu_memcpy",
+            **{"External id": first})  # fmt: skip
+        for number in range(8):
+            kernel, operator = KERNELS[number % len(KERNELS)]
+            at = start + 3_300 + 500 * number
+            made.launch(kernel, at, at + 20, 350, first + 1 + number, operator)
+        last = first + 20
+        asked = {"Collective name": "allreduce", "In msg nelems": 1_000_000, "dtype": "Float", "Group size": 2}
+        made.operator("record_param_comms", start + 7_500, 40, last, **asked)
+        made.call("cudaLaunchKernel", start + 7_510, 5, last)
+        made.task("ncclDevKernel_AllReduce_Sum_f32_RING_LL()", start + 7_530, 1_500, last, stream=20,
+            **{"External id": last})  # fmt: skip
+    return made
+
+
+KERNELS = (
+    ("ampere_sgemm_64x64_nn", "aten::mm"),
+    ("elementwise_kernel<MulFunctor>", "aten::mul"),
+    ("elementwise_kernel<AddFunctor>", "aten::add"),
+)
+
+
+def of_trace(trace: bytes, folder: Path) -> Iterator[Ended]:
+    """Every damage to a Kineto trace: to its events, and to the compressed stream."""
+    path = folder / "trace.json.gz"
+    path.write_bytes(packed := rewritten(trace, lambda events, chance: events, Random(SEED)))
+    whole = analysed(path)
+    assert whole is not None
+    for name, change in OF_EVENTS.items():
+        path.write_bytes(rewritten(trace, change, Random(SEED)))
+        yield name, judged(whole, analysed(path))
+    for damage in OF_STREAM:
+        path.write_bytes(damage(packed, Random(SEED)))
+        yield f"gzip-{damage.__name__}", judged(whole, analysed(path))
+
+
+def of_database(rank: Path, changes: Iterable[tuple[str, OfTable]] | None = None) -> Iterator[Ended]:
+    """Every damage to every table of a DB export of a rank, or ``changes``: pairs of a table and a damage. The files
+    are put back."""
+    whole = analysed(rank)
+    assert whole is not None
+    for path in sorted(rank.rglob("*.db")):
+        data, tables = path.read_bytes(), tables_of(path)
+        chosen = [(table, change) for table in tables for change in OF_TABLES] if changes is None else changes
+        for table, change in chosen:
+            if table in tables:
+                damage_table(path, table, change, Random(SEED))
+                yield f"{table}-{change.__name__}", judged(whole, analysed(rank))
+                path.write_bytes(data)
+
+
+def _count(title: str, runs: Iterable[Ended]) -> None:
+    endings: Counter[str] = Counter()
+    for name, run in runs:
+        endings[run.ending] += 1
+        sys.stdout.write(f"  {name:34} {run.ending:8} {run.why[:120]}\n")
+    sys.stdout.write(f"{title}: {endings.total()} mutations, {dict(endings)}\n")
+
+
+def main(traces: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _count("written trace", of_trace(training().text(), folder))
+        for trace in traces:
+            _count(Path(trace).name, of_trace(Path(trace).read_bytes(), folder))
+        _count("database", of_database(write_sample(folder / "db", format="db")[0]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""No damage to a Kineto trace, or to a table of a database that totals are derived from, changes totals or findings
+without a word.
+
+``python -m tests.robustness.mutations [TRACE ...]`` does all of them and prints how many there were and how many ended
+in silence; here are those of the written trace, of a real one where it is present, and of the main tables of a
+database. Still silent: a database that lost rows, or the whole table, of what only details are derived from (operators
+of the host, links of launches, tasks and links within collectives, counters of pipes, texts of names); totals hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from advisor_core.sample import write_sample
+from tests.loaders.kineto.build import Recording
+from tests.robustness.damage_database import double_rows, drop_rows, drop_table
+from tests.robustness.mutations import Ended, of_database, of_trace, training
+from tests.robustness.silence import analysed
+
+MAIN = (
+    *[(table, change) for table in ("TASK", "COMPUTE_TASK_INFO") for change in (drop_table, drop_rows, double_rows)],
+    *[("COMMUNICATION_OP", drop_rows), ("CommAnalyzerTime", double_rows), ("StepTraceTime", double_rows)],
+)
+"""Tables that totals are derived from, and what is done to each."""
+
+
+def silent(runs: Iterable[Ended]) -> list[str]:
+    return [f"{name}: {run.why}" for name, run in runs if run.ending == "silent"]
+
+
+def test_a_written_trace(tmp_path: Path) -> None:
+    ended = list(of_trace(training().text(), tmp_path))
+    assert silent(ended) == []
+    endings = {name: run.ending for name, run in ended}
+    assert endings["shuffled"] == endings["reversed"] == endings["drop-all-flows"] == "same"
+    assert endings["drop-some-device"] == endings["double-all-device"] == endings["gzip-cut"] == "told"
+
+
+def test_a_real_trace(profiles: Path, tmp_path: Path) -> None:
+    trace = profiles / "kineto" / "bert-small-h100.json.gz"
+    if not trace.is_file():
+        pytest.skip(f"no real trace at {trace}")
+    assert silent(of_trace(trace.read_bytes(), tmp_path)) == []
+
+
+def test_a_database(tmp_path: Path) -> None:
+    (rank, *_) = write_sample(tmp_path, format="db")
+    ended = list(of_database(rank, MAIN))
+    assert len(ended) == len(MAIN)
+    assert silent(ended) == []
+
+
+def warnings(made: Recording, folder: Path) -> list[str]:
+    result = analysed(made.write(folder / "trace.json"))
+    assert result is not None
+    return [said.message.en for said in result.diagnostics if said.severity != "info"]
+
+
+def test_a_lost_kernel_is_told_with_numbers_and_the_last_launch_is_none(tmp_path: Path) -> None:
+    assert warnings(training(), tmp_path) == []
+    made = training()
+    kernels = [event for event in made.events if event["cat"] == "kernel"]
+    made.events.remove(kernels[5])
+    (said,) = warnings(made, tmp_path)
+    assert "launches with a task, and all launches, 39 against 40" in said
+    made = training()
+    made.events.remove(kernels[-1])  # recording ended before it ran
+    assert warnings(made, tmp_path) == []
+
+
+def test_launches_of_a_captured_graph_and_of_other_devices_have_no_task_here(tmp_path: Path) -> None:
+    made = training()
+    made.call("cudaStreamBeginCapture_v10000", 13_100, 5, 900).call("cudaLaunchKernel", 13_110, 5, 901)
+    made.call("cudaStreamEndCapture_v10000", 13_120, 5, 902).call("cudaLaunchHostFunc_v10000", 13_130, 5, 903)
+    assert warnings(made, tmp_path) == []
+    made.call("cudaLaunchKernel", 13_200, 5, 904).task("k", 13_210, 5, 904, device=1)
+    assert [said for said in warnings(made, tmp_path) if "launches" in said] == []
