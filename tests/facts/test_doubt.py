@@ -195,7 +195,8 @@ def test_without_a_trace_the_exporter_tells_the_parts(sample: Path, tmp_path: Pa
 
 def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
     """By step_trace_time.csv the device is idle for 24.0 and 23.0 %, not for the 86 % of the rows that are left."""
-    result = run([profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"], RunOptions(), jobs=1)
+    folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
+    result = run([folder / "rank0_ascend_pt", folder / "rank1_ascend_pt"], RunOptions(), jobs=1)
     idle = next(finding for finding in result.findings if finding.rule == "HD001")
     assert idle.observation["idle_share"] == pytest.approx(69.9095 / 291.698, abs=1e-4)
     shares = {step.rank: {entry.path: entry.ns / 1e6 for entry in step.entries} for step in result.ledger}

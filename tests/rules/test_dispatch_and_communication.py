@@ -54,7 +54,7 @@ def test_symptoms_are_explained_by_their_causes() -> None:
             causes.setdefault(symptom, set()).add(rule.id)
     idle = {"HD002", "HD003", "HD004", "HD005", "HD007", "HD008", "HD009", "HD010", "HD012", "HD013", "HD014"}
     assert causes["HD001"] == idle
-    assert causes["CO001"] == {f"CO{number:03}" for number in range(2, 15)}
+    assert causes["CO001"] == {f"CO{number:03}" for number in range(2, 16)}
 
 
 def fired(result: RunResult) -> dict[str, str]:

@@ -26,8 +26,8 @@ class ClusterAnalysisLoader:
     name = "cluster_analysis"
 
     def discover(self, root: Path) -> Sequence[RankInput]:
-        if root.is_file():
-            found = [root] if root.name == NAME else []
+        if not root.is_dir():
+            found = [root] if root.name == NAME and root.is_file() else []
         else:
             found = [directory / NAME for directory in directories(root) if (directory / NAME).is_file()]
         return [
