@@ -30,7 +30,7 @@ def tell(text: str) -> None:
 
 
 def tell_rank(text: str) -> None:
-    """What is being read, without where it lies."""
+    """Name the rank that is read, without its place on disk."""
     tell(text.partition(":")[0])
 
 

@@ -21,7 +21,7 @@ def remarks(result: RunResult, lang: str, at_least: str) -> list[str]:
 
 
 def nothing_judged(result: RunResult, lang: str) -> str | None:
-    """Why the input cannot be used although it could be read: a report would have no ledger, no drawing, no finding."""
+    """The reason if the input was read in vain: a report would have no ledger, no drawing, no finding; else None."""
     if result.ledger or result.views or result.findings:
         return None
     names = ", ".join(source.path for source in result.inputs)
@@ -36,7 +36,7 @@ def nothing_judged(result: RunResult, lang: str) -> str | None:
 
 
 def crashed(result: RunResult, lang: str) -> list[str]:
-    """What did not judge because it crashed: rules, and (told as diagnostics already) plugins and rule files."""
+    """The rules that crashed and did not judge, and (told as diagnostics already) plugins and rule files."""
     rules = [
         f"{outcome.rule}: {outcome.reason.of(lang)}"
         for outcome in result.rules

@@ -182,7 +182,7 @@ def run(
 
 
 def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
-    """What is told of each rank that is read: where it lies only to those who may know."""
+    """The function that names each rank that is read; with ``redact`` without its place on disk."""
     if quiet:
         return lambda line: None
     return tell_rank if redact else tell

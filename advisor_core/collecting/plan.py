@@ -127,7 +127,7 @@ def plan(tool: Tool, every_option: Mapping[str, CaptureOption], result: RunResul
 
 
 def _stretched(tool: Tool, chosen: Iterable[Choice], result: RunResult | None) -> tuple[str, ...]:
-    """What makes host times of the profile at hand longer, apart from what this configuration needs as well."""
+    """The options that make host times of the profile at hand longer, but for those that this configuration needs."""
     needed = {choice.option.settings.get(tool) for choice in chosen}
     settings = result.environment.profiler if result else {}
     return tuple(name for name in _STRETCHING if settings.get(name) is True and f"{name}=True" not in needed)

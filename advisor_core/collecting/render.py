@@ -32,7 +32,7 @@ _NOTES: Mapping[Tool, tuple[str, ...]] = {
     "msprof": ("msprof.command", "msprof.attach"),
     "torch": ("torch.loop", "torch.writing"),
 }
-"""What to know before using a configuration: messages ``collect.note...``."""
+"""Notes on a configuration: messages ``collect.note...``."""
 _WIDTH = 110
 _SHOWN = 8
 _PIECE = re.compile(r"[（《“]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。；：、！？）》”]*|\s+")

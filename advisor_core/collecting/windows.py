@@ -1,4 +1,4 @@
-"""Which steps to record and how much it is, from ``windows.yaml``."""
+"""The steps to record, and how much data they are, from ``windows.yaml``."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class CaptureOption(Model):
 
     @property
     def id(self) -> str:
-        """What `Unavailable.options` calls it."""
+        """Its name in `Unavailable.options`."""
         return self.name.removeprefix(f"{self.vendor}/")
 
 

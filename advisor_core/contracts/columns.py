@@ -33,7 +33,7 @@ class Column:
 
     @property
     def key(self) -> str:
-        """What the heading goes by."""
+        """The key of its heading."""
         return heading_key(self.name, self.unit)
 
     @property
@@ -96,7 +96,7 @@ def _require(values: pd.Series, column: Column, owner: str) -> None:
 
 
 def _fits(known: pd.Series, dtype: Dtype) -> np.ndarray:
-    """Which of some known values are of a type."""
+    """A mask of the known values that are of a type."""
     kind = _kind(known.dtype)
     if dtype == "text" and isinstance(known.dtype, pd.CategoricalDtype):
         known, kind = pd.Series(known.cat.categories), _kind(known.cat.categories.dtype)

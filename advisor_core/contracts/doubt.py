@@ -35,7 +35,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Doubt:
-    """What the comparison of the files of a rank found.
+    """The result of comparing the files of a rank.
 
     ``compared``: pairs of tables that have a total in common. ``disagreements``: worst first. ``withheld``: names of
     tables that nothing is derived from; ``marked``: by name of a table that is still used, the caveat of what hangs on

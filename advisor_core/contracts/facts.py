@@ -24,7 +24,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Facts(Source):
-    """What a fact or an advisor of a rank declared, and nothing else.
+    """The values that a fact or an advisor of a rank declared, and no others.
 
     ``facts[timeline]`` is a needed fact. A wanted one may be missing: ``facts.get(launches)`` gives ``None`` then, and
     ``facts.find(launches)`` says why. Raises LookupError for a key that is not declared.

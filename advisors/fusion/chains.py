@@ -19,9 +19,7 @@ from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
 
-
 _DESCRIBED = ["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]
-
 
 COLUMNS = (
     Column("pattern", "text", "", "name of the computation"),

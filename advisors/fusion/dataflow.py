@@ -15,6 +15,7 @@ from typing import Any
 
 from advisor_core.api.facts import Shape, elements, shapes_of
 from advisors.fusion.computations import Vocabulary
+from advisors.fusion.expressions import Expression
 
 REACH = 48
 """So many kernels before and behind a kernel are searched: the longest computation has 20, and the kernels of other
@@ -51,6 +52,11 @@ class Node:
             and bool(self.reads and self.writes)
             and self.reads[0][1][0] == self.writes[0][1][0]
         )
+
+
+def fits(step: Expression, node: Node) -> bool:
+    """Whether the kernel can be the step of an expression."""
+    return node.operation in step.operations and (not step.role or step.role in node.roles)
 
 
 def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from advisors.fusion.dataflow import NEARBY, Key, Node, Window
+from advisors.fusion.dataflow import NEARBY, Key, Window, fits
 from advisors.fusion.expressions import Expression
 
 Kernels = frozenset[int]
@@ -29,7 +29,7 @@ def match(window: Window, form: Expression, anchor: int) -> Kernels | None:
     ``None`` if there is none."""
     matching = _Matching(window)
     path = form.above_anchor()
-    if not _fits(path[0], window.nodes[anchor]):
+    if not fits(path[0], window.nodes[anchor]):
         return None
     ways = [
         below | above | {anchor}
@@ -38,10 +38,6 @@ def match(window: Window, form: Expression, anchor: int) -> Kernels | None:
         if not below & above
     ]
     return _nearest(ways, anchor)[0] if ways else None
-
-
-def _fits(step: Expression, node: Node) -> bool:
-    return node.operation in step.operations and (not step.role or step.role in node.roles)
 
 
 def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
@@ -70,7 +66,7 @@ class _Matching:
             node = self._window.nodes[number]
             if step.optional and reader - number > NEARBY:
                 break
-            if _fits(step, node):
+            if fits(step, node):
                 found = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
                 ways += [way | {number} for way in found]
             if node.carries:
@@ -135,7 +131,7 @@ class _Matching:
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:
                     continue
-                if _fits(above, node):
+                if fits(above, node):
                     if above.repeated:
                         ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
                     else:

@@ -2,7 +2,7 @@
 
 Every computation is looked for around its anchors. Layers and steps repeat: what the kernels around an anchor are
 decides what is found there, so the same surroundings are searched once. Kernels that serve a computation without being
-in its expression (copies made for a layout, casts, the gradient of a weight) are added when all have been found.
+in its expression (copies made for a layout, casts, the gradient of a weight) are added when all of a round are found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisors.fusion.computations import Computation
-from advisors.fusion.dataflow import REACH, Node, Window
+from advisors.fusion.dataflow import REACH, Node, Window, fits
 from advisors.fusion.expressions import Expression
 from advisors.fusion.match import match
 
@@ -67,11 +67,8 @@ def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Comput
 
 def _anchors(kernels: Kernels, form: Expression, among: Bools) -> list[int]:
     step = form.above_anchor()[0]
-    fits = np.array(
-        [node.operation in step.operations and (not step.role or step.role in node.roles) for node in kernels.nodes],
-        dtype=np.bool_,
-    )
-    places: list[int] = np.flatnonzero(fits[kernels.signature] & among).tolist()
+    anchors = np.array([fits(step, node) for node in kernels.nodes], dtype=np.bool_)
+    places: list[int] = np.flatnonzero(anchors[kernels.signature] & among).tolist()
     return places
 
 

@@ -28,18 +28,8 @@ def _rows_twice(kernels: Table) -> Disagreement | None:
     doubled = int(kernels.frame.duplicated(["start_ns", "duration_ns", "stream", "task", "name"]).sum())
     if not doubled:
         return None
-    rows, file = len(kernels.frame), kernels.source.file
-    return Disagreement(
-        total=message("doubt.total.rows"),
-        unit="count",
-        table=KERNELS.name,
-        file=file,
-        value=rows,
-        other_table=KERNELS.name,
-        other_file=file,
-        other=rows - doubled,
-        off=doubled / rows,
-    )
+    rows = len(kernels.frame)
+    return _against_itself(kernels, "doubt.total.rows", "count", rows, doubled)
 
 
 def _rows_missing(kernels: Table) -> Disagreement | None:
@@ -53,17 +43,21 @@ def _rows_missing(kernels: Table) -> Disagreement | None:
     missing = int(holes(frame).sum())
     if missing <= ROUNDING * (ends.max() - starts.min()):
         return None
-    file = kernels.source.file
+    return _against_itself(kernels, "doubt.total.gaps", "ns", idle, missing)
+
+
+def _against_itself(kernels: Table, total: str, unit: str, value: int, too_much: int) -> Disagreement:
+    """A total of the kernels of which their own rows say that some of it is not there."""
     return Disagreement(
-        total=message("doubt.total.gaps"),
-        unit="ns",
+        total=message(total),
+        unit=unit,
         table=KERNELS.name,
-        file=file,
-        value=idle,
+        file=kernels.source.file,
+        value=value,
         other_table=KERNELS.name,
-        other_file=file,
-        other=idle - missing,
-        off=missing / idle,
+        other_file=kernels.source.file,
+        other=value - too_much,
+        off=too_much / value,
     )
 
 

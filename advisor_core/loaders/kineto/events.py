@@ -21,6 +21,7 @@ from advisor_core.loaders.kineto import words
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.json_events import Batch
+from advisor_core.loaders.readers.trace_event import TraceEvent, salvaged
 
 Columns = dict[str, npt.NDArray[Any]]
 MEMORY: Final = "[memory]"
@@ -58,24 +59,14 @@ class Args(msgspec.Struct, gc=False):
     sequence: Any = msgspec.field(name="Seq", default=-1)
 
 
-class Event(msgspec.Struct, gc=False):
-    """An event of any phase. ``ts``, ``pid`` and ``tid`` are texts or numbers; floats arrive as text (`_decoder`)."""
+class Event(TraceEvent, gc=False):
+    """An event of a Kineto trace."""
 
-    ph: Any = ""
-    name: Any = ""
-    cat: Any = ""
-    pid: Any = -1
-    tid: Any = -1
-    ts: Any = None
-    dur: float | str | None = None
-    id: Any = None
     args: Args | None = None
 
 
 _decoder = msgspec.json.Decoder(list[Event], float_hook=str)
 _NO_ARGS: Final = Args()
-_MEMBERS: Final = dict(zip(Event.__struct_encode_fields__, Event.__struct_fields__, strict=True))
-_ARGUMENTS: Final = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))
 _RAW: Final = ("shapes", "dtypes")
 
 
@@ -85,19 +76,12 @@ def decode(data: bytes) -> list[Event]:
 
 
 def salvage(data: bytes) -> Event | None:
-    """An event that the typed decoder refuses (``args`` or ``dur`` of another type, bytes that are not UTF-8, NaN);
-    None for what is no event."""
-    try:
-        raw = json.loads(data.decode("utf-8", "replace"), parse_float=str)
-    except (ValueError, RecursionError):
-        return None
-    args = raw.get("args")
-    known: dict[str, Any] = {}
-    for key, value in args.items() if isinstance(args, dict) else ():
-        if name := _ARGUMENTS.get(key):
-            known[name] = msgspec.Raw(json.dumps(value).encode()) if name in _RAW else value
-    members = {_MEMBERS[key]: value for key, value in raw.items() if key in _MEMBERS}
-    return Event(**{**members, "args": Args(**known)})
+    """As of `salvaged`."""
+    return salvaged(data, Event, Args, _as_decoded)
+
+
+def _as_decoded(name: str, value: Any) -> Any:
+    return msgspec.Raw(json.dumps(value).encode()) if name in _RAW else value
 
 
 _name, _cat, _pid, _tid, _ts, _dur, _ph, _id = map(attrgetter, ("name", "cat", "pid", "tid", "ts", "dur", "ph", "id"))

@@ -7,7 +7,6 @@ a process that has no name yet keep all columns until the end. ``source_row`` is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.json_events import CHUNK_BYTES, Batch, ChunkIndex, Damage, ElementReader
 from advisor_core.loaders.readers.problems import SHOWN, Problems, quoted
+from advisor_core.loaders.readers.trace_event import TraceEvent, salvaged
 from advisor_core.text.messages import message
 
 _FREQUENCY: Final = "AI Core Freq"
@@ -67,17 +67,9 @@ class _Args(msgspec.Struct, gc=False):
     sort_index: Any = None
 
 
-class _Event(msgspec.Struct, gc=False):
-    """An event of any phase. ``ts`` and ``id`` may be text or numbers; floats arrive as text (`_decoder`)."""
+class _Event(TraceEvent, gc=False):
+    """An event of a trace of Ascend."""
 
-    ph: Any = ""
-    name: Any = ""
-    cat: Any = ""
-    pid: Any = -1
-    tid: Any = -1
-    ts: Any = None
-    dur: float | str | None = None
-    id: Any = None
     args: _Args | None = None
 
 
@@ -110,22 +102,7 @@ def _decode(data: bytes) -> list[_Event]:
 
 
 def _salvage(data: bytes) -> _Event | None:
-    """An event that the typed decoder refuses (``args`` or ``dur`` of another type, bytes that are not UTF-8, half a
-    surrogate pair, NaN); None for what is no event."""
-    try:
-        raw = json.loads(data.decode("utf-8", "replace"), parse_float=str)
-    except (ValueError, RecursionError):
-        return None
-    members = {_MEMBERS[key]: value for key, value in raw.items() if key in _MEMBERS}
-    args = raw.get("args")
-    known = (
-        {_ARGUMENTS[key]: value for key, value in args.items() if key in _ARGUMENTS} if isinstance(args, dict) else {}
-    )
-    return _Event(**{**members, "args": _Args(**known)})
-
-
-_MEMBERS: Final = dict(zip(_Event.__struct_encode_fields__, _Event.__struct_fields__, strict=True))
-_ARGUMENTS: Final = dict(zip(_Args.__struct_encode_fields__, _Args.__struct_fields__, strict=True))
+    return salvaged(data, _Event, _Args)
 
 
 @dataclass(frozen=True)
