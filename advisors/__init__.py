@@ -8,7 +8,7 @@ from advisor_core.api import Registry, hookimpl
 
 if TYPE_CHECKING:
     from advisor_core.api import Label
-    from advisor_core.api.advisors import Advisor
+    from advisor_core.api.advisors import Advisor, Drawing
     from advisor_core.api.facts import Fact
 
 
@@ -24,12 +24,15 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         step_kernels,
         without_waiting,
     )
-    from advisors.fusion import chains
+    from advisors.fusion import chains, nodes
+    from advisors.layers import layers
 
     registry.add(*capture_job.FACTS)
     registry.add(*communication_job.FACTS)
     registry.add(*step_kernels.FACTS)
+    registry.add(*nodes.FACTS)
     registry.add(*chains.FACTS)
+    registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
     registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
@@ -72,3 +75,10 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     registry.add(*shape_affinity.ADVISORS)
     registry.add(*memory.ADVISORS)
     registry.add(*rl.ADVISORS)
+
+
+@hookimpl
+def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    from advisors.layers import drawings
+
+    registry.add(*drawings.DRAWINGS)

@@ -77,6 +77,10 @@ class StepKernels:
     steps: int
     wall_ns: float
 
+    def parts(self) -> list[np.ndarray]:
+        """The rows of each stream and step."""
+        return np.split(np.arange(len(self.frame)), np.flatnonzero(self.begins)[1:])
+
     @cached_property
     def kernel_ns(self) -> float:
         """Summed duration of the kernels of a step, mean."""

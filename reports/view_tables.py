@@ -50,10 +50,10 @@ def view_tables(view: View, t: Labels) -> Iterator[Block]:
             yield from _table(heads, rows, t, (1, 2, 3, 4))
         case HeatmapView(data=heat):
             rows = [
-                _row(name, *(t.quantity(value, view.unit) for value in values[:KEYS]))
+                _row(t.either(name), *(t.quantity(value, view.unit) for value in values[:KEYS]))
                 for name, values in zip(heat.rows, heat.values, strict=True)
             ]
-            yield from _named(heat.columns[:KEYS], rows, t)
+            yield from _named([t.either(column) for column in heat.columns[:KEYS]], rows, t)
 
 
 def _largest(intervals: Sequence[tuple[int, int, str]], t: Labels) -> list[str]:

@@ -17,10 +17,12 @@ from advisor_core.contracts.advisor import (
     job_advisor,
 )
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.drawing import Drawing, drawing
 
 __all__ = [
     "Advisor",
     "Column",
+    "Drawing",
     "Interval",
     "Metric",
     "Observations",
@@ -31,5 +33,6 @@ __all__ = [
     "Setting",
     "Stack",
     "advisor",
+    "drawing",
     "job_advisor",
 ]

@@ -12,6 +12,7 @@ import pluggy
 if TYPE_CHECKING:
     from advisor_core.contracts.advisor import Advisor
     from advisor_core.contracts.capturing import CaptureOption
+    from advisor_core.contracts.drawing import Drawing
     from advisor_core.contracts.facts import Fact
     from advisor_core.contracts.labels import Label
     from advisor_core.contracts.profile import Loader
@@ -69,6 +70,11 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
 @hookspec
 def advisor_register_advisors(registry: Registry[Advisor]) -> None:
     """Add measurements that rules can judge."""
+
+
+@hookspec
+def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    """Add views of a rank that reports show."""
 
 
 @hookspec

@@ -34,6 +34,7 @@ from advisor_core.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from advisor_core.contracts.advisor import Advisor
+    from advisor_core.contracts.drawing import Drawing
     from advisor_core.contracts.facts import Fact
     from advisor_core.contracts.profile import Loader
 
@@ -78,6 +79,12 @@ def _advisor() -> type:
     return Advisor
 
 
+def _drawing() -> type:
+    from advisor_core.contracts.drawing import Drawing
+
+    return Drawing
+
+
 @dataclass
 class Host:
     """All that the loaded plugins registered."""
@@ -99,6 +106,7 @@ class Host:
     )
     facts: Registry[Fact[object]] = field(default_factory=lambda: Registry("fact", of_type(_fact)))
     advisors: Registry[Advisor] = field(default_factory=lambda: Registry("advisor", of_type(_advisor)))
+    drawings: Registry[Drawing] = field(default_factory=lambda: Registry("drawing", of_type(_drawing)))
     rulesets: Registry[Ruleset] = field(default_factory=lambda: Registry("rule set", of_type(lambda: Ruleset)))
     renderers: Registry[Renderer] = field(
         default_factory=lambda: Registry("renderer", with_methods("render", texts=("name", "filename")))
@@ -142,6 +150,7 @@ class Host:
             "advisor_register_capture_options": self.capture_options,
             "advisor_register_facts": self.facts,
             "advisor_register_advisors": self.advisors,
+            "advisor_register_drawings": self.drawings,
             "advisor_register_rulesets": self.rulesets,
             "advisor_register_renderers": self.renderers,
         }
@@ -181,7 +190,7 @@ def _check_keys(host: Host) -> None:
     """Tell which plugins need or want a fact that is not registered, be it that the one of its name is another."""
     from advisor_core.contracts.facts import Fact
 
-    for registry in (host.facts, host.advisors):
+    for registry in (host.facts, host.advisors, host.drawings):
         for thing in registry.values():
             for key in (*thing.needs, *thing.wants):
                 if isinstance(key, Fact) and host.facts.get(key.name) is not key:

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, model_validator
 from advisor_core.text.base import Model, Text
 
 Number = int | FiniteFloat
-Purpose = Literal["step", "phases", "operators", "memory", "memory_peak", "ledger", "other"]
+Purpose = Literal["step", "phases", "operators", "layers", "memory", "memory_peak", "ledger", "other"]
 
 
 class _View(Model):
@@ -17,7 +17,7 @@ class _View(Model):
     purpose: Purpose = Field(
         "other",
         description="what it is for: a step of a rank over time, the phases of all ranks over time, operator types by "
-        "time, memory over time, what was alive at its peak, or the ledgers of many ranks",
+        "time, layers of the model by time, memory over time, what was alive at its peak, or the ledgers of many ranks",
     )
     title: Text
     unit: str
@@ -99,10 +99,11 @@ class StripView(_View):
 
 
 class Heatmap(Model):
-    """``values``: a line for each row, with a value for each column; ``None``: not measured."""
+    """``values``: a line for each row, with a value for each column; ``None``: not measured. ``rows`` and ``columns``:
+    names from the profile, or texts of the report."""
 
-    rows: list[str]
-    columns: list[str]
+    rows: list[str | Text]
+    columns: list[str | Text]
     values: list[list[Number | None]]
 
     @model_validator(mode="after")

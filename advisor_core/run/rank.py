@@ -19,8 +19,9 @@ import pandas as pd
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.doubt import DOUBT
-from advisor_core.contracts.isolation import quiet
+from advisor_core.contracts.isolation import quiet, working
 from advisor_core.contracts.keys import Answers
+from advisor_core.contracts.missing import Unanswered
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.facts.communication.calls import recorded_calls
@@ -34,6 +35,7 @@ from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
+from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
@@ -187,7 +189,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankO
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)
     steps, ledger = ledger_steps(store, profile)
-    views = _views(store, profile.rank)
+    views = [*_views(store, profile.rank), *_drawn(host, store), *_memory_views(store, profile.rank)]
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
@@ -267,13 +269,28 @@ def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
 
 
 def _views(store: FactStore, rank: int) -> list[View]:
-    """The slowest step as a strip, the operators, and memory: of these what was recorded."""
-    memory = _memory_views(store, rank)
+    """The slowest step as a strip, and the operators, where they were recorded."""
     windows, booked, device = store.get(steps), store.get(bookings), store.get(work)
     if windows is None or booked is None or device is None:
-        return memory
+        return []
     slowest = int((windows["end_ns"] - windows["start_ns"]).to_numpy().argmax())
-    return [step_strip(rank, slowest, windows, booked, device), operator_bars(rank, device, windows), *memory]
+    return [step_strip(rank, slowest, windows, booked, device), operator_bars(rank, device, windows)]
+
+
+def _drawn(host: Host, store: FactStore) -> list[View]:
+    """What plugins draw. A drawing that raises is told, and the others are drawn."""
+    views: list[View] = []
+    for one in host.drawings.values():
+        owner = host.drawings.owner(one.name)
+        try:
+            with working(owner, f"which draws {one.name}"):
+                views += one.draw(store.view(one.needs, one.wants))
+        except Unanswered:
+            continue
+        except Exception as error:
+            raised = message("engine.plugin_raised", what=one.name, plugin=str(owner), error=crash(error))
+            store.diagnostics.append(Diagnostic(severity="error", source=one.name, message=raised))
+    return views
 
 
 def _memory_views(store: FactStore, rank: int) -> list[View]:

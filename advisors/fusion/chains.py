@@ -11,15 +11,12 @@ import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, elements, fact
 from advisors.fusion.computations import Computation, computations, vocabulary
-from advisors.fusion.dataflow import node_of
-from advisors.fusion.passes import backward_kernels
+from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, tensors_of, traffic
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
-
-_DESCRIBED = ["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]
 
 COLUMNS = (
     Column("pattern", "text", "", "name of the computation"),
@@ -47,25 +44,20 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=(step_kernels,), frames={"frame": COLUMNS})
+@fact("fusion_chains", needs=(step_kernels, kernel_nodes), frames={"frame": COLUMNS})
 def fusion_chains(facts: Facts) -> Chains:
     """The kernels that compute what a fused kernel would, a chain of them for each time that it is computed."""
-    return find_chains(facts[step_kernels])
+    return find_chains(facts[step_kernels], facts[kernel_nodes])
 
 
-def find_chains(own: StepKernels) -> Chains:
+def find_chains(own: StepKernels, known: KernelNodes | None = None) -> Chains:
     """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
-    frame = own.frame
     if not own.shaped:
-        return _summary(frame, [])
-    words = vocabulary()
-    signature = frame["signature"].to_numpy(dtype=np.int64)
-    firsts = frame.drop_duplicates("signature").sort_values("signature")
-    nodes = [node_of(row, words) for row in firsts[_DESCRIBED].to_dict("records")]
-    backward = np.zeros(len(frame), dtype=np.bool_)
-    for part in np.split(np.arange(len(frame)), np.flatnonzero(own.begins)[1:]):
-        backward[part] = backward_kernels(nodes, signature[part])
-    return _summary(frame, search(Kernels(signature, nodes, backward, np.cumsum(own.breaks)), computations()))
+        return _summary(own.frame, [])
+    known = known or nodes_of(own)
+    signature = own.frame["signature"].to_numpy(dtype=np.int64)
+    kernels = Kernels(signature, known.nodes, known.backward, np.cumsum(own.breaks))
+    return _summary(own.frame, search(kernels, computations()))
 
 
 def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> Chains:
@@ -78,7 +70,7 @@ def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> 
     durations = part["duration_ns"].to_numpy()
     matched = [pattern for pattern, _ in found]
     signatures = part["signature"].to_numpy()
-    rows = frame.iloc[members].drop_duplicates("signature").set_index("signature")[_DESCRIBED].to_dict("index")
+    rows = frame.iloc[members].drop_duplicates("signature").set_index("signature")[DESCRIBED].to_dict("index")
     tensors = {signature: tensors_of(row) for signature, row in rows.items()}
     words = vocabulary()
     types = part["type"].astype(str).to_numpy()

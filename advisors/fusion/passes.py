@@ -20,7 +20,10 @@ from advisors.fusion.dataflow import Node
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-GRADIENT = re.compile(r"(?!Foreach).*(Grad|Backprop).*", re.I)
+GRADIENT = re.compile(r"(?!Foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*", re.I | re.S)
+"""Words of Ascend's operator types and, behind them, of the kernels of PyTorch, cuDNN and Flash Attention for GPUs."""
+
+PRODUCTS = ("matmul", "batched_matmul")
 
 STRETCH = 12
 """So many kernels in a row, of the same types on the same tensors, do not occur in both passes by chance: no two layers
@@ -28,48 +31,93 @@ of the programs that were recorded share as many between forward and backward.""
 
 FOLLOWING = 8
 AMONG_FOLLOWING = 2
+AT_ONCE = 2
 """So many of so many products make weight gradients where the backward pass begins; experts with few tokens have
-products that look like one, but not in a row."""
+products that look like one, but not in a row. The last product of the forward pass has its weight gradient ``AT_ONCE``:
+in front of it stands the gradient of its input at most."""
 
 
 def backward_kernels(nodes: Sequence[Node], signature: Ints) -> Bools:
     """Whether each kernel of a step is in the backward pass or behind it. ``nodes``: by signature; ``signature``: of
     the kernels of the step, in order."""
-    begin = _begin(nodes, signature)
-    backward = np.arange(len(signature)) >= begin
     stretches = _stretches(signature)
-    forward = stretches[: max(begin - STRETCH + 1, 0)]
-    again = begin + np.flatnonzero(np.isin(stretches[begin:], forward))
-    for place in range(STRETCH):
-        backward[again + place] = False
-    return backward
+    begin = _begin(nodes, signature, stretches)
+    backward = np.arange(len(signature)) >= begin
+    # Behind the last product before the first weight gradient lie the loss and the gradient of the last norm, which
+    # looks like that of the other norms.
+    product = np.array([node.operation in PRODUCTS for node in nodes], dtype=np.bool_)
+    before = np.flatnonzero(product[signature[:begin]])
+    end = int(before[-1]) + 1 if len(before) else begin
+    forward = stretches[: max(end - STRETCH + 1, 0)]
+    again = np.zeros(len(signature), dtype=np.bool_)
+    again[begin : begin + len(stretches[begin:])] = np.isin(stretches[begin:], forward)
+    return backward & ~_covered(again)
 
 
-def _begin(nodes: Sequence[Node], signature: Ints) -> int:
+def _covered(begins: Bools) -> Bools:
+    """The kernels of the stretches that begin at these."""
+    covered = begins.copy()
+    for place in range(1, STRETCH):
+        covered[place:] |= begins[:-place]
+    return covered
+
+
+def _begin(nodes: Sequence[Node], signature: Ints, stretches: npt.NDArray[np.uint64]) -> int:
     gradient = np.array([bool(GRADIENT.fullmatch(node.operator)) for node in nodes], dtype=np.bool_)
     first = np.flatnonzero(gradient[signature])
     end = int(first[0]) if len(first) else len(signature)
-    return min(end, _weight_gradients(nodes, signature[:end]))
+    again = np.zeros(len(signature), dtype=np.bool_)
+    if len(stretches):
+        _, firsts, number = np.unique(stretches, return_index=True, return_inverse=True)
+        again[: len(stretches)] = firsts[number] < np.arange(len(stretches))
+    return min(end, _weight_gradients(nodes, signature[:end], _covered(again)[:end], len(signature)))
 
 
-def _weight_gradients(nodes: Sequence[Node], signature: Ints) -> int:
+def _weight_gradients(nodes: Sequence[Node], signature: Ints, again: Bools, kernels: int) -> int:
+    """The first product that makes the gradient of a weight, among the kernels before the first one that names a
+    gradient (``kernels``: of the whole step). ``again``: kernels that repeat a stretch of earlier ones, layers of the
+    forward pass or activations that are computed again: they are not looked at."""
     sizes = [_product(node) for node in nodes]
     product = np.array([size is not None for size in sizes], dtype=np.bool_)
-    places = np.flatnonzero(product[signature])
-    seen: set[tuple[int, int, int]] = set()
-    makes = []
-    for place in places.tolist():
+    every = np.flatnonzero(product[signature])
+    places = every[~again[every]]
+    seen: dict[tuple[int, int, int], int] = {}
+    makes, follows = [], []
+    for number, place in enumerate(places.tolist()):
         size = sizes[int(signature[place])]
         assert size is not None
         rows, columns, depth = size
-        written_as = (depth, rows, columns) in seen and rows != depth
-        turned = (depth, columns, rows) in seen and depth not in (rows, columns)
-        makes.append(written_as or turned)
-        seen.add((rows, columns, depth))
+        written_as = seen.get((depth, rows, columns), -1) if rows != depth else -1
+        turned = seen.get((depth, columns, rows), -1) if depth not in (rows, columns) else -1
+        makes.append(max(written_as, turned) >= 0)
+        follows.append(max(written_as, turned) >= max(number - AT_ONCE, 0))
+        seen[rows, columns, depth] = number
     for number, place in enumerate(places.tolist()):
-        if makes[number] and sum(makes[number : number + FOLLOWING]) >= AMONG_FOLLOWING:
-            return place
+        following = sum(makes[number : number + FOLLOWING])
+        # Where a kernel that names a gradient comes next, one is enough if it is of the product just before: the
+        # backward pass begins with what the forward pass ended with.
+        ends_with = follows[number] and len(signature) < kernels and number + FOLLOWING >= len(places)
+        if makes[number] and (following >= AMONG_FOLLOWING or ends_with):
+            before = every[every < place][-2:].tolist()
+            known = [sizes[int(signature[one])] for one in before]
+            return int(before[1]) if _is_input_gradient(known) and not again[before[1]] else int(place)
+    # With as many tokens as channels the products of both passes have the same sizes: right before a kernel that names
+    # a gradient stand those of the last product of the forward pass.
+    if len(signature) < kernels:
+        for back in range(AT_ONCE, 0, -1):
+            last = every[-back - 1 :].tolist()
+            known = [sizes[int(signature[one])] for one in last[:2]]
+            if len(last) == back + 1 and not again[last[1:]].any() and _is_input_gradient(known):
+                return int(last[1])
     return len(signature)
+
+
+def _is_input_gradient(sizes: Sequence[tuple[int, int, int] | None]) -> bool:
+    """Whether the second of two products makes the gradient of the input of the first. ``sizes``: as of `_product`."""
+    if len(sizes) < 2 or sizes[0] is None or sizes[1] is None:
+        return False
+    rows, columns, depth = sizes[0]
+    return sizes[1] == (rows, depth, columns) and columns != depth
 
 
 def _product(node: Node) -> tuple[int, int, int] | None:

@@ -12,8 +12,8 @@ from reports.labels import Labels, one_line
 
 
 def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
-    rows = [one_line(row) for row in view.data.rows]
-    columns = [one_line(column) for column in view.data.columns]
+    rows = [one_line(labels.either(row)) for row in view.data.rows]
+    columns = [one_line(labels.either(column)) for column in view.data.columns]
     values: Sequence[Sequence[float | None]] = view.data.values
     rows, columns, values, step = _shrink(rows, columns, values)
     known = [value for line in values for value in line if value is not None]

@@ -32,7 +32,13 @@ names of modules. What they compute was counted from the operators and from the 
 
 Programs that were held back were drawn at random before the work began, and were not looked at. The first, blind run on
 them differed from the table in two computations: it called no gate of CLIP a SwiGLU (a form with a sigmoid came later),
-and four scores of a beam search a cross-entropy (a form that was dropped).
+and four scores of a beam search a cross-entropy (a form that was dropped). Layers were looked for later, on the same
+division: in the blind run their number was right in 12 of the 14 held-back programs that have layers (a prefill with
+biases and its decode counted as two models; one stage of ConvNeXt was missed).
+
+Kernel by kernel, layers were compared once with the paths of the modules: in the 46 transformers 99 to 100 % of the
+kernels of layers are given to the right layer (84 % in the adaptive norms of DiT, 95 % in T5), and 98 to 100 % of all
+kernels to the right pass.
 """
 
 NOTES = """
@@ -46,6 +52,7 @@ NOTES = """
   often than true, and are right.
 - Not looked for: GeGLU, GroupNorm with SiLU, GELU of primitives, the loss over a vocabulary that is divided between
   ranks (its kernels lie on both sides of collectives), updates of SGD weight by weight, log-probabilities.
+- The first block of a stage of a convolutional network has other sizes than the others: it counts as no layer.
 """
 
 
@@ -80,6 +87,16 @@ def _part(title: str, part: Sequence[Program]) -> Iterable[str]:
         ]
         yield f"| {name} | {sum(true.values())} | {right} | {more} | {', '.join(differ)} |"
     yield ""
+    told = [program for program in part if program.layers is not None]
+    wrong = [program for program in told if list(program.layers_found) != list(program.layers or ())]
+    differ = [f"{program.name} {_stacks(program.layers_found)} of {_stacks(program.layers or ())}" for program in wrong]
+    right = f"{len(told) - len(wrong)} of {len(told)} programs that have layers"
+    yield f"Layers: their number in every stack is right in {right}{'; not in ' + ', '.join(differ) if differ else ''}."
+    yield ""
+
+
+def _stacks(layers: Sequence[int]) -> str:
+    return "+".join(map(str, layers)) or "none"
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import yaml
 
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import fact_store
 from advisors.fusion.chains import fusion_chains
+from advisors.layers.layers import layers
 from advisors.step_kernels import step_kernels
 from tests.advisors.build import host
 
@@ -28,12 +32,15 @@ JUDGED = ("rms_norm", "rotary", "swiglu", "attention", "cross_entropy", "adam")
 
 @dataclass(frozen=True)
 class Program:
-    """``true`` and ``found``: how often the program computes something in a step, and how often that was found."""
+    """``true`` and ``found``: how often the program computes something in a step, and how often that was found.
+    ``layers`` and ``layers_found``: of each stack; ``None`` where the truth does not tell."""
 
     name: str
     kernels: int
     true: Mapping[str, int]
     found: Mapping[str, int]
+    layers: Sequence[int] | None
+    layers_found: Sequence[int]
 
 
 def programs(folder: Path) -> list[Path]:
@@ -53,4 +60,14 @@ def scored(folder: Path) -> Program:
         for name, backward in zip(chains["pattern"], chains["backward"], strict=True)
     )
     found = {name: round(count / kernels.steps) for name, count in counted.items()}
-    return Program(truth["program"], round(len(kernels.frame) / kernels.steps), truth["per_step"], found)
+    known = facts.get(layers)
+    stacks = [] if known is None else known.towers["layers"].tolist()
+    name = truth["program"]
+    count = round(len(kernels.frame) / kernels.steps)
+    return Program(name, count, truth["per_step"], found, _layers().get(name), stacks)
+
+
+@cache
+def _layers() -> dict[str, list[int]]:
+    document: dict[str, list[int]] = yaml.safe_load((Path(__file__).parent / "layers.yaml").read_text(encoding="utf-8"))
+    return document

@@ -1,0 +1,45 @@
+"""The kernels of a rank as nodes of the data flow, and the pass that each belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.api.facts import Facts, fact
+from advisors.fusion.computations import vocabulary
+from advisors.fusion.dataflow import Node, node_of
+from advisors.fusion.passes import backward_kernels
+from advisors.step_kernels import StepKernels, step_kernels
+
+DESCRIBED = ["type", "input_shapes", "input_dtypes", "output_shapes", "output_dtypes"]
+
+
+@dataclass(frozen=True)
+class KernelNodes:
+    """``nodes``: by signature. ``backward``: of each row of `StepKernels`, as of `passes`."""
+
+    nodes: list[Node]
+    backward: npt.NDArray[np.bool_]
+
+
+@fact("kernel_nodes", needs=(step_kernels,))
+def kernel_nodes(facts: Facts) -> KernelNodes:
+    """What each kernel computes and which tensors it reads and writes, and whether it is in the backward pass."""
+    return nodes_of(facts[step_kernels])
+
+
+def nodes_of(own: StepKernels) -> KernelNodes:
+    """The nodes of these kernels."""
+    frame, words = own.frame, vocabulary()
+    signature = frame["signature"].to_numpy(dtype=np.int64)
+    firsts = frame.drop_duplicates("signature").sort_values("signature")
+    nodes = [node_of(row, words) for row in firsts[DESCRIBED].to_dict("records")]
+    backward = np.zeros(len(frame), dtype=np.bool_)
+    for part in own.parts():
+        backward[part] = backward_kernels(nodes, signature[part])
+    return KernelNodes(nodes, backward)
+
+
+FACTS = (kernel_nodes,)

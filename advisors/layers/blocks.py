@@ -1,0 +1,134 @@
+"""The part of the model that each kernel works for: attention, feed-forward network, experts, norms; embedding, head.
+
+Products and attentions decide. In the forward pass of a layer the product behind an attention is its output
+projection, those before it make queries, keys and values; what comes behind the last output projection is the
+feed-forward network. In the backward pass the order is reversed, and a product of the forward pass has two. A kernel
+that is neither goes with the product before it; behind a norm, with the one that comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from advisors.layers.marks import Marks
+from advisors.layers.runs import Run
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Block(IntEnum):
+    """The parts that the time of a step is divided by, in the order in which they are shown."""
+
+    EMBEDDING = 0
+    NORM = 1
+    ATTENTION = 2
+    FFN = 3
+    EXPERTS = 4
+    CONVOLUTION = 5
+    HEAD = 6
+    LOSS = 7
+    OPTIMIZER = 8
+    OTHER = 9
+
+    @property
+    def key(self) -> str:
+        """Its name in columns and messages."""
+        return self.name.lower()
+
+
+class Pass(IntEnum):
+    """What a kernel of a step runs for."""
+
+    FORWARD = 0
+    RECOMPUTATION = 1
+    BACKWARD = 2
+    OPTIMIZER = 3
+
+    @property
+    def key(self) -> str:
+        """Its name in columns and messages."""
+        return self.name.lower()
+
+
+def blocks_of_layer(marks: Marks, *, backward: bool, per_product: int = 2) -> Ints:
+    """The block of each kernel of a layer, in order. ``per_product``: products of the backward pass for one of the
+    forward pass."""
+    if not (marks.heavy | marks.attention).any():
+        return np.where(marks.norm, Block.NORM, Block.OTHER).astype(np.int64)
+    blocks = np.full(len(marks.product), Block.OTHER, dtype=np.int64)
+    blocks[marks.convolution] = Block.CONVOLUTION
+    blocks[marks.product] = Block.EXPERTS if marks.routing.any() else Block.FFN
+    blocks[marks.attention] = Block.ATTENTION
+    attentions = np.flatnonzero(marks.attention)
+    if len(attentions):
+        products = np.flatnonzero(marks.product & ~marks.attention)
+        if backward:
+            before, behind = products[products < attentions[0]], products[products > attentions[0]]
+            projections = np.concatenate([before[max(len(before) - per_product, 0) :], behind])
+        else:
+            before, behind = products[products < attentions[-1]], products[products > attentions[-1]]
+            projections = np.concatenate([before, behind[:1]])
+        blocks[projections] = Block.ATTENTION
+    return _spread(blocks, marks.heavy | marks.attention, marks.norm)
+
+
+def _spread(blocks: Ints, heavy: Bools, norm: Bools) -> Ints:
+    """Give the kernels between two heavy ones the block of the one before, behind a norm that of the next."""
+    places = np.flatnonzero(heavy)
+    everywhere = np.arange(len(blocks))
+    before = places[np.maximum(np.searchsorted(places, everywhere, side="right") - 1, 0)]
+    behind = places[np.minimum(np.searchsorted(places, everywhere, side="left"), len(places) - 1)]
+    norms = np.concatenate([[0], np.cumsum(norm)])
+    passed = (norms[everywhere] > norms[before]) | (everywhere < places[0])
+    spread = np.where(heavy, blocks, np.where(passed, blocks[behind], blocks[before]))
+    return np.where(norm, Block.NORM, spread).astype(np.int64)
+
+
+def blocks_around(rows: Ints, runs: Sequence[Run], marks: Marks, backward: Bools) -> tuple[Ints, Ints, Ints]:
+    """The rows of a step that are of no layer, with their block and pass.
+
+    Before the first layer lies the embedding. Behind a pass over the layers its head ends with the last product; what
+    comes behind (sampling) is other. Between the last product of the forward pass and the first of the backward pass
+    lies the loss. Behind the layers of the backward pass the embedding ends with the last product or gradient; what
+    comes behind updates the weights.
+    """
+    inside = np.zeros(len(marks.product), dtype=np.bool_)
+    for run in runs:
+        inside[run.rows[run.starts[0] : run.ends[-1]]] = True
+        for start, end in zip(run.ends[:-1], run.starts[1:], strict=True):
+            inside[run.rows[start:end]] = False
+    outside = rows[~inside[rows]]
+    block = np.full(len(outside), Block.OTHER, dtype=np.int64)
+    passes = np.where(backward[outside], Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
+    if not runs:
+        return outside, block, passes
+    block[outside < min(run.first for run in runs)] = Block.EMBEDDING
+    products = outside[marks.product[outside]]
+    ends = [run.last for run in runs if not run.backward]
+    forward = products[~backward[products]]
+    for start, end in pairwise([*ends, int(rows[-1]) + 1]):
+        heads = forward[(forward > start) & (forward < end)]
+        if len(heads):
+            block[(outside > start) & (outside <= heads[-1])] = Block.HEAD
+    last = max((run.last for run in runs if run.backward), default=-1)
+    if last < 0:
+        return outside, block, passes
+    gradients = products[backward[products]]
+    heads = forward[forward > ends[-1]] if ends else forward[:0]
+    if len(gradients) and gradients[0] < last:
+        block[(outside >= gradients[0]) & (outside < last)] = Block.HEAD
+        if len(heads):
+            block[(outside > heads[-1]) & (outside < gradients[0])] = Block.LOSS
+    behind = outside > last
+    ending = outside[behind & (marks.heavy | marks.gradient)[outside]]
+    done = int(ending[-1]) if len(ending) else last
+    block[behind & (outside <= done)] = Block.EMBEDDING
+    block[behind & (outside > done)] = Block.OPTIMIZER
+    passes[behind & (outside > done)] = Pass.OPTIMIZER
+    return outside, block, passes

@@ -1,0 +1,72 @@
+"""Where the kernel time of a step goes by block and pass, and by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor_core.api import Text
+from advisor_core.api.advisors import Drawing, drawing
+from advisor_core.api.facts import PROFILE, Facts
+from advisor_core.api.renderers import Heatmap, HeatmapView, View
+from advisors.layers.blocks import Block, Pass
+from advisors.layers.layers import Layers, layers
+from advisors.messages import message
+
+
+@drawing("layers.blocks", needs=(layers, PROFILE))
+def blocks(facts: Facts) -> list[View]:
+    """Kernel time per step by block and pass, and in each layer of a stack by block."""
+    found, rank = facts[layers], facts[PROFILE].rank
+    return [_by_pass(found, rank), *(_by_layer(found, rank, int(tower)) for tower in found.towers["tower"])]
+
+
+def _by_pass(found: Layers, rank: int) -> View:
+    sums = found.times.groupby(["block", "pass"])["ns"].sum()
+    rows = [block.key for block in Block if block.key in sums.index.get_level_values("block")]
+    passes = [one.key for one in Pass if one.key in sums.index.get_level_values("pass")]
+    names = [*(message(f"layers.pass.{one}") for one in passes), message("layers.sum")]
+    cells = [[sums.get((row, one)) for one in passes] for row in rows]
+    values = [[*_rounded(line), _rounded([sum(ns for ns in line if ns is not None)])[0]] for line in cells]
+    return HeatmapView(
+        id=f"blocks-rank{rank}",
+        purpose="layers",
+        title=_title(found, rank),
+        unit="ns",
+        rank=rank,
+        data=Heatmap(rows=[_block(row) for row in rows], columns=names, values=values),
+    )
+
+
+def _title(found: Layers, rank: int) -> Text:
+    counts = ", ".join(str(layers) for layers in found.towers["layers"])
+    return message("layers.view.blocks", rank=rank, layers=counts)
+
+
+def _by_layer(found: Layers, rank: int, tower: int) -> View:
+    own = found.times[found.times["tower"] == tower]
+    sums = own.groupby(["block", "layer"])["ns"].sum()
+    rows = [block.key for block in Block if block.key in sums.index.get_level_values("block")]
+    numbers = sorted(set(own["layer"].tolist()))
+    return HeatmapView(
+        id=f"layers-rank{rank}-stack{tower}",
+        purpose="layers",
+        title=message("layers.view.layers", rank=rank, stack=tower),
+        unit="ns",
+        rank=rank,
+        data=Heatmap(
+            rows=[_block(row) for row in rows],
+            columns=[str(layer) for layer in numbers],
+            values=[_rounded([sums.get((row, layer)) for layer in numbers]) for row in rows],
+        ),
+    )
+
+
+def _rounded(values: Sequence[float | None]) -> list[int | float | None]:
+    return [None if value is None else round(value) for value in values]
+
+
+def _block(key: str) -> Text:
+    return message(f"layers.block.{key}")
+
+
+DRAWINGS: tuple[Drawing, ...] = (blocks,)

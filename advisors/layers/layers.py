@@ -1,0 +1,177 @@
+"""The layers of the model, and where the time of a step goes by layer, block and pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.api.facts import Column, Facts, Unavailable, fact, steps
+from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.nodes import KernelNodes, kernel_nodes
+from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
+from advisors.layers.marks import marks_of
+from advisors.layers.runs import Run, Towers, runs_of
+from advisors.layers.stacks import Sequence, Stack, stacks
+from advisors.messages import message
+from advisors.step_kernels import StepKernels, step_kernels
+
+Ints = npt.NDArray[np.int64]
+
+TIMES = (
+    Column("tower", "int", "", "stack of layers, from 0; -1: kernels of no layer"),
+    Column("layer", "int", "", "number of the layer in its stack, from 0; -1: of no layer"),
+    Column("pass", "text", "", "forward, recomputation, backward or optimizer"),
+    Column("block", "text", "", "part of the layer, or of the step"),
+    Column("kernels", "float", "count", "kernels per step"),
+    Column("ns", "float", "ns", "their time per step"),
+)
+
+TOWERS = (
+    Column("tower", "int", "", "stack of layers, from 0"),
+    Column("layers", "int", "count", "layers of the stack"),
+    Column("passes", "float", "count", "forward passes over the stack per step: micro-batches or tokens"),
+    Column("kernels", "float", "count", "kernels of a layer in a forward pass, median"),
+    Column("alike", "float", "ratio", "share of the kernels that all layers have in common"),
+)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """``times``: per step by layer, pass and block. ``towers``: the stacks. By row of `StepKernels`: ``tower`` and
+    ``layer`` (-1: of none), ``passes`` (`Pass`), ``blocks`` (`Block`), and ``run``, the pass over a stack (-1: none).
+    """
+
+    times: pd.DataFrame
+    towers: pd.DataFrame
+    tower: Ints
+    layer: Ints
+    passes: Ints
+    blocks: Ints
+    run: Ints
+
+
+@fact("layers", needs=(step_kernels, kernel_nodes, fusion_chains, steps), frames={"times": TIMES, "towers": TOWERS})
+def layers(facts: Facts) -> Layers:
+    """The layers of the model, and the time of the kernels by layer, pass and block."""
+    own = facts[step_kernels]
+    starts = facts[steps]["start_ns"].to_numpy()
+    step = np.searchsorted(starts, own.frame["start_ns"].to_numpy(), side="right") - 1
+    booked = _Booked(own, facts[kernel_nodes], facts[fusion_chains])
+    for number in range(own.steps):
+        booked.step(np.flatnonzero(step == number))
+    if not booked.runs:
+        raise Unavailable(message("layers.none"))
+    return booked.layers()
+
+
+class _Booked:
+    """The kernels of a rank, booked step by step."""
+
+    def __init__(self, own: StepKernels, known: KernelNodes, chains: Chains) -> None:
+        self._own, self._known = own, known
+        self._marks = marks_of(own, known, chains)
+        self._signature = own.frame["signature"].to_numpy(dtype=np.int64)
+        self._type = np.unique(own.frame["type"].astype(str).to_numpy(), return_inverse=True)[1]
+        self._stream = own.frame["stream"].to_numpy()
+        self._start = own.frame["start_ns"].to_numpy()
+        self._towers = Towers(self._marks, known, self._signature)
+        self._stacks: dict[bytes, list[Stack]] = {}
+        self._blocks: dict[tuple[bytes, bool, int], Ints] = {}
+        self.runs: list[Run] = []
+        self._tower, self._layer, self._run = (np.full(len(own.frame), -1, dtype=np.int64) for _ in range(3))
+        self._passes = np.where(known.backward, Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
+        self._block = np.full(len(own.frame), Block.OTHER, dtype=np.int64)
+
+    def step(self, rows: Ints) -> None:
+        """Book the kernels of a step: those of the stream with most products by layers, those of other streams with
+        the kernel that runs when they start."""
+        if not len(rows):
+            return
+        _, code = np.unique(self._stream[rows], return_inverse=True)
+        is_main = code == np.bincount(code, weights=self._marks.heavy[rows]).argmax()
+        main, others = rows[is_main], rows[~is_main]
+        new = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._known)
+        self._towers.number(new)
+        for run in new:
+            self._book(run)
+        outside, block, passes = blocks_around(main, new, self._marks, self._known.backward)
+        self._block[outside], self._passes[outside] = block, passes
+        beside = main[np.maximum(np.searchsorted(self._start[main], self._start[others], side="right") - 1, 0)]
+        for values in (self._tower, self._layer, self._run, self._passes, self._block):
+            values[others] = values[beside]
+
+    def _stacks_of(self, rows: Ints) -> list[Stack]:
+        signature, backward = self._signature[rows], self._known.backward[rows]
+        key = signature.tobytes()
+        if key not in self._stacks:
+            begin = int(backward.argmax()) if backward.any() else len(rows)
+            heavy, rare = self._marks.heavy[rows], self._marks.rare[rows]
+            self._stacks[key] = stacks(Sequence(signature, self._type[rows], heavy, rare, self._own.shaped), begin)
+        return self._stacks[key]
+
+    def _book(self, run: Run) -> None:
+        per_product = self._towers.per_product(run) if run.backward else 1
+        for place in range(len(run)):
+            rows = run.layer(place)
+            self._run[rows], self._tower[rows] = len(self.runs), run.tower
+            self._layer[rows] = len(run) - 1 - place if run.backward else place
+            again = ~self._known.backward[rows] & run.backward
+            self._passes[rows] = np.where(again, Pass.RECOMPUTATION, Pass.BACKWARD if run.backward else Pass.FORWARD)
+            for part, backward in ((rows[~again], run.backward), (rows[again], False)):
+                self._block[part] = self._blocks_of(part, backward, per_product)
+        self.runs.append(run)
+
+    def _blocks_of(self, rows: Ints, backward: bool, per_product: int) -> Ints:
+        key = self._signature[rows].tobytes(), backward, per_product
+        if key not in self._blocks:
+            marks = self._marks.part(rows)
+            self._blocks[key] = blocks_of_layer(marks, backward=backward, per_product=per_product)
+        return self._blocks[key]
+
+    def layers(self) -> Layers:
+        """What was booked, with sums."""
+        frame = pd.DataFrame(
+            {
+                "tower": self._tower,
+                "layer": self._layer,
+                "pass": self._passes,
+                "block": self._block,
+                "ns": self._own.frame["duration_ns"].to_numpy(),
+            }
+        )
+        sums = frame.groupby(["tower", "layer", "pass", "block"], sort=True)["ns"].agg(["size", "sum"]).reset_index()
+        times = pd.DataFrame(
+            {
+                "tower": sums["tower"],
+                "layer": sums["layer"],
+                "pass": pd.Series([Pass(one).key for one in sums["pass"].tolist()], dtype="str"),
+                "block": pd.Series([Block(one).key for one in sums["block"].tolist()], dtype="str"),
+                "kernels": sums["size"] / self._own.steps,
+                "ns": sums["sum"] / self._own.steps,
+            }
+        )
+        return Layers(times, self._tower_rows(), self._tower, self._layer, self._passes, self._block, self._run)
+
+    def _tower_rows(self) -> pd.DataFrame:
+        numbers = sorted({run.tower for run in self.runs})
+        each = [[run for run in self.runs if run.tower == number] for number in numbers]
+        forward = [[run for run in runs if not run.backward] for runs in each]
+        lengths = [
+            np.concatenate([run.ends - run.starts for run in some or runs])
+            for some, runs in zip(forward, each, strict=True)
+        ]
+        return pd.DataFrame(
+            {
+                "tower": np.array(numbers, dtype=np.int64),
+                "layers": np.array([len(runs[0]) for runs in each], dtype=np.int64),
+                "passes": np.array([len(runs) / self._own.steps for runs in forward], dtype=np.float64),
+                "kernels": np.array([np.median(found) for found in lengths], dtype=np.float64),
+                "alike": np.array([min(run.share for run in runs) for runs in each], dtype=np.float64),
+            }
+        )
+
+
+FACTS = (layers,)

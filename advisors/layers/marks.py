@@ -1,0 +1,105 @@
+"""What kernels are, by their types, classes and tensors, as far as layers are told by it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from advisors.fusion.chains import Chains
+from advisors.fusion.dataflow import Node
+from advisors.fusion.nodes import KernelNodes
+from advisors.fusion.passes import GRADIENT
+from advisors.step_kernels import StepKernels
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SOFTMAX = re.compile(r"(?!.*(log|moe|gating)).*softmax.*", re.I | re.S)
+ROUTING = re.compile(r"(?!ForeachTopK).*(topk|moe|grouped.?(matmul|gemm|mm)).*", re.I | re.S)
+"""Kernels that choose experts or compute them, by their types (operator lists of Ascend/op-plugin; kernels of vLLM and
+SGLang for GPUs)."""
+
+BATCHED = re.compile(r"batch|bmm", re.I)
+
+NORMS = ("rms_norm", "layer_norm", "add_layer_norm")
+"""Computations that are norms where no single kernel is one."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """By row of `StepKernels`. ``product``: matrix products; ``convolution``; ``attention``: attentions, and softmaxes
+    with the batched products beside them; ``rare``: attentions and softmaxes; ``heavy``: products, convolutions and
+    fused attentions; ``norm``; ``routing``: it chooses experts or computes them; ``gradient``: its type names one."""
+
+    product: Bools
+    convolution: Bools
+    attention: Bools
+    rare: Bools
+    heavy: Bools
+    norm: Bools
+    routing: Bools
+    gradient: Bools
+
+    def part(self, rows: Ints) -> Marks:
+        """The marks of these kernels."""
+        return Marks(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+def marks_of(own: StepKernels, known: KernelNodes, chains: Chains) -> Marks:
+    """The marks of the kernels of a rank."""
+    types, code = np.unique(own.frame["type"].astype(str).to_numpy(), return_inverse=True)
+    classes = own.frame["operator_class"].astype(str).to_numpy()
+
+    def typed(pattern: re.Pattern[str]) -> Bools:
+        found = np.array([bool(pattern.fullmatch(one)) for one in types], dtype=np.bool_)
+        return np.asarray(found[code], dtype=np.bool_)
+
+    product, convolution, fused = classes == "matmul", classes == "convolution", classes == "attention"
+    softmax = typed(SOFTMAX)
+    heavy = product | convolution | fused
+    signature = own.frame["signature"].to_numpy(dtype=np.int64)
+    batched = product & np.array([_is_batched(node) for node in known.nodes], dtype=np.bool_)[signature]
+    attention = fused | _written_out(softmax, heavy, batched, known.backward)
+    norm = (classes == "normalisation") & ~softmax | _in_chains(chains, NORMS, len(own.frame))
+    return Marks(
+        product=product,
+        convolution=convolution,
+        attention=attention,
+        rare=fused | softmax,
+        heavy=heavy,
+        norm=norm & ~heavy & ~attention,
+        routing=typed(ROUTING),
+        gradient=typed(GRADIENT),
+    )
+
+
+def _in_chains(chains: Chains, patterns: Sequence[str], rows: int) -> Bools:
+    inside = np.zeros(rows, dtype=np.bool_)
+    inside[chains.of(np.flatnonzero(chains.frame["pattern"].isin(patterns).to_numpy()))] = True
+    return inside
+
+
+def _written_out(softmax: Bools, heavy: Bools, batched: Bools, backward: Bools) -> Bools:
+    """Softmaxes with batched products on both sides, and these products: one on each side in the forward pass, two in
+    the backward pass."""
+    places = np.flatnonzero(softmax | heavy)
+    marked = np.zeros(len(softmax), dtype=np.bool_)
+    for at in np.flatnonzero(softmax[places]).tolist():
+        each = 2 if backward[places[at]] else 1
+        before = [place for place in range(max(at - each, 0), at) if batched[places[place]]]
+        behind = [place for place in range(at + 1, min(at + 1 + each, len(places))) if batched[places[place]]]
+        if before and behind:
+            marked[places[[*before, at, *behind]]] = True
+    return marked
+
+
+def _is_batched(node: Node) -> bool:
+    """Whether it multiplies two tensors that both have more than two axes; where no shapes are recorded, by its
+    type."""
+    if len(node.reads) >= 2:
+        return all(len(shape) > 2 for shape, _ in node.reads[:2])
+    return bool(BATCHED.search(node.operator))

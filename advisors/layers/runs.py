@@ -1,0 +1,129 @@
+"""Runs: passes over a stack of layers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisors.fusion.nodes import KernelNodes
+from advisors.layers.marks import Marks
+from advisors.layers.stacks import Stack
+
+Ints = npt.NDArray[np.int64]
+
+
+SAME = 0.8
+"""Share of the kernels, by type, that a layer has in common with the same layer of another micro-batch: with experts
+not all are the same."""
+
+
+@dataclass(eq=False)
+class Run:
+    """One pass over a stack: kernels ``starts[i]`` to ``ends[i]`` of ``rows`` are a layer. ``share``: of the kernels,
+    those that the layers have in common. ``tower``: number of the stack."""
+
+    rows: Ints
+    starts: Ints
+    ends: Ints
+    share: float
+    backward: bool
+    tower: int = -1
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def layer(self, number: int) -> Ints:
+        """The rows of a layer, counted in the order in which they run."""
+        return np.asarray(self.rows[self.starts[number] : self.ends[number]])
+
+    @property
+    def first(self) -> int:
+        """The first row."""
+        return int(self.rows[self.starts[0]])
+
+    @property
+    def last(self) -> int:
+        """The last row."""
+        return int(self.rows[self.ends[-1] - 1])
+
+
+def runs_of(rows: Ints, types: Ints, found: Sequence[Stack], marks: Marks, known: KernelNodes) -> list[Run]:
+    """The passes over stacks. Stacks without a kernel between them are two kinds of layers of one. ``types``: of the
+    rows. A pass without a gradient that runs what a forward pass ran is forward again, for the next micro-batch."""
+    runs: list[Run] = []
+    backward, gradient = known.backward[rows] & marks.heavy[rows], marks.gradient[rows]
+    forward: list[Counter[int]] = []
+    for stack in found:
+        start, end = int(stack.starts[0]), int(stack.ends[-1])
+        layer = Counter(types[start : stack.ends[0]].tolist())
+        is_backward = bool(backward[start:end].any())
+        if is_backward and not gradient[start:end].any():
+            is_backward = not any(_alike(layer, one) for one in forward)
+        if not is_backward and not any(layer == one for one in forward):
+            forward.append(layer)
+        if runs and runs[-1].ends[-1] == start and runs[-1].backward == is_backward:
+            before = runs[-1]
+            before.starts, before.ends = np.append(before.starts, stack.starts), np.append(before.ends, stack.ends)
+            before.share = min(before.share, stack.share)
+        else:
+            runs.append(Run(rows, stack.starts, stack.ends, stack.share, is_backward))
+    return runs
+
+
+def _alike(one: Counter[int], other: Counter[int]) -> bool:
+    return (one & other).total() >= SAME * max(one.total(), other.total())
+
+
+class Towers:
+    """Numbers the stacks of a rank. A forward pass is of the stack that has as many layers and the same weights, and a
+    backward pass of that of the last forward pass over as many layers that has none yet."""
+
+    def __init__(self, marks: Marks, known: KernelNodes, signature: Ints) -> None:
+        self._marks, self._known, self._signature = marks, known, signature
+        self._numbers: dict[object, int] = {}
+        self._products: dict[int, int] = {}
+
+    def number(self, runs: Sequence[Run]) -> None:
+        """Number the runs of a step."""
+        waiting: list[Run] = []
+        for run in runs:
+            if not run.backward:
+                run.tower = self._number(self._key(run))
+                self._products.setdefault(run.tower, self._plain_products(run.layer(0)))
+                waiting.append(run)
+                continue
+            forward = next((one for one in reversed(waiting) if len(one) == len(run)), None)
+            if forward is None:
+                run.tower = self._number((len(run), "backward"))
+            else:
+                run.tower = forward.tower
+                waiting.remove(forward)
+
+    def per_product(self, run: Run) -> int:
+        """How many products a backward pass has for one of the forward pass: 2, or 1 where weights are not trained."""
+        forward = self._products.get(run.tower, 0)
+        rows = run.layer(0)
+        count = self._plain_products(rows[self._known.backward[rows]])
+        return max(1, round(count / forward)) if forward and count else 2
+
+    def _number(self, key: object) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _plain_products(self, rows: Ints) -> int:
+        return int((self._marks.product & ~self._marks.attention)[rows].sum())
+
+    def _key(self, run: Run) -> object:
+        """How many layers there are, and the weights of the first one; with experts each only once, as the routing
+        decides how many of them run."""
+        rows = run.layer(0)
+        nodes = [self._known.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]
+        # A bias has one axis.
+        operands = [[key for shape, key in node.reads if len(shape) > 1] for node in nodes]
+        weights = Counter(keys[1] for keys in operands if len(keys) > 1)
+        if self._marks.routing[rows].any():
+            weights = Counter(dict.fromkeys(weights, 1))
+        return len(run), frozenset(weights.items())

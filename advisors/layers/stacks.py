@@ -1,0 +1,148 @@
+"""Stacks of layers among the kernels of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from advisors.layers.repeats import Repeat, best_repeat
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+LEAST_HEAVY = 2
+"""Matrix products, convolutions and attentions of a layer, at least: the update of a weight repeats too."""
+
+LEAST_KERNELS = 4
+"""Kernels of a layer, at least; a layer of a decode with every fused kernel has eight."""
+
+MOST_OF_IT = 0.5
+"""Repetitions inside a unit that have this share of its products are its layers: the unit is a pass, not a layer. Units
+that have less than this share in common may be a stretch that only looks alike."""
+
+ALIKE = 0.9
+"""Units that have this share in common have the same borders read forwards and backwards. Without attention they need
+as much, and shapes, to be layers: stages of a convolutional network look alike by their types."""
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """The kernels of a step, in order. ``signature``: type, shapes and dtypes; ``type``: the type alone; ``heavy``:
+    products, convolutions and attentions; ``attention``: attentions and softmaxes; ``shaped``: shapes are recorded."""
+
+    signature: Ints
+    type: Ints
+    heavy: Bools
+    attention: Bools
+    shaped: bool
+
+    def best_repeat(self, start: int, end: int, *, mirrored: bool = False) -> Repeat | None:
+        """See `best_repeat`."""
+        return best_repeat(self.signature, self.type, start, end, self.attention, mirrored=mirrored)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Layers that follow each other without a kernel between them: kernels ``starts[i]`` to ``ends[i]`` are layer i.
+    ``share``: of the kernels, those that all have in common."""
+
+    starts: Ints
+    ends: Ints
+    share: float
+
+    def placed(self, start: int) -> Stack:
+        """The same stack so many kernels later."""
+        return Stack(self.starts + start, self.ends + start, self.share)
+
+
+def stacks(kernels: Sequence, backward: int) -> list[Stack]:
+    """The stacks of layers of a step, in order. ``backward``: where the backward pass begins; a stretch that only looks
+    alike on both sides of it is no layer."""
+    return _Search(kernels).between(0, len(kernels.signature), backward)
+
+
+class _Search:
+    """Looks for stacks, in equal stretches once."""
+
+    def __init__(self, kernels: Sequence) -> None:
+        self._kernels = kernels
+        self._known: dict[tuple[bytes, int], list[Stack]] = {}
+
+    def between(self, start: int, end: int, border: int) -> list[Stack]:
+        """The stacks of ``[start, end)``. ``border``: where the backward pass begins."""
+        key = self._kernels.signature[start:end].tobytes(), min(max(border - start, 0), end - start)
+        if key not in self._known:
+            self._known[key] = [stack.placed(-start) for stack in self._find(start, end, border)]
+        return [stack.placed(start) for stack in self._known[key]]
+
+    def _find(self, start: int, end: int, border: int) -> list[Stack]:
+        kernels = self._kernels
+        best = kernels.best_repeat(start, end)
+        if start < border < end and (best is None or best.share < MOST_OF_IT):
+            return [*self.between(start, border, border), *self.between(border, end, border)]
+        if best is None:
+            return []
+        if start >= border and best.share < ALIKE:
+            # A backward layer ends with what every layer begins with; what differs between them comes first.
+            best = kernels.best_repeat(start, end, mirrored=True) or best
+        before, behind = self.between(start, best.start, border), self.between(best.end, end, border)
+        return [*before, *self._inside(best, border), *behind]
+
+    def _inside(self, found: Repeat, border: int) -> list[Stack]:
+        """The stack of the repetitions, or those inside each of them."""
+        kernels = self._kernels
+        heavy = found.counts(kernels.heavy)
+        with_attention = found.every(kernels.attention)
+        small = heavy.min() < LEAST_HEAVY or (found.ends - found.starts).min() < LEAST_KERNELS
+        if small or not (with_attention or (kernels.shaped and found.share >= ALIKE)):
+            return []
+        if _is_pass(kernels, int(found.starts[0]), int(found.ends[0])):
+            cuts = [found.start, *(found.starts + self._phase(found, border)).tolist(), found.end]
+            return [stack for begin, end in pairwise(cuts) for stack in self.between(begin, end, border)]
+        if with_attention or heavy.sum() < kernels.heavy.sum():
+            return self._with_gaps(found, border)
+        return []  # what is all of the step and has no attention is the whole network, run several times
+
+    def _with_gaps(self, found: Repeat, border: int) -> list[Stack]:
+        """The layers, and the stacks between them: of a pipeline, the other pass of the micro-batches."""
+        breaks = np.flatnonzero(found.starts[1:] > found.ends[:-1]) + 1
+        parts: list[Stack] = []
+        for starts, ends in zip(np.split(found.starts, breaks), np.split(found.ends, breaks), strict=True):
+            if parts:
+                parts += self.between(int(parts[-1].ends[-1]), int(starts[0]), border)
+            parts.append(Stack(starts, ends, found.share))
+        return parts
+
+    def _phase(self, found: Repeat, border: int) -> int:
+        """Where to cut a sequence of equal passes: where most layers stay whole. Micro-batches of a pipeline run one
+        forward and one backward pass in turns, and have no first kernel."""
+        length = int(found.starts[1] - found.starts[0])
+        if len(set(np.diff(found.starts).tolist()) | {length}) > 1 or found.end < found.starts[1] + length:
+            return 0
+
+        def inside(phase: int) -> int:
+            begin = found.start + phase
+            return sum(int((one.ends - one.starts).sum()) for one in self.between(begin, begin + length, border))
+
+        edges = [
+            (int(one.starts[0]), int(one.ends[-1])) for one in self.between(found.start, found.start + length, border)
+        ]
+        phases = dict.fromkeys(
+            [0, *(edge - found.start for pair in edges for edge in pair if edge < found.start + length)]
+        )
+        return max(phases, key=inside)
+
+
+def _is_pass(kernels: Sequence, start: int, end: int) -> bool:
+    attentions = int(kernels.attention[start:end].sum())
+    if attentions == 1:
+        return False
+    inner = kernels.best_repeat(start, end)
+    if inner is None or (attentions and not inner.every(kernels.attention)):
+        return False
+    heavy = inner.counts(kernels.heavy)
+    most = heavy.sum() >= MOST_OF_IT * kernels.heavy[start:end].sum()
+    return bool(heavy.min() >= LEAST_HEAVY and most and inner.share >= MOST_OF_IT)
