@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
-.PHONY: demo test lint docs names picture wheel diagnosis programs benchmark clean
+.PHONY: demo test lint docs names picture wheel diagnosis programs benchmark report-fixtures clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -53,6 +53,10 @@ diagnosis: $(VENV)/installed
 # Looks for the computations of recorded programs (NPU_ADVISOR_PROGRAMS: their folder), writes docs/programs.md.
 programs: $(VENV)/installed
 	$(BIN)/python -m tests.programs
+
+# What the tool says of some simulated jobs, kept for the tests of reports (tests/report_fixtures).
+report-fixtures: $(VENV)/installed
+	$(BIN)/python -m tests.report_fixtures
 
 # Time and memory of `advisor run`, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has it.
 benchmark: $(VENV)/installed
