@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
-.PHONY: demo test lint docs names picture wheel diagnosis programs benchmark clean
+.PHONY: demo test lint docs names picture wheel diagnosis programs benchmark report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -54,6 +54,10 @@ diagnosis: $(VENV)/installed
 programs: $(VENV)/installed
 	$(BIN)/python -m tests.programs
 
+# What the tool says of some simulated jobs, kept for the tests of reports (tests/report_fixtures).
+report-fixtures: $(VENV)/installed
+	$(BIN)/python -m tests.report_fixtures
+
 # Time and memory of `advisor run`, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has it.
 benchmark: $(VENV)/installed
 	$(BIN)/python -m pytest -q tests/benchmarks/bench_run.py
@@ -61,6 +65,13 @@ benchmark: $(VENV)/installed
 # Builds the wheel and runs it in an environment that has nothing else, beside the example plugin's own wheel.
 wheel: $(VENV)/installed
 	$(BIN)/python .ci/check_wheel.py
+
+# A part of the tests with the built wheel on further interpreters, and with the oldest releases of all dependencies.
+versions: $(VENV)/installed
+	$(BIN)/python .ci/check_versions.py python3.12 python3.13
+
+lowest: $(VENV)/installed
+	$(BIN)/python .ci/check_versions.py --lowest python3.11
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist advisor-report

@@ -13,27 +13,40 @@ from reports.prose import plain
 from reports.sections.brief import brief
 from reports.text_bars import text_bars
 
+LINES = 20
 TITLE = 100
 CAUSE = 80
 CHANGE = 110
 
 
 def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
-    """The verdict, where the step went, the findings that matter most, and where the report is."""
+    """The verdict, where the step went, the findings that matter most, and where the report is. Where that is more than
+    fits, what is said of rules for other devices is left out first, then the last of the findings."""
     t = Labels(lang, result.labels)
     lines: list[str] = []
+    asides: list[str] = []
+    findings: list[list[str]] = []
+    place = 0
     for block in brief(Outline(result), t):
         match block:
+            case Paragraph(content=content, style="aside"):
+                asides.append(f"  {_text(content)}")
             case Paragraph(content=content, style=style):
                 before, indent, after = _LAYOUT.get(style, ((), "", ()))
                 lines += [*before, indent + _text(content), *after]
             case Figure(data=LedgerBars() as bars):
                 lines += [f"  {bar}" for bar in text_bars(bars, t)]
             case Headlines(items=items):
-                lines += [f"  {told}" for item in items for told in _headline(item, t)]
-    if paths := [one_line(str(path)) for path in report_paths]:
-        lines.append(f"{t('term.report')}{t('word.colon')}{t.join(paths)}")
-    return "\n".join(told.rstrip() for told in lines)
+                findings = [[f"  {told}" for told in _headline(item, t)] for item in items]
+                place = len(lines)
+    where = [one_line(str(path)) for path in report_paths]
+    last = [f"{t('term.report')}{t('word.colon')}{t.join(where)}"] if where else []
+    room = LINES - len(lines) - len(last)
+    while len(findings) > 1 and sum(map(len, findings)) > room:
+        findings.pop()
+    told = [line for finding in findings for line in finding]
+    fitting = asides if len(told) + len(asides) <= room else []
+    return "\n".join(line.rstrip() for line in [*lines[:place], *told, *lines[place:], *fitting, *last])
 
 
 _LAYOUT: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {

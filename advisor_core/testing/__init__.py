@@ -1,99 +1,35 @@
-"""Helpers for those who write rules and plugins: small tables, facts over them, one rule judged on a few rows.
+"""Helpers for those who write rules and plugins: small tables, facts over them, a rank written down event by event,
+one rule judged over it or on a few rows.
 
 ::
 
-    from advisor_core.api import ledger
-    from advisor_core.testing import fact_store, judge_rows, table
+    from advisor_core.api.facts import ledger
+    from advisor_core.api.testing import Scene, judge_rule
 
-    store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
-    assert store[ledger]["path"].tolist() == ["compute/elementwise"]
+    scene = Scene().step(1, 0, 600).kernel(0, 100).kernel(400, 200, launched=390)
+    assert scene.store()[ledger]["path"].tolist()[0] == "compute/matmul"
+    assert judge_rule("HD001", scene.store()).state == "fail"
 
 The pytest fixtures of `advisor_core.testing.pytest_plugin` come with the installation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from advisor_core.testing.judging import JudgedRule, judge_rows, judge_rule
+from advisor_core.testing.scene import Scene
+from advisor_core.testing.scene_words import ASCEND, GPU, SceneWords
+from advisor_core.testing.tables import fact_store, measure, profile, table
 
-import pandas as pd
-
-from advisor_core.contracts.advisor import Advisor, Observations
-from advisor_core.contracts.facts import Fact
-from advisor_core.contracts.profile import Profile
-from advisor_core.contracts.tables import SCHEMAS
-from advisor_core.facts.store import FactStore
-from advisor_core.plugins.host import Host, load_host
-from advisor_core.rules.files.ruleset import load_rules
-from advisor_core.rules.judge import Context, Verdict, judge
-from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.vocabulary import Vocabulary
-
-_NOTHING: dict[str, Scalar] = {"int": -1, "bool": False, "text": "", "float": float("nan")}
-
-
-def table(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """The canonical table ``name`` from rows; what a row leaves out has no value. A key that ends in ``_us`` is
-    microseconds for the column that ends in ``_ns``. Raises KeyError for a column that the table does not have."""
-    schema = SCHEMAS[name]
-    known = {column.name: column for column in schema.columns}
-    converted = []
-    for number, row in enumerate(rows):
-        plain: dict[str, Any] = {name: _NOTHING[column.dtype] for name, column in known.items()}
-        plain["source_row"] = number
-        for key, value in row.items():
-            column = key.removesuffix("_us") + "_ns" if key.endswith("_us") else key
-            if column not in plain:
-                raise KeyError(f"table {name} has no column {column!r}")
-            plain[column] = round(value * 1_000) if key.endswith("_us") else value
-        converted.append(plain)
-    return schema.conform(pd.DataFrame(converted, columns=[*known, "source_row"]))
-
-
-def profile(**changes: Any) -> Profile:
-    """A profile of Ascend without tables: rank 0, level 1, PyTorch, nothing recorded; ``changes`` replace fields."""
-    fields: dict[str, Any] = {
-        "rank": 0, "kind": "test", "path": "test", "level": "level1", "framework": "pytorch", "versions": {},
-        "profiler": {}, "variables": {}, "tables": {}, "missing": {}, "files": [], "diagnostics": [],
-        "vendor": "ascend", "vocabulary": _vocabulary(str(changes.get("vendor", "ascend"))),
-    }  # fmt: skip
-    return Profile(**{**fields, **changes})
-
-
-@cache
-def _vocabulary(vendor: str) -> Vocabulary:
-    return load_host().vocabulary(vendor)
-
-
-def fact_store(
-    host: Host | None = None,
-    about: Profile | None = None,
-    facts: Iterable[Fact[object]] = (),
-    **tables: pd.DataFrame,
-) -> FactStore:
-    """The facts of all installed plugins, and ``facts``, over these tables. Raises KeyError for a table that there is
-    not."""
-    given = (about or profile()).given()
-    for name, frame in tables.items():
-        given.put(SCHEMAS[name], frame)
-    return FactStore({**(host or load_host()).facts, **{fact.name: fact for fact in facts}}, given)
-
-
-def measure(advisor: Advisor, store: FactStore, **params: Scalar) -> Observations:
-    """What an advisor measures. Raises `Unavailable` and `NotApplicable` like the advisor."""
-    return advisor.measure(store.view(advisor.needs, advisor.wants), params)
-
-
-def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], context: Context | None = None) -> Verdict:
-    """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
-    host = load_host()
-    book = load_rules(
-        [*host.rulesets.values(), rules],
-        host.advisors,
-        names=host.name_book(),
-        paths=host.ledger_paths,
-        vendors=host.vocabularies,
-    )
-    return judge(book[rule], pd.DataFrame(list(rows)), context)
+__all__ = [
+    "ASCEND",
+    "GPU",
+    "JudgedRule",
+    "Scene",
+    "SceneWords",
+    "fact_store",
+    "judge_rows",
+    "judge_rule",
+    "measure",
+    "profile",
+    "table",
+]

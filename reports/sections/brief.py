@@ -40,4 +40,4 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
         yield Paragraph(line(t("first.nothing" if outline.result.rules else "first.no_rules")), "heading")
     yield Paragraph(line(f"{t('term.rules')}{colon}{t.join(coverage(outline, t)) or t('word.none')}"))
     for said in for_others(outline, t):
-        yield Paragraph(line(said), "indented")
+        yield Paragraph(line(said), "aside")

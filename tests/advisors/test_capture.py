@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
-from tests.advisors.build import Scene, outcome
 from tests.advisors.real import real_job, real_rank
 from tests.conftest import ROOT
 
@@ -38,19 +38,21 @@ def scene(*, type_: str = "MatMulV2") -> Scene:
     ],
 )
 def test_level(level: str | None, type_: str, state: str) -> None:
-    assert outcome("DQ001", scene(type_=type_).store(level=level)).state == state
+    assert judge_rule("DQ001", scene(type_=type_).store(level=level)).state == state
 
 
 def test_inflating_options_put_a_caveat_on_host_findings() -> None:
-    found = outcome("DQ002", scene().store(profiler={"with_stack": True, "record_shapes": True, "with_modules": False}))
+    found = judge_rule(
+        "DQ002", scene().store(profiler={"with_stack": True, "record_shapes": True, "with_modules": False})
+    )
     assert found.first.observation["inflating_options"] == "with_stack, record_shapes"
     assert found.first.caveat is not None and "record" in found.first.caveat.en
-    assert outcome("DQ002", scene().store(profiler={"with_stack": False})).state == "pass"
+    assert judge_rule("DQ002", scene().store(profiler={"with_stack": False})).state == "pass"
 
 
 def test_single_step() -> None:
-    assert outcome("DQ003", scene().store()).state == "fail"
-    assert outcome("DQ003", scene().kernel(200, 10, step=2).store()).state == "pass"
+    assert judge_rule("DQ003", scene().store()).state == "fail"
+    assert judge_rule("DQ003", scene().kernel(200, 10, step=2).store()).state == "pass"
 
 
 @pytest.mark.parametrize(
@@ -62,20 +64,20 @@ def test_single_step() -> None:
     ],
 )
 def test_warm_up(schedule: dict[str, Any], state: str) -> None:
-    assert outcome("DQ004", scene().store(profiler=schedule)).state == state
+    assert judge_rule("DQ004", scene().store(profiler=schedule)).state == state
 
 
 def test_capture_findings_cost_nothing() -> None:
     for rule in ("DQ001", "DQ002", "DQ003", "DQ004"):
         store = scene().store(level="level0", profiler={"with_stack": True, "schedule.warmup": 0})
-        assert outcome(rule, store).first.impact_ns == 0
-        assert outcome(rule, store).first.severity == "low"
+        assert judge_rule(rule, store).first.impact_ns == 0
+        assert judge_rule(rule, store).first.severity == "low"
 
 
 def test_alexnet(profiles: Path) -> None:
     level1 = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    assert [outcome(f"DQ00{n}", level1).state for n in (1, 2, 3, 4)] == ["pass", "fail", "fail", "pass"]
-    assert outcome("DQ001", real_rank(profiles, "alexnet-ddp-text-level0", 0)).state == "fail"
+    assert [judge_rule(f"DQ00{n}", level1).state for n in (1, 2, 3, 4)] == ["pass", "fail", "fail", "pass"]
+    assert judge_rule("DQ001", real_rank(profiles, "alexnet-ddp-text-level0", 0)).state == "fail"
 
 
 NEW = [f"DQ{number:03}" for number in range(5, 16)]
@@ -96,14 +98,14 @@ def test_activities(activities: str | None, calls: bool, state: str) -> None:
     if calls:
         made.event("cpu_op", "aten::mm", 0, 5)
     profiler = {"activities": activities} if activities else {}
-    assert outcome("DQ005", made.store(profiler=profiler)).state == state
+    assert judge_rule("DQ005", made.store(profiler=profiler)).state == state
 
 
 def test_activities_without_a_trace() -> None:
-    assert outcome("DQ005", scene().store("host_events")).state == "cannot_answer"
+    assert judge_rule("DQ005", scene().store("host_events")).state == "cannot_answer"
     asked = {"activities": "ProfilerActivity.CPU"}
     device_missing = Scene().event("cpu_op", "aten::mm", 0, 5).store(profiler=asked)
-    assert outcome("DQ005", device_missing).state == "fail"
+    assert judge_rule("DQ005", device_missing).state == "fail"
 
 
 def job(
@@ -133,7 +135,7 @@ def job(
     ],
 )
 def test_first_step(walls: tuple[float, ...], state: str) -> None:
-    found = outcome("DQ006", job(*walls).store())
+    found = judge_rule("DQ006", job(*walls).store())
     assert found.state == state
     if state == "fail":
         assert found.first.observation["first_over_rest"] == pytest.approx(1.4)
@@ -145,7 +147,7 @@ def test_first_step(walls: tuple[float, ...], state: str) -> None:
     [(None, "pass"), (9, "pass"), (8, "pass"), (7, "fail"), (1, "fail")],
 )
 def test_last_step_cut_off(last: int | None, state: str) -> None:
-    found = outcome("DQ007", job(100, 100, 100, 50, last=last).store())
+    found = judge_rule("DQ007", job(100, 100, 100, 50, last=last).store())
     assert found.state == state
     if last == 7:
         assert found.first.observation["last_task_share"] == pytest.approx(0.7)
@@ -153,7 +155,7 @@ def test_last_step_cut_off(last: int | None, state: str) -> None:
 
 
 def test_last_step_of_two_cannot_be_told() -> None:
-    assert outcome("DQ007", job(100, 50, last=1).store()).state == "cannot_answer"
+    assert judge_rule("DQ007", job(100, 50, last=1).store()).state == "cannot_answer"
 
 
 @pytest.mark.parametrize(
@@ -162,14 +164,14 @@ def test_last_step_of_two_cannot_be_told() -> None:
 )
 def test_dynamic_shapes(recurring: bool, skipped: int, state: str) -> None:
     store = job(100, 100, 100, shapes=True, recurring=recurring).store(profiler={"schedule.skip_first": skipped})
-    assert outcome("DQ008", store).state == state
+    assert judge_rule("DQ008", store).state == state
 
 
 def test_dynamic_shapes_cannot_be_told() -> None:
     schedule = {"schedule.skip_first": 0}
-    assert outcome("DQ008", job(100, shapes=True).store(profiler=schedule)).state == "cannot_answer"
-    assert outcome("DQ008", job(100, 100).store(profiler=schedule)).state == "cannot_answer"
-    assert outcome("DQ008", job(100, 100, shapes=True, recurring=False).store()).state == "cannot_answer"
+    assert judge_rule("DQ008", job(100, shapes=True).store(profiler=schedule)).state == "cannot_answer"
+    assert judge_rule("DQ008", job(100, 100).store(profiler=schedule)).state == "cannot_answer"
+    assert judge_rule("DQ008", job(100, 100, shapes=True, recurring=False).store()).state == "cannot_answer"
 
 
 def test_launched_but_never_run() -> None:
@@ -179,18 +181,18 @@ def test_launched_but_never_run() -> None:
             made.event("runtime", "Node@launch", 400 + number, 1, item="Add")
         return made.store()
 
-    assert outcome("DQ009", launched(0)).state == "pass"
-    found = outcome("DQ009", launched(3))
+    assert judge_rule("DQ009", launched(0)).state == "pass"
+    found = judge_rule("DQ009", launched(3))
     assert found.state == "fail"
     assert (found.first.observation["never_run"], found.first.observation["launches"]) == (3, 33)
     assert len(found.evidence()[1].rows) == 3
-    assert outcome("DQ009", job(100, 100).store("flows")).state == "cannot_answer"
+    assert judge_rule("DQ009", job(100, 100).store("flows")).state == "cannot_answer"
 
 
 def test_arrows_without_an_end() -> None:
     made = job(100, 100, 100)
     made.add("flows", kind="host_to_device", end="s", flow=999, time_us=10, thread=100, device=False)
-    found = outcome("DQ009", made.store())
+    found = judge_rule("DQ009", made.store())
     assert found.state == "fail"
     assert found.first.observation["never_run"] == 1
 
@@ -199,12 +201,12 @@ def test_arrows_without_an_end() -> None:
 def test_clocks(early: float, state: str) -> None:
     """A task that starts this long before its launch."""
     store = scene().kernel(1000, 10, launched=1000 + early).store()
-    found = outcome("DQ010", store)
+    found = judge_rule("DQ010", store)
     assert found.state == state
     if state == "fail":
         assert found.first.observation["skew_ns"] == 110_000
         assert found.first.observation["early_share"] == pytest.approx(1 / 3)
-    assert outcome("DQ010", scene().store("flows")).state == "cannot_answer"
+    assert judge_rule("DQ010", scene().store("flows")).state == "cannot_answer"
 
 
 def _said(*severities: Any) -> list[Diagnostic]:
@@ -216,25 +218,25 @@ def _said(*severities: Any) -> list[Diagnostic]:
 
 def test_damage() -> None:
     files = [InputFile(name="a.csv", bytes=10, sha256="")]
-    assert outcome("DQ011", scene().store(files=files)).state == "pass"
-    assert outcome("DQ011", scene().store(files=files, diagnostics=_said("info"))).state == "pass"
-    warned = outcome("DQ011", scene().store(files=files, diagnostics=_said("warning", "info")))
+    assert judge_rule("DQ011", scene().store(files=files)).state == "pass"
+    assert judge_rule("DQ011", scene().store(files=files, diagnostics=_said("info"))).state == "pass"
+    warned = judge_rule("DQ011", scene().store(files=files, diagnostics=_said("warning", "info")))
     assert (warned.first.severity, warned.first.observation["files"]) == ("low", "0.csv")
-    lost = outcome("DQ011", scene().store(diagnostics=_said("error", "warning")))
+    lost = judge_rule("DQ011", scene().store(diagnostics=_said("error", "warning")))
     assert (lost.first.severity, lost.first.observation["errors"]) == ("medium", 1)
     assert lost.first.caveat is not None and "0\\.csv, 1\\.csv" in lost.first.caveat.en  # as Markdown
-    assert outcome("DQ011", scene().store()).state == "not_applicable"
+    assert judge_rule("DQ011", scene().store()).state == "not_applicable"
 
 
 def test_size() -> None:
     def of(size: int, seconds: float) -> str:
         files = [InputFile(name="trace_view.json", bytes=size, sha256="")]
-        return outcome("DQ012", scene().kernel(seconds * 1e6, 1).store(files=files)).state
+        return judge_rule("DQ012", scene().kernel(seconds * 1e6, 1).store(files=files)).state
 
     assert of(10**9, 10) == "pass"
     assert of(11 * 10**9, 10) == "fail"
     assert of(10**9, 301) == "fail"
-    assert outcome("DQ012", Scene().event("cpu_op", "aten::mm", 0, 1).store()).state == "cannot_answer"
+    assert judge_rule("DQ012", Scene().event("cpu_op", "aten::mm", 0, 1).store()).state == "cannot_answer"
 
 
 def _ranks(*about: dict[str, Any], starts: tuple[float, ...] = ()) -> dict[int, FactStore]:
@@ -262,18 +264,18 @@ def _ranks(*about: dict[str, Any], starts: tuple[float, ...] = ()) -> dict[int, 
     ],
 )
 def test_profiles_of_different_jobs(one: dict[str, Any], other: dict[str, Any], aspects: str) -> None:
-    found = outcome("DQ013", _ranks(one, other))
+    found = judge_rule("DQ013", _ranks(one, other))
     assert found.state == ("fail" if aspects else "pass")
     if aspects:
         assert found.first.observation["aspects"] == aspects
 
 
 def test_profiles_of_different_times() -> None:
-    assert outcome("DQ013", _ranks({}, {}, starts=(0, 50))).state == "pass"
-    found = outcome("DQ013", _ranks({}, {}, starts=(0, 5_000_000)))
+    assert judge_rule("DQ013", _ranks({}, {}, starts=(0, 50))).state == "pass"
+    found = judge_rule("DQ013", _ranks({}, {}, starts=(0, 5_000_000)))
     assert found.first.observation["aspects"] == "start"
     assert found.first.observation["apart_ns"] == 5_000_000_000 - 100_000
-    assert outcome("DQ013", _ranks({})).state == "not_applicable"
+    assert judge_rule("DQ013", _ranks({})).state == "not_applicable"
 
 
 @pytest.mark.parametrize(("peers", "state"), [((1,), "pass"), ((1, 2, 3), "fail")])
@@ -281,21 +283,21 @@ def test_ranks_that_collectives_name(peers: tuple[int, ...], state: str) -> None
     """Nothing is recorded of groups, but the tasks of a collective name the ranks that are waited for."""
     planes = [(200 + 10 * peer, 210 + 10 * peer, peer) for peer in peers]
     stores = {rank: Scene(rank=rank).kernel(10, 100).collective(200, 100, planes).store() for rank in (0, 1)}
-    found = outcome("DQ014", stores)
+    found = judge_rule("DQ014", stores)
     assert found.state == state
     if state == "fail":
         assert (found.first.observation["profiled"], found.first.observation["expected"]) == (2, 4)
 
 
 def test_ranks_not_profiled() -> None:
-    assert outcome("DQ014", _ranks({"world_size": 2}, {"world_size": 2})).state == "pass"
-    found = outcome("DQ014", _ranks({"world_size": 4}, {}))
+    assert judge_rule("DQ014", _ranks({"world_size": 2}, {"world_size": 2})).state == "pass"
+    found = judge_rule("DQ014", _ranks({"world_size": 4}, {}))
     assert (found.first.observation["missing"], found.evidence()[0].rows[0]["missing"]) == (2, "2, 3")
-    grouped = outcome("DQ014", _ranks({"groups": {"7": [0, 5]}}))
+    grouped = judge_rule("DQ014", _ranks({"groups": {"7": [0, 5]}}))
     assert grouped.evidence()[0].rows[0]["missing"] == "5"
-    assert outcome("DQ014", _ranks({}, {})).state == "cannot_answer"
-    assert outcome("DQ014", {0: scene().store("kernels", "device_tasks")}).state == "cannot_answer"
-    assert outcome("DQ014", _ranks({}, {}, starts=(0, 0))).state == "not_applicable"
+    assert judge_rule("DQ014", _ranks({}, {})).state == "cannot_answer"
+    assert judge_rule("DQ014", {0: scene().store("kernels", "device_tasks")}).state == "cannot_answer"
+    assert judge_rule("DQ014", _ranks({}, {}, starts=(0, 0))).state == "not_applicable"
 
 
 @pytest.mark.parametrize("name", ["alexnet-ddp-text-level0", "alexnet-ddp-text-level1", "alexnet-ddp-db-level1"])
@@ -303,12 +305,12 @@ def test_alexnet_is_captured_well(profiles: Path, name: str) -> None:
     """Complete exports of one job with one step each: nothing to complain of, and what needs more steps says so."""
     stores = real_job(profiles, name)
     for store in stores.values():
-        states = {rule: outcome(rule, store).state for rule in NEW if rule not in ("DQ013", "DQ014")}
+        states = {rule: judge_rule(rule, store).state for rule in NEW if rule not in ("DQ013", "DQ014")}
         assert {rule for rule, state in states.items() if state == "fail"} == set()
         assert {rule for rule, state in states.items() if state == "cannot_answer"} == {"DQ006", "DQ007", "DQ008"}
-    assert outcome("DQ013", stores).state == ("pass" if len(stores) > 1 else "not_applicable")
+    assert judge_rule("DQ013", stores).state == ("pass" if len(stores) > 1 else "not_applicable")
     # an old export without groups or world size; only level 1 names the peers, and there were eight ranks
-    ranks = outcome("DQ014", stores)
+    ranks = judge_rule("DQ014", stores)
     assert ranks.state == ("fail" if "level1" in name else "cannot_answer")
     if ranks.state == "fail":
         assert (ranks.first.observation["profiled"], ranks.first.observation["expected"]) == (2, 8)
@@ -365,7 +367,7 @@ def test_work_outside_the_steps(before: float, after: float, state: str) -> None
         made.kernel(100, before, step=-1).kernel(100, before / 2, stream=3, step=-1)
     if after:
         made.kernel(3000, after, step=-1)
-    found = outcome("DQ015", made.store())
+    found = judge_rule("DQ015", made.store())
     assert found.state == state
     if (before, after) == (60, 40):
         seen = found.first.observation
@@ -377,9 +379,9 @@ def test_work_outside_the_steps(before: float, after: float, state: str) -> None
 
 
 def test_work_outside_where_there_are_no_steps() -> None:
-    assert outcome("DQ015", Scene().kernel(0, 100, step=-1).store()).state == "not_applicable"
-    assert outcome("DQ015", Scene().kernel(0, 100, step=1).store()).state == "pass"
-    assert outcome("DQ015", scene().store("kernels", "device_tasks")).state == "cannot_answer"
+    assert judge_rule("DQ015", Scene().kernel(0, 100, step=-1).store()).state == "not_applicable"
+    assert judge_rule("DQ015", Scene().kernel(0, 100, step=1).store()).state == "pass"
+    assert judge_rule("DQ015", scene().store("kernels", "device_tasks")).state == "cannot_answer"
 
 
 SET = ROOT / "rulesets" / "ascend"

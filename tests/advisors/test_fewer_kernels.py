@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor_core.api.facts import NO_TIME
+from advisor_core.api.testing import Scene
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
-from tests.advisors.build import Scene
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(0, 30), st.integers(0, 40), st.booleans()),

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core import testing
+from advisor_core.api.testing import JudgedRule, Scene, judge_rule
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.facts.memory import memory_capacity, memory_curve, memory_peak, memory_steps
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec, HoldsFor
 from advisors.memory import _unfit
-from tests.advisors.build import Outcome, Scene, book, outcome
+from tests.advisors.build import book
 from tests.advisors.real import real_rank
 
 MIB, GIB = 1024**2, 1024**3
@@ -64,13 +65,13 @@ def trend(least: Sequence[float], reserved: Sequence[float], peak: float = 1000)
     return made
 
 
-def judged(rule: str, made: Scene, *without: str, **about: Any) -> Outcome:
+def judged(rule: str, made: Scene, *without: str, **about: Any) -> JudgedRule:
     chip = about.pop("chip", CHIP)
     overrides = {"capacity": about.pop("capacity")} if "capacity" in about else {}
-    return outcome(rule, made.store(*without, chip=chip, **about), **overrides)
+    return judge_rule(rule, made.store(*without, chip=chip, **about), **overrides)
 
 
-def values(found: Outcome) -> Any:
+def values(found: JudgedRule) -> Any:
     return found.first.observation
 
 
@@ -394,7 +395,7 @@ def test_a_real_profile_against_its_files(profiles: Path, name: str, rank: int) 
 def test_the_real_job_uses_little_of_its_memory(profiles: Path) -> None:
     """2,114 MB of 64 GB; a host that the device waits for; one step, which tells no trend."""
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    states = {rule: outcome(rule, store).state for rule in ("ME001", "ME002", "ME003", "ME005")}
+    states = {rule: judge_rule(rule, store).state for rule in ("ME001", "ME002", "ME003", "ME005")}
     assert states == {"ME001": "pass", "ME002": "cannot_answer", "ME003": "cannot_answer", "ME005": "pass"}
-    used = outcome("ME004", store)
+    used = judge_rule("ME004", store)
     assert used.first.observation["used_bytes"] == pytest.approx(2113.73 * MIB, rel=1e-4)

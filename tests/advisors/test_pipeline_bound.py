@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import JudgedRule, Scene, judge_rule
 from advisors.pipeline_bound.clock import clock_at
-from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.real import real_rank
 
 STEP_US = 10_000
@@ -40,11 +40,11 @@ def one(type_: str, core: str, us: float, *, blocks: int = 24, count: int = 1, *
     return until_the_end(scene)
 
 
-def judged(rule: str, scene: Scene, *without: str, **about: Any) -> Outcome:
-    return outcome(rule, scene.store(*without, **{"chip": CHIP, **about}))
+def judged(rule: str, scene: Scene, *without: str, **about: Any) -> JudgedRule:
+    return judge_rule(rule, scene.store(*without, **{"chip": CHIP, **about}))
 
 
-def kinds(found: Outcome) -> list[str]:
+def kinds(found: JudgedRule) -> list[str]:
     return [advice.kind for advice in found.first.advice]
 
 
@@ -87,7 +87,7 @@ def test_the_other_rules_leave_that_kernel_alone(rule: str) -> None:
     """A kernel has one bound pipe, so one of these rules."""
     type_, core, pipes, *_ = FIRES[rule]
     store = one(type_, core, 2000, **pipes).store(chip=CHIP)
-    assert {other for other in BOUND_RULES if outcome(other, store).state == "fail"} == {rule}
+    assert {other for other in BOUND_RULES if judge_rule(other, store).state == "fail"} == {rule}
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_alexnet_kernels_agree_with_the_csv_file(profiles: Path, rank: int) -> N
         for pipe, time in times.items():
             busy[key][pipe] += time
     expected = sorted((key[0], round(spent[key], 3), max(pipes.values()) / spent[key]) for key, pipes in busy.items())
-    found = outcome("PB001", real_rank(profiles, "alexnet-ddp-text-level1", rank)).observed
+    found = judge_rule("PB001", real_rank(profiles, "alexnet-ddp-text-level1", rank)).observed
     assert found is not None
     columns = (found.frame[name] for name in ("operator", "total_ns", "bound_ratio"))
     measured = sorted((str(name), round(ns / 1e3, 3), ratio) for name, ns, ratio in zip(*columns, strict=True))
@@ -465,7 +465,7 @@ def test_alexnet_kernel_that_loses_most_below_the_target(profiles: Path) -> None
         if duration >= 50 and 0.4 <= ratio < 0.8:
             kernel = (row["Type"], row["Input Shapes"].strip('"'), duration, ratio)
             worst = max(worst, kernel, key=lambda item: item[2] * (1 - item[3] / 0.8))
-    found = outcome("PB002", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
+    found = judge_rule("PB002", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
     assert found is not None
     table = found.frame[found.frame["bound_ratio"].between(0.4, 0.8, inclusive="left")]
     table = table[(table["mean_ns"] >= 50_000) & (table["in_chain_share"] < 0.5)]
@@ -481,8 +481,8 @@ def test_alexnet_kernel_that_loses_most_below_the_target(profiles: Path) -> None
 def test_alexnet_says_nothing_of_relevance(profiles: Path) -> None:
     """Nine tenths of this step wait for another rank: no kernel takes a percent of it below its target."""
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    states = {rule: outcome(rule, store).state for rule in (*BOUND_RULES, "PB010", "PB011", "PB012", "PB014")}
+    states = {rule: judge_rule(rule, store).state for rule in (*BOUND_RULES, "PB010", "PB011", "PB012", "PB014")}
     assert states.pop("PB011") == "not_applicable"  # the model computes in FP32
     assert set(states.values()) == {"pass"}
     low = real_rank(profiles, "alexnet-ddp-text-level0", 0)
-    assert {outcome(rule, low).state for rule in (*states, "PB011")} == {"cannot_answer"}
+    assert {judge_rule(rule, low).state for rule in (*states, "PB011")} == {"cannot_answer"}

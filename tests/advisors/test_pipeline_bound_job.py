@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
 from tests.advisors.real import real_job
 
 
@@ -27,7 +27,7 @@ def job(clocks: Mapping[int, tuple[float, ...]], cube: float = 600) -> dict[int,
 
 
 def test_a_rank_with_a_lower_clock_is_named() -> None:
-    found = outcome("PB015", job({0: (1800.0,), 1: (1200.0,), 2: (1800.0,), 3: (1790.0,)}))
+    found = judge_rule("PB015", job({0: (1800.0,), 1: (1200.0,), 2: (1800.0,), 3: (1790.0,)}))
     seen = found.first.observation
     assert (seen["slow"], seen["mhz"], seen["others_mhz"]) == (1, 1200, 1800)
     assert seen["behind"] == pytest.approx(1 / 3) and seen["cube_ns"] == 600_000
@@ -39,30 +39,30 @@ def test_a_rank_with_a_lower_clock_is_named() -> None:
 
 
 def test_a_clock_that_changes_counts_for_as_long_as_kernels_ran_at_it() -> None:
-    seen = outcome("PB015", job({0: (1800.0,), 1: (1800.0, 1200.0)})).first.observation
+    seen = judge_rule("PB015", job({0: (1800.0,), 1: (1800.0, 1200.0)})).first.observation
     assert seen["mhz"] == 1500 and seen["behind"] == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize(("mhz", "state"), [(1711, "pass"), (1709, "fail"), (1900, "pass")])
 def test_five_percent_are_too_much(mhz: float, state: str) -> None:
-    found = outcome("PB015", job({0: (1800.0,), 1: (mhz,), 2: (1800.0,)}))
+    found = judge_rule("PB015", job({0: (1800.0,), 1: (mhz,), 2: (1800.0,)}))
     assert found.state == state and found.verdict is not None
     assert {row.observation["slow"] for row in found.verdict.rows} <= {1}, "a faster rank makes no other one slow"
 
 
 @pytest.mark.parametrize(("cube", "state"), [(19, "pass"), (22, "fail")])
 def test_less_than_one_percent_of_the_step_is_left_out(cube: float, state: str) -> None:
-    assert outcome("PB015", job({0: (1800.0,), 1: (900.0,), 2: (1800.0,)}, cube=cube)).state == state
+    assert judge_rule("PB015", job({0: (1800.0,), 1: (900.0,), 2: (1800.0,)}, cube=cube)).state == state
 
 
 def test_one_rank_has_nothing_to_compare_with() -> None:
-    assert outcome("PB015", job({0: (1200.0,)})).state == "not_applicable"
+    assert judge_rule("PB015", job({0: (1200.0,)})).state == "not_applicable"
     half = {**job({0: (1200.0,)}), 1: rank(1).store("frequency")}
-    assert outcome("PB015", half).state == "not_applicable"
-    assert outcome("PB015", {n: rank(n).store("frequency") for n in (0, 1)}).state == "cannot_answer"
+    assert judge_rule("PB015", half).state == "not_applicable"
+    assert judge_rule("PB015", {n: rank(n).store("frequency") for n in (0, 1)}).state == "cannot_answer"
 
 
 def test_real_ranks_run_at_one_clock(profiles: Path) -> None:
-    found = outcome("PB015", real_job(profiles, "alexnet-ddp-text-level1"))
+    found = judge_rule("PB015", real_job(profiles, "alexnet-ddp-text-level1"))
     assert found.state == "pass" and found.observed is not None
     assert found.observed.frame["mhz"].tolist() == [1800.0, 1800.0]

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
 from advisor_core.rules.model import AdviceSpec
-from tests.advisors.build import Scene, book, outcome
+from tests.advisors.build import book
 
 GRAPHS = "+actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode"
 RULES = ("RL001", "RL002", "RL003", "RL004")
@@ -61,14 +62,14 @@ def iteration(*, gap: float = 1, reward: float = 10, rank: int = 0, passes: int 
 def test_phases_that_keep_the_device_busy() -> None:
     store = iteration()
     for rule in ("RL001", "RL003", "RL004"):
-        assert outcome(rule, store).state == "pass", rule
+        assert judge_rule(rule, store).state == "pass", rule
 
 
 def test_without_marks_the_rules_do_not_apply() -> None:
     store = decoded_only()
     for rule in ("RL001", "RL003", "RL004"):
-        assert outcome(rule, store).state == "not_applicable"
-    assert outcome("RL002", {0: store, 1: store}).state == "not_applicable"
+        assert judge_rule(rule, store).state == "not_applicable"
+    assert judge_rule("RL002", {0: store, 1: store}).state == "not_applicable"
 
 
 def decoded_only() -> FactStore:
@@ -78,7 +79,7 @@ def decoded_only() -> FactStore:
 
 
 def test_an_idle_phase_is_named_with_its_largest_cause() -> None:
-    found = outcome("RL001", iteration(gap=30))
+    found = judge_rule("RL001", iteration(gap=30))
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
     # 20 kernels of 50 us, 19 gaps of 30 us, and 2 us after the last; the device begins with the first kernel
@@ -94,23 +95,23 @@ def test_an_idle_phase_is_named_with_its_largest_cause() -> None:
 
 def test_a_small_phase_is_not_worth_a_finding() -> None:
     """The reward leaves the device idle, for less than 1 % of the step."""
-    assert outcome("RL003", iteration(reward=15)).state == "pass"
-    assert outcome("RL003", iteration(reward=400)).state == "fail"
+    assert judge_rule("RL003", iteration(reward=15)).state == "pass"
+    assert judge_rule("RL003", iteration(reward=400)).state == "fail"
 
 
 def test_a_phase_without_device_work_is_the_host_s() -> None:
-    found = outcome("RL003", iteration(reward=400))
+    found = judge_rule("RL003", iteration(reward=400))
     seen = found.first.observation
     assert seen["phase"] == "reward" and seen["idle_ns"] == 400_000 and seen["kernels"] == 0
     assert found.first.severity == "high" and found.first.impact_ns == 400_000
     assert [advice.kind for advice in found.first.advice] == ["config", "investigate"]
     first = found.first.advice[0]
     assert "`reward.num_workers`" in first.text.en and "launch_reward_fn_async" not in first.text.en
-    assert outcome("RL001", iteration(reward=400)).state == "pass"  # told once
+    assert judge_rule("RL001", iteration(reward=400)).state == "pass"  # told once
 
 
 def test_a_rollout_that_is_launched_too_slowly() -> None:
-    found = outcome("RL004", iteration(gap=60))
+    found = judge_rule("RL004", iteration(gap=60))
     assert found.state == "fail"
     seen = found.first.observation
     assert seen["late_share"] > 0.4 and seen["launch_ns"] >= seen["late_ns"]
@@ -128,12 +129,12 @@ def test_a_rollout_that_replays_graphs_is_not_told_to_use_them() -> None:
 
 
 def test_only_a_rollout_is_told_to_use_graphs() -> None:
-    assert outcome("RL004", iteration(gap=60, role="actor_update")).state == "not_applicable"
-    assert outcome("RL004", iteration(gap=60, role="rollout_generate")).state == "fail"
+    assert judge_rule("RL004", iteration(gap=60, role="actor_update")).state == "not_applicable"
+    assert judge_rule("RL004", iteration(gap=60, role="rollout_generate")).state == "fail"
 
 
 def test_a_role_by_itself_is_a_phase() -> None:
-    found = outcome("RL001", iteration(gap=30, role="actor_compute_log_prob"))
+    found = judge_rule("RL001", iteration(gap=30, role="actor_compute_log_prob"))
     assert found.first.observation["phase"] == "actor_compute_log_prob"
     assert found.first.observation["kind"] == "log_prob"
     assert any("use_dynamic_bsz" in advice.text.en for advice in found.first.advice)
@@ -163,7 +164,7 @@ def job(counts: dict[int, int], **about: Any) -> dict[int, FactStore]:
 
 
 def test_the_rank_with_the_longest_rollout_is_named_with_what_the_others_wait() -> None:
-    found = outcome("RL002", job({0: 10, 1: 12, 2: 30}))
+    found = judge_rule("RL002", job({0: 10, 1: 12, 2: 30}))
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
     assert (seen["phase"], seen["longest_rank"], seen["shortest_rank"], seen["ranks"]) == ("rollout", 2, 0, 3)
@@ -187,8 +188,8 @@ def test_the_rank_with_the_longest_rollout_is_named_with_what_the_others_wait() 
 
 
 def test_even_ranks_pass() -> None:
-    assert outcome("RL002", job({0: 30, 1: 30, 2: 30})).state == "pass"
-    assert outcome("RL002", job({0: 29, 1: 29, 2: 30})).state == "pass"
+    assert judge_rule("RL002", job({0: 30, 1: 30, 2: 30})).state == "pass"
+    assert judge_rule("RL002", job({0: 29, 1: 29, 2: 30})).state == "pass"
 
 
 def test_waiting_within_a_phase_is_no_work_of_it() -> None:
@@ -203,12 +204,12 @@ def test_waiting_within_a_phase_is_no_work_of_it() -> None:
         mark(scene, "update_actor", 3110, 4200)
         scene.kernel(3150, 1000, launched=3149, op="aten::mm")
         stores[number] = scene.store(groups={"7100": [0, 1, 2]})
-    seen = outcome("RL002", stores).first.observation
+    seen = judge_rule("RL002", stores).first.observation
     assert seen["longest_rank"] == 2 and seen["leaf"] == "communication/wait/rank 2"
 
 
 def test_waiting_on_the_host_is_idle_time() -> None:
-    found = outcome("RL002", job({0: 10, 1: 12, 2: 30}, on_host=True))
+    found = judge_rule("RL002", job({0: 10, 1: 12, 2: 30}, on_host=True))
     seen = found.first.observation
     assert (seen["loser"], seen["leaf"]) == (0, "idle")
     assert seen["at_stake_ns"] == 2_020_000
@@ -220,7 +221,7 @@ def test_of_a_role_by_itself_the_longest_rank_is_at_stake() -> None:
         scene = Scene(rank=number)
         decode(scene, 0, passes, kernel=100, gap=1)
         stores[number] = scene.store(role="rollout_generate")
-    found = outcome("RL002", stores)
+    found = judge_rule("RL002", stores)
     seen = found.first.observation
     assert (seen["phase"], seen["kind"], seen["whole_iteration"]) == ("rollout_generate", "rollout", False)
     assert (seen["loser"], seen["leaf"]) == (2, "compute")
@@ -232,4 +233,4 @@ def test_of_a_role_by_itself_the_longest_rank_is_at_stake() -> None:
 
 
 def test_one_rank_cannot_be_compared() -> None:
-    assert outcome("RL002", {0: iteration()}).state == "not_applicable"
+    assert judge_rule("RL002", {0: iteration()}).state == "not_applicable"

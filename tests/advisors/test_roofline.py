@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
@@ -14,7 +15,7 @@ from advisor_core.testing import measure
 from advisors.convolutions import convolution_of
 from advisors.pipeline_bound.roofline import roofline
 from advisors.shape_affinity.patches import patches
-from tests.advisors.build import Scene, host, outcome
+from tests.advisors.build import host
 
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
 PEAK = 24 * 1800e6 * 2 * 4096
@@ -70,7 +71,7 @@ def test_a_patch_embedding_is_told_with_what_the_product_takes() -> None:
 
 @pytest.mark.parametrize(("duration", "state"), [(100_000, "fail"), (400, "pass")])
 def test_a_patch_embedding_as_a_convolution_is_found_where_it_is_slow(duration: float, state: str) -> None:
-    assert outcome("SA008", embedding(duration).store(chip=CHIP)).state == state
+    assert judge_rule("SA008", embedding(duration).store(chip=CHIP)).state == state
 
 
 def test_a_convolution_that_overlaps_is_none_of_it() -> None:
@@ -84,10 +85,10 @@ def test_one_kernel_of_nearly_the_whole_step_is_never_without_a_finding() -> Non
     """Whatever its name: here one that nothing is known of but its bytes, and one of which nothing is known at all."""
     sort = Scene().tensors(0, 96_000, "Whatever", ["8192,1024 FLOAT"], ["8192,1024 FLOAT"], core="AI_VECTOR_CORE")
     sort.tensors(96_010, 4_000, "Add", ["8192,1024 FLOAT"], ["8192,1024 FLOAT"], core="AI_VECTOR_CORE")
-    assert outcome("PB016", sort.store()).state == "fail"
+    assert judge_rule("PB016", sort.store()).state == "fail"
     unknown = Scene().kernel(0, 96_000, "Whatever").kernel(96_010, 4_000, "Other")
-    assert outcome("PB016", unknown.store()).state == "cannot_answer"
-    assert outcome("PB017", unknown.store()).state == "fail"
+    assert judge_rule("PB016", unknown.store()).state == "cannot_answer"
+    assert judge_rule("PB017", unknown.store()).state == "fail"
 
 
 def test_bounds_by_what_is_computed_by_bytes_and_by_pipes() -> None:

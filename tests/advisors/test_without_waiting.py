@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from advisor_core.api.facts import union
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.steps.steps import steps
 from advisors.without_waiting import ENTRY_NS, Change, Replay, replay
-from tests.advisors.build import Scene, outcome
 
 
 def items(count: int, *, kernel: float = 20, host: float = 60) -> Scene:
@@ -27,13 +27,13 @@ def items(count: int, *, kernel: float = 20, host: float = 60) -> Scene:
 
 def test_reading_back_every_result_costs_the_lead_of_the_host() -> None:
     """Every turn takes 10 + 20 + 5 + 60 us, of which the host needs 61 by itself: nine turns save 34 us each."""
-    seen = outcome("HD004", items(10).store()).first.observation
+    seen = judge_rule("HD004", items(10).store()).first.observation
     assert seen["saved_ns"] == 9 * 34_000
 
 
 def test_a_device_that_is_the_bottleneck_cannot_be_sped_up_beyond_its_work() -> None:
     """Nine gaps of 75 us lie between ten kernels of 100 us; without waiting they follow each other at once."""
-    found = outcome("HD004", items(10, kernel=100).store())
+    found = judge_rule("HD004", items(10, kernel=100).store())
     assert found.first.observation["saved_ns"] == 9 * 75_000
     assert found.first.severity == "high"
 
@@ -44,7 +44,7 @@ def test_a_collective_takes_as_long_as_it_did() -> None:
     scene.event("cpu_op", "aten::item", 50, 90).event("runtime", "AscendCL@aclrtSynchronizeStream", 55, 80)
     scene.kernel(150, 100, launched=145, op="aten::mm")
     scene.collective(250, 500, [(250, 650, 1), (650, 750, None)])
-    assert outcome("HD004", scene.store()).first.observation["saved_ns"] == 50_000
+    assert judge_rule("HD004", scene.store()).first.observation["saved_ns"] == 50_000
 
 
 def repeated(count: int, turns: int, *, kernel: int, host: int, pause: int = 0, sync: bool = False) -> Scene:

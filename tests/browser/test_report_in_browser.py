@@ -6,7 +6,6 @@ Each check is first shown to notice what it looks for on a page that has it.
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
 import os
 import shutil
@@ -14,12 +13,12 @@ import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from reports.html import HtmlRenderer
+from tests import report_fixtures
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -47,15 +46,6 @@ window.onload = () => {{
     fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
     bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
 }};</script>"""
-
-
-def example() -> ModuleType:
-    path = Path(__file__).parents[1] / "reports" / "example.py"
-    spec = importlib.util.spec_from_file_location("npu_advisor_report_example", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -86,8 +76,8 @@ def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[[str, int], 
 @pytest.mark.parametrize(
     ("name", "lang"),
     [
-        ("alexnet", "en"),
-        ("alexnet", "zh"),
+        ("training", "en"),
+        ("training", "zh"),
         ("hostile", "en"),
         ("many_ranks", "zh"),
         ("of_roles", "en"),
@@ -95,7 +85,7 @@ def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[[str, int], 
     ],
 )
 def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, lang: str, width: int) -> None:
-    seen = probe(HtmlRenderer().render(getattr(example(), name)(), lang), width)
+    seen = probe(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), width)
     assert seen["wide"] == []
     assert seen["width"] <= seen["inside"]
     assert "hacked" not in seen["title"] and "ms" in seen["title"]
@@ -105,7 +95,7 @@ def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, la
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_first_screen_holds_verdict_bars_and_findings(probe: Callable[..., Any], lang: str) -> None:
-    assert probe(HtmlRenderer().render(example().alexnet(), lang), 1280)["fold"] <= 800
+    assert probe(HtmlRenderer().render(report_fixtures.training(), lang), 1280)["fold"] <= 800
 
 
 def test_the_probe_would_notice(probe: Callable[..., Any]) -> None:
@@ -120,7 +110,7 @@ def complaints(log: str) -> list[str]:
 
 def test_the_console_stays_silent_and_a_picture_is_taken(tmp_path: Path, chromium: Callable[..., Any]) -> None:
     page, picture = tmp_path / "report.html", tmp_path / "report.png"
-    page.write_text(HtmlRenderer().render(example().hostile(), "en"), encoding="utf-8")
+    page.write_text(HtmlRenderer().render(report_fixtures.hostile(), "en"), encoding="utf-8")
     run = chromium(page, "--window-size=1280,800", f"--screenshot={picture}")
     assert complaints(run.stderr) == []
     data = picture.read_bytes()
@@ -133,7 +123,7 @@ def test_the_console_stays_silent_and_a_picture_is_taken(tmp_path: Path, chromiu
 
 def test_the_policy_stops_what_escaping_might_miss(probe: Callable[..., Any]) -> None:
     """The second line of defence: a script that did get in does not run."""
-    page = HtmlRenderer().render(example().alexnet(), "en").replace("<body>", f"<body>{example().SCRIPT}")
+    page = HtmlRenderer().render(report_fixtures.training(), "en").replace("<body>", f"<body>{report_fixtures.SCRIPT}")
     seen = probe(page, 1280)
     assert seen["scripts"] == 1
     assert "hacked" not in seen["title"]

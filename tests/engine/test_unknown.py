@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from advisor_core.api.testing import Scene
 from advisor_core.result.run import LedgerEntry, RunResult
 from advisor_core.run.why_unknown import why_unknown
-from tests.advisors.build import Scene
 from tests.docs.test_ledger_page import of_the_code
 
 Run = Callable[..., RunResult]

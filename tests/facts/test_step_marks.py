@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.api.testing import Scene
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.steps import steps
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
-from tests.advisors.build import Scene
 
 
 def scene(*, marks: bool = True) -> Scene:

@@ -44,7 +44,7 @@ def test_neighbouring_ranks_are_named_by_the_first_and_the_last(ranks: list[int]
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_reports_tell_them(example: ModuleType, lang: str) -> None:
-    base = example.alexnet()
+    base = example.training()
     mixed = outcome({"pass": [0, 2], "cannot_answer": [1, 3]})
     result = base.model_copy(update={"rules": [*base.rules, mixed]})
     said = rank_states(mixed, Labels(lang))

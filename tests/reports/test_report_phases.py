@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from advisor_core.result.run import LedgerStep
 from reports.headline import verdict, what_ran
 from reports.html import HtmlRenderer
 from reports.labels import Labels
@@ -15,67 +16,92 @@ from reports.phases import phase_label, phase_ledgers
 from reports.terminal import summary
 
 
+def in_work(step: LedgerStep) -> int:
+    """What a rank did in a step, without waiting for others."""
+    waits = ("communication/wait", "communication/unknown")
+    return sum(entry.ns for entry in step.entries if not entry.path.startswith(waits))
+
+
 def test_roles_are_rows(example: ModuleType) -> None:
-    result, alone = example.of_roles(), example.alexnet()
-    walls = {step.rank: step.wall_ns for step in alone.ledger}
+    """Each role was recorded for one step on two ranks: its row is the mean of the two ledgers."""
+    result = example.of_roles()
     rows = result.phase_summaries
-    assert [row.phase for row in rows] == list(result.profile.roles)
+    assert [row.phase for row in rows] == list(result.profile.roles) and len(rows) == 4
+    whole = sum(step.wall_ns for step in result.ledger) / 2
     for row in rows:
-        assert row.ns == round(sum(walls.values()) / len(walls))
-        assert row.share == 0.5 and row.ranks == 2
+        steps = {step.rank: step for step in result.ledger if step.role == row.phase}
+        assert len(steps) == row.ranks == 2
+        assert row.ns == round(sum(step.wall_ns for step in steps.values()) / 2)
+        assert row.share == pytest.approx(row.ns / whole, abs=1e-6)
         assert sum(row.parts[key] for key in ("compute", "communication", "idle")) == pytest.approx(1, abs=2e-6)
-        work = {
-            step.rank: sum(
-                e.ns for e in step.entries if not e.path.startswith(("communication/wait", "communication/unknown"))
-            )
-            for step in alone.ledger
-        }
+        work = {rank: in_work(step) for rank, step in steps.items()}
         assert (row.longest.rank, row.longest.ns) == max(work.items(), key=lambda pair: pair[1])
         assert (row.shortest.rank, row.shortest.ns) == min(work.items(), key=lambda pair: pair[1])
         longest, shortest = max(work.values()), min(work.values())
         assert row.spread == pytest.approx((longest - (longest + shortest) / 2) / longest, abs=1e-6)
-    assert phase_ledgers(alone) == {}
+    assert phase_ledgers(example.training()) == {}
 
 
 def test_an_iteration_is_the_sum_of_its_roles(example: ModuleType) -> None:
-    result, alone = Outline(example.of_roles()), Outline(example.alexnet())
+    job = example.of_roles()
+    result = Outline(job)
     labels = Labels("en")
-    assert result.mean.wall_ns == 2 * alone.mean.wall_ns
-    assert result.mean.entries == {path: 2 * ns for path, ns in alone.mean.entries.items()}
-    assert [ledger.role for ledger in result.shown] == list(example.of_roles().profile.roles)
-    assert "2 roles" in verdict(result, labels) and "2 profiled" in verdict(result, labels)
+    rows = [mean for mean in job.mean_steps if mean.role is not None and mean.rank is not None]
+    by_role = {role: [mean for mean in rows if mean.role == role] for role in job.profile.roles}
+    assert all(len(means) == 2 for means in by_role.values())
+    walls = [sum(mean.wall_ns for mean in means) / 2 for means in by_role.values()]
+    assert result.mean.wall_ns == pytest.approx(sum(walls), abs=len(walls))
+    computed = sum(ns for mean in rows for path, ns in mean.entries.items() if path == "compute/matmul") / 2
+    assert result.mean.entries["compute/matmul"] == pytest.approx(computed, abs=len(walls))
+    assert [ledger.role for ledger in result.shown] == list(job.profile.roles)
+    assert "4 roles" in verdict(result, labels) and "2 profiled" in verdict(result, labels)
     facts = {fact.key: fact.value for fact in what_ran(result, labels)}
     assert facts["ran.phase"] == "reinforcement learning" and "rollout" in facts["ran.roles"]
     assert facts["ran.iteration"] == labels.wall(result.mean.wall_ns)
     # what is at stake is a share of the role's own step
-    stakes, own = ([(p.stake_ns, p.share_of_step) for p in outline.result.problems] for outline in (result, alone))
-    assert sorted(stakes) == sorted(own * 2)
-    assert result.result.coverage == alone.result.coverage
+    shown = {finding.fingerprint: finding for finding in job.findings}
+    at_stake = [problem for problem in job.problems if problem.stake_ns and problem.depth == 0]
+    assert at_stake
+    for problem in at_stake:
+        role = shown[problem.findings[0]].role
+        wall = next(mean.wall_ns for mean in by_role[role] if mean.rank == problem.rank)
+        assert problem.share_of_step == pytest.approx(problem.stake_ns / wall, rel=1e-3)
 
 
 def test_rules_that_say_the_same_of_all_roles_are_told_once(example: ModuleType) -> None:
-    result, alone = Outline(example.of_roles()), Outline(example.alexnet())
-    assert len(example.of_roles().rules) == 2 * len(example.alexnet().rules)
-    assert result.outcomes == alone.outcomes
-    for state, found in result.rules.items():
-        assert [rule.rule for rule in found] == [rule.rule for rule in alone.rules[state]]
-        assert all(rule.role == ", ".join(example.of_roles().profile.roles) for rule in found)
-        assert [rule.findings for rule in found] == [2 * rule.findings for rule in alone.rules[state]]
+    job = example.of_roles()
+    roles = list(job.profile.roles)
+    told = [rule for found in Outline(job).rules.values() for rule in found]
+    judged = [rule for rule in job.rules if rule.only_for is None]
+    each = {(rule.rule, rule.role): rule.state for rule in judged}
+    assert len(each) == len(judged) == len({rule.rule for rule in judged}) * len(roles)
+    joined = 0
+    for rule in told:
+        of = rule.role.split(", ") if rule.role else []
+        assert {each[rule.rule, role] for role in of} == {rule.state}, rule.rule
+        joined += len(of) > 1
+    assert joined > len(told) / 2
+    assert sorted((rule.rule, role) for rule in told for role in rule.role.split(", ")) == sorted(each)
 
 
 def test_marks_divide_the_step(example: ModuleType) -> None:
     result = example.marked()
     rows = result.phase_summaries
-    assert [(row.phase, phase_label(row, Labels("en"))) for row in rows] == [
-        ("rollout", "rollout"),
-        ("", "outside of all phases"),
-    ]
-    walls = [step.wall_ns for step in example.alexnet().ledger]
-    assert sum(row.ns for row in rows) == pytest.approx(sum(walls) / 2)
-    assert rows[1].parts["idle"] == 1 and rows[1].longest is None
-    assert rows[0].parts["idle"] == 0 and rows[0].longest is not None
-    ((name, ledger),) = phase_ledgers(result).items()
-    assert name == "rollout" and ledger.wall_ns == pytest.approx(rows[0].ns, abs=1)
+    labels = [phase_label(row, Labels("en")) for row in rows]
+    assert [row.phase for row in rows if row.phase][:2] == ["rollout", "log_prob"] and "rollout" in labels
+    assert [label for row, label in zip(rows, labels, strict=True) if not row.phase] in ([], ["outside of all phases"])
+    walls = [step.wall_ns for step in result.ledger]
+    assert sum(row.ns for row in rows) == pytest.approx(sum(walls) / len(walls), abs=len(rows))
+    for row in rows:
+        times = [phase for phase in result.phases if phase.phase == row.phase]
+        idle = sum(ns for phase in times for path, ns in phase.entries.items() if path.startswith("idle/"))
+        assert row.parts["idle"] == pytest.approx(idle / sum(phase.wall_ns for phase in times), abs=1e-5)
+    ledgers = phase_ledgers(result)
+    assert list(ledgers) == [row.phase for row in rows if row.phase]
+    for row in rows:
+        if row.phase:
+            ledger = ledgers[row.phase]
+            assert ledger.wall_ns == pytest.approx(row.ns, abs=len(ledger.entries)), "each entry is rounded"
     said = summary(result, "en", [])
     assert "Phases: rollout" in said
 
@@ -91,5 +117,5 @@ def test_the_first_page_shows_the_phases(example: ModuleType, name: str, lang: s
 
 
 def test_without_phases_nothing_is_said_of_them(example: ModuleType) -> None:
-    assert 'id="phases"' not in HtmlRenderer().render(example.alexnet(), "en")
-    assert "Phases" not in MarkdownRenderer().render(example.alexnet(), "en")
+    assert 'id="phases"' not in HtmlRenderer().render(example.training(), "en")
+    assert "Phases" not in MarkdownRenderer().render(example.training(), "en")

@@ -19,13 +19,19 @@ from reports.charts.keys import Keys
 from reports.charts.strip import _shares
 from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH
 from reports.labels import Labels
+from tests.report_fixtures import HOSTILE
 
 EN = Labels("en")
 TITLE = Text(en="idle gap", zh="空闲")
 
 
+def start_of_step(example: ModuleType, rank: int, number: int) -> int:
+    return next(s.start_ns for s in example.training().profile.steps if (s.rank, s.step) == (rank, number))
+
+
 def test_moments_are_told_from_the_start_of_their_step(example: ModuleType) -> None:
-    rows = [{"line": 7, "start_ns": example.T0 + 24_100_000, "duration_ns": 1_500, "stream": 3, "note": None}]
+    begin = start_of_step(example, 0, 11)
+    rows = [{"line": 7, "start_ns": begin + 24_100_000, "duration_ns": 1_500, "stream": 3, "note": None}]
     item = Evidence(
         kind="rows",
         title=TITLE,
@@ -34,28 +40,28 @@ def test_moments_are_told_from_the_start_of_their_step(example: ModuleType) -> N
         units={"start_ns": "ns", "duration_ns": "ns"},
         rows=rows,
     )
-    (table,) = tables.evidence([item], example.alexnet(), EN)
+    (table,) = tables.evidence([item], example.training(), EN)
     assert table.columns == ("line", "start", "duration", "stream", "note")
-    assert table.rows == (("7", "24.1 ms into step 50", "1.50 µs", "3", "–"),)
+    assert table.rows == (("7", "24.1 ms into step 11", "1.50 µs", "3", "–"),)
     assert table.title == "Idle gap"
     assert table.place == "rank 0, kernel_details.csv"
 
 
 def test_a_moment_before_every_step_is_shown_as_recorded(example: ModuleType) -> None:
-    item = Evidence(kind="interval", title=TITLE, rank=0, start_ns=example.T0 - 5, end_ns=example.T0 + 5)
-    (table,) = tables.evidence([item], example.alexnet(), EN)
-    assert f"{example.T0 - 5} ns" in table.rows[0]
+    begin = start_of_step(example, 0, 10)
+    item = Evidence(kind="interval", title=TITLE, rank=0, start_ns=begin - 5, end_ns=begin + 5)
+    (table,) = tables.evidence([item], example.training(), EN)
+    assert f"{begin - 5} ns" in table.rows[0]
 
 
 def test_intervals_of_one_kind_share_a_table(example: ModuleType) -> None:
+    begin = start_of_step(example, 0, 10)
     gaps = [
-        Evidence(
-            kind="interval", title=TITLE, rank=0, lane="device", start_ns=example.T0 + n, end_ns=example.T0 + 2 * n
-        )
+        Evidence(kind="interval", title=TITLE, rank=0, lane="device", start_ns=begin + n, end_ns=begin + 2 * n)
         for n in (1_000_000, 2_000_000)
     ]
     other = gaps[0].model_copy(update={"lane": "host"})
-    found = tables.evidence([*gaps, other], example.alexnet(), EN)
+    found = tables.evidence([*gaps, other], example.training(), EN)
     assert [len(table.rows) for table in found] == [2, 1]
     assert [row[1] for row in found[0].rows] == ["1.00 ms", "2.00 ms"]
 
@@ -71,12 +77,62 @@ def test_a_dense_lane_keeps_its_time(bins: int) -> None:
     assert all(0 <= low <= high <= 1 for *_, low, high in blocks)
 
 
-@pytest.mark.parametrize("view", range(4))
-def test_no_chart_has_more_marks_than_a_reader_can_use(example: ModuleType, view: int) -> None:
-    chart = draw(example.many_ranks().views[view], EN)
+def ranks_of(count: int) -> dict[str, dict[str, object]]:
+    """Views of so many ranks, kernels and operators that they need more marks than a chart may have: views of simulated
+    jobs stay below that, and none has links."""
+    parts = [
+        [(key, 1_000 * (1 + (r + i) % 5)) for i, key in enumerate(("computing", "idle", "x"))] for r in range(count)
+    ]
+    stacks = [{"label": f"rank {r}", "parts": [{"key": k, "value": v} for k, v in of]} for r, of in enumerate(parts)]
+    intervals = [[i * 40, i * 40 + 25, "computing" if i % 3 else "communication"] for i in range(3_000)]
+    names = [str(r) for r in range(64)]
+    links = [[float((r * c) % 29) for c in range(64)] for r in range(64)]
+    return {
+        "stacked_bar": {"rows": stacks},
+        "strip": {"start": 0, "end": 120_000, "lanes": [{"label": "device", "intervals": intervals}]},
+        "heatmap": {"rows": names, "columns": names, "values": links},
+        "bars": {"rows": [{"label": f"op{i}", "value": 1_000_000 // (i + 1)} for i in range(400)]},
+    }
+
+
+@pytest.mark.parametrize("kind", ["stacked_bar", "strip", "heatmap", "bars"])
+def test_no_chart_has_more_marks_than_a_reader_can_use(kind: str) -> None:
+    fields = {"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": ranks_of(256)[kind]}
+    chart = draw(TypeAdapter(View).validate_python(fields), EN)
     assert chart.svg is not None
     assert chart.svg.count("<title>") <= MAX_MARKS
     assert chart.note
+
+
+HARM = "".join(HOSTILE)
+HOSTILE_VIEWS: dict[str, dict[str, object]] = {
+    "bars": {"rows": [{"label": HARM, "value": 5, "note": HARM}]},
+    "strip": {
+        "start": 0,
+        "end": 10,
+        "lanes": [{"label": HARM, "intervals": [[0, 10, HARM]]}],
+        "marks": [{"start": 0, "end": 5, "label": {"en": HARM, "zh": HARM}}],
+    },
+    "heatmap": {"rows": [HARM], "columns": [HARM], "values": [[1.0]]},
+    "stacked_bar": {"rows": [{"label": HARM, "parts": [{"key": HARM, "value": 3}]}]},
+    "curve": {
+        "start": 0,
+        "end": 10,
+        "times": [0],
+        "series": [{"key": HARM, "label": {"en": HARM, "zh": HARM}, "values": [1.0]}],
+        "marks": [{"start": 0, "label": {"en": HARM, "zh": HARM}}],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_VIEWS)
+def test_hostile_names_stay_text_in_every_chart(kind: str) -> None:
+    """Charts of every kind: no simulated job has links or stacks."""
+    title = Text(en=HARM, zh=HARM)
+    fields = {"id": "x", "kind": kind, "title": title, "unit": "ns", "data": HOSTILE_VIEWS[kind]}
+    chart = draw(TypeAdapter(View).validate_python(fields), EN)
+    assert chart.svg is not None and "&lt;script&gt;" in chart.svg
+    assert not re.search(r"<(?:script|img|svg onload|a )|\x1b|\u202e", chart.svg)
 
 
 def test_a_joined_heatmap_keeps_its_maximum() -> None:

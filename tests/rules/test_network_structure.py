@@ -13,12 +13,13 @@ from statistics import median
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.sample import write_sample
 from advisors.fusion.computations import computations
-from tests.advisors.build import Scene, book, host, judged_for_gpus, outcome
+from tests.advisors.build import book, host, judged_for_gpus
 from tests.advisors.real import real_rank
 
 Run = Callable[..., RunResult]
@@ -97,11 +98,11 @@ def plain() -> Scene:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_kernels_or_their_types_there_is_no_answer(rule: str) -> None:
-    assert outcome(rule, plain().store("kernels")).state == "cannot_answer"
+    assert judge_rule(rule, plain().store("kernels")).state == "cannot_answer"
     untyped = plain()
     for row in untyped.rows["kernels"]:
         row |= {"type": "", "core": ""}
-    assert outcome(rule, untyped.store(level="level0")).state == "cannot_answer"
+    assert judge_rule(rule, untyped.store(level="level0")).state == "cannot_answer"
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -109,7 +110,7 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
     scene = plain()
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
-    assert (outcome(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020"))
+    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020"))
 
 
 def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:
@@ -156,7 +157,7 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     computing = sum(map(ns, mine))
 
     conversions = [row for row in mine if row["Type"] == "TransData"]
-    found = outcome("NS003", store)
+    found = judge_rule("NS003", store)
     seen = found.first.observation
     assert (seen["kernels"], seen["total_ns"]) == (len(conversions), sum(map(ns, conversions)))
     assert seen["inside_ns"] == sum(ns(row) for row in conversions if row["Name"].startswith("aclnn"))
@@ -175,7 +176,7 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
 
     update = [row for row in mine if row["Type"].startswith("Foreach")]
     assert [row["Type"] for row in update] == ["ForeachAddList", "ForeachMulScalar", "ForeachAddList", "ForeachAddList"]
-    seen = outcome("NS016", store).first.observation
+    seen = judge_rule("NS016", store).first.observation
     assert (seen["chains"], seen["kernels"], seen["chain_ns"]) == (1, 4, sum(map(ns, update)))
     # Large kernels that only read and write; shapes of MemSet are not recorded.
     streams = [
@@ -201,7 +202,7 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     assert seen["saving_ns"] == pytest.approx(seen["kernel_saving_ns"], abs=1) and seen["launch_saving_ns"] < 1
 
     cube = [row for row in mine if re.match("Conv2D|MatMul", row["Type"])]
-    seen = outcome("NS022", store).first.observation
+    seen = judge_rule("NS022", store).first.observation
     # The gradient of a convolution reads a shape in INT32 beside its tensors; nothing reads 16 bits.
     assert {dtype for row in cube for dtype in row["Input Data Types"].split(";")} == {"FLOAT", "INT32"}
     total = sum(map(ns, cube))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.result.finding import Advice
 from advisor_core.rules.model import AdviceSpec
-from tests.advisors.build import FILES, Scene, book, outcome
+from tests.advisors.build import FILES, book
 
 MB = 1_000_000
 
@@ -33,7 +34,7 @@ def decoding(scene: Scene) -> Scene:
 
 
 def advised(rule: str, scene: Scene, **about: Any) -> list[Advice]:
-    return list(outcome(rule, scene.store(**about)).first.advice)
+    return list(judge_rule(rule, scene.store(**about)).first.advice)
 
 
 def naming(advice: Sequence[Advice | AdviceSpec], name: str) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene
+from advisor_core.api.testing import Scene
 from tests.advisors.communication.scenes import CHIPS, advised, decoding, naming, specs, training
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import advised, moving, naming, training
 
 
 def test_all_reduce_fires_for_half_of_its_time() -> None:
-    found = outcome("CO006", moving().store(parallel={"tp": 2}))
+    found = judge_rule("CO006", moving().store(parallel={"tp": 2}))
     assert found.first.impact_ns == 200_000 and found.first.confidence == "low"
     assert found.first.observation["tensor_parallel"] == 2
 
@@ -22,11 +22,11 @@ def test_all_reduce_leaves_out_what_waiting_made_late() -> None:
     scene = Scene().kernel(0, 1000)
     scene.collective(600, 500, [(600, 1000, 5), (1000, 1100, None)])
     scene.collective(1100, 100, [(1100, 1200, None)])
-    assert outcome("CO006", scene.store()).first.observation["transmit_ns"] == 100_000
+    assert judge_rule("CO006", scene.store()).first.observation["transmit_ns"] == 100_000
 
 
 def test_all_reduce_states() -> None:
-    assert outcome("CO006", moving(overlap=1.0).store()).state == "pass"
+    assert judge_rule("CO006", moving(overlap=1.0).store()).state == "pass"
     other = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], operation="allGather")
-    assert outcome("CO006", other.store()).state == "not_applicable"
-    assert outcome("CO006", moving().store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO006", other.store()).state == "not_applicable"
+    assert judge_rule("CO006", moving().store("communication_tasks")).state == "cannot_answer"

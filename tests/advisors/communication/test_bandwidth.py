@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, advised, buckets, naming, training
 
 
@@ -23,14 +23,14 @@ def between_servers(*, bandwidth: float, transport: str = "HCCS", small: bool = 
 
 
 def test_slow_links_save_what_the_usual_bandwidth_would() -> None:
-    found = outcome("CO014", between_servers(bandwidth=1.87e9).store())
+    found = judge_rule("CO014", between_servers(bandwidth=1.87e9).store())
     seen = found.first.observation
     assert seen["ratio"] == pytest.approx(0.1) and seen["operations"] == 2
     # 1400 us uncovered; at ten times the bandwidth a tenth of the last 1000 us stays, all else is hidden.
     assert seen["saveable_ns"] == pytest.approx(1_300_000)
     assert found.first.severity == "high"
     # With slow links it is not the start of the transfers that is wrong.
-    assert outcome("CO003", between_servers(bandwidth=1.87e9).store()).state == "pass"
+    assert judge_rule("CO003", between_servers(bandwidth=1.87e9).store()).state == "pass"
 
 
 def test_rdma_between_servers_has_settings_of_its_own() -> None:
@@ -48,8 +48,8 @@ def test_fewer_digits_of_gradients_are_for_training_only_and_come_last() -> None
 
 
 def test_slow_links_states() -> None:
-    assert outcome("CO014", between_servers(bandwidth=18e9).store()).state == "pass"
-    assert outcome("CO014", between_servers(bandwidth=12e9).store()).state == "pass"
-    assert outcome("CO014", between_servers(bandwidth=5e9, transport="RDMA").store()).state == "fail"
-    assert outcome("CO014", between_servers(bandwidth=1e9, small=True).store()).state == "not_applicable"
-    assert outcome("CO014", between_servers(bandwidth=1e9).store("links")).state == "cannot_answer"
+    assert judge_rule("CO014", between_servers(bandwidth=18e9).store()).state == "pass"
+    assert judge_rule("CO014", between_servers(bandwidth=12e9).store()).state == "pass"
+    assert judge_rule("CO014", between_servers(bandwidth=5e9, transport="RDMA").store()).state == "fail"
+    assert judge_rule("CO014", between_servers(bandwidth=1e9, small=True).store()).state == "not_applicable"
+    assert judge_rule("CO014", between_servers(bandwidth=1e9).store("links")).state == "cannot_answer"

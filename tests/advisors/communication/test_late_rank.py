@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import moving, waiting
 
 
 def test_late_rank_is_named_with_its_waits() -> None:
-    found = outcome("CO002", waiting().store(groups={"7100": [0, 1, 2, 3, 4, 5]}))
+    found = judge_rule("CO002", waiting().store(groups={"7100": [0, 1, 2, 3, 4, 5]}))
     seen = found.first.observation
     assert seen["late"] == "rank 5" and seen["wait_ns"] == 400_000
     assert seen["calls"] == 1 and seen["all_calls"] == 1 and seen["longest_ns"] == 400_000
@@ -23,7 +23,7 @@ def test_late_rank_of_an_unknown_group_is_not_called_a_rank_of_the_job() -> None
     scene = Scene(rank=3).kernel(0, 500).collective(500, 500, [(510, 910, 1), (910, 1000, None)])
     for row in scene.rows["communication_tasks"]:
         row["own_rank"] = 0
-    found = outcome("CO002", scene.store())
+    found = judge_rule("CO002", scene.store())
     assert found.first.observation["late"] == "group rank 1"
     assert found.first.observation["is_global"] is False
     assert [advice.kind for advice in found.first.advice] == ["collect", "investigate", "investigate"]
@@ -41,7 +41,7 @@ def two_groups() -> Scene:
 
 def test_peers_are_named_group_by_group() -> None:
     def late(**about: object) -> set[str]:
-        verdict = outcome("CO002", two_groups().store(**about)).verdict
+        verdict = judge_rule("CO002", two_groups().store(**about)).verdict
         return {row.observation["late"] for row in verdict.rows}  # type: ignore[union-attr]
 
     assert late(groups={"7100": list(range(8)), "7101": [0, 4]}) == {"rank 7", "rank 4"}
@@ -52,9 +52,9 @@ def test_peers_are_named_group_by_group() -> None:
 
 
 def test_late_rank_is_silent_and_states() -> None:
-    assert outcome("CO002", waiting(covered=True).store()).state in {"pass", "not_applicable"}
-    assert outcome("CO002", moving().store()).state == "not_applicable"
-    assert outcome("CO002", Scene().kernel(0, 10).store()).state == "not_applicable"
-    assert outcome("CO002", waiting().store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO002", waiting(covered=True).store()).state in {"pass", "not_applicable"}
+    assert judge_rule("CO002", moving().store()).state == "not_applicable"
+    assert judge_rule("CO002", Scene().kernel(0, 10).store()).state == "not_applicable"
+    assert judge_rule("CO002", waiting().store("communication_tasks")).state == "cannot_answer"
     small = Scene().kernel(0, 5000).collective(5000, 30, [(5000, 5020, 5), (5020, 5030, None)])
-    assert outcome("CO002", small.store()).state == "pass"
+    assert judge_rule("CO002", small.store()).state == "pass"

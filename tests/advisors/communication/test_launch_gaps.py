@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import moving
 
 
 def test_launch_gaps_fire() -> None:
     scene = Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
-    found = outcome("CO009", scene.store())
+    found = judge_rule("CO009", scene.store())
     assert found.first.impact_ns == 200_000 and found.first.severity == "high"
 
 
 def test_launch_gaps_states() -> None:
-    assert outcome("CO009", moving().store()).state == "pass"
-    assert outcome("CO009", moving().store("communication_tasks")).state == "cannot_answer"
-    assert outcome("CO009", Scene().kernel(0, 10).store()).state == "not_applicable"
+    assert judge_rule("CO009", moving().store()).state == "pass"
+    assert judge_rule("CO009", moving().store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO009", Scene().kernel(0, 10).store()).state == "not_applicable"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisors.communication.links import _median_of_others
-from tests.advisors.build import Scene, outcome
 from tests.advisors.communication.scenes import MB, moving
 
 
@@ -27,7 +27,7 @@ def linked(*, slow: float) -> Scene:
 
 
 def test_slow_link_is_named_against_its_peers() -> None:
-    found = outcome("CO007", linked(slow=2000).store())
+    found = judge_rule("CO007", linked(slow=2000).store())
     seen = found.first.observation
     assert len(found.verdict.rows) == 1  # type: ignore[union-attr]
     assert (seen["source_rank"], seen["target_rank"], seen["transport"]) == (0, 2, "HCCS")
@@ -37,14 +37,14 @@ def test_slow_link_is_named_against_its_peers() -> None:
 
 
 def test_slow_link_states() -> None:
-    assert outcome("CO007", linked(slow=1000).store()).state == "pass"
+    assert judge_rule("CO007", linked(slow=1000).store()).state == "pass"
     few = moving().add(
         "links", name="allreduce-total@77", group="77", transport="HCCS", source_rank=0, target_rank=1,
         bytes=MB, transit_us=50,
     )  # fmt: skip
-    assert outcome("CO007", few.store()).state == "not_applicable"
-    assert outcome("CO007", linked(slow=2000).store("links")).state == "cannot_answer"
-    assert outcome("CO007", Scene().kernel(0, 10).store("links")).state == "not_applicable"
+    assert judge_rule("CO007", few.store()).state == "not_applicable"
+    assert judge_rule("CO007", linked(slow=2000).store("links")).state == "cannot_answer"
+    assert judge_rule("CO007", Scene().kernel(0, 10).store("links")).state == "not_applicable"
 
 
 @given(st.lists(st.floats(1, 100), min_size=2, max_size=9))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, specs
 
 
@@ -18,7 +18,7 @@ def repeated(*, last: float, count: int = 6, wait: float = 0) -> Scene:
 
 
 def test_outlier_fires_for_the_one_operation() -> None:
-    found = outcome("CO004", repeated(last=400).store())
+    found = judge_rule("CO004", repeated(last=400).store())
     seen = found.first.observation
     assert len(found.verdict.rows) == 1  # type: ignore[union-attr]
     assert seen["name"].endswith("_5_1") and seen["samples"] == 6
@@ -41,14 +41,14 @@ def test_outlier_ignores_waiting() -> None:
     scene = repeated(last=0)
     # As long as the outlier above, but it waits.
     scene.collective(6000, 500, [(6000, 6400, 5), (6400, 6500, None)], size=32 * MB)
-    assert outcome("CO004", scene.store()).state == "pass"
+    assert judge_rule("CO004", scene.store()).state == "pass"
 
 
 def test_outlier_without_planes_may_have_waited() -> None:
-    assert outcome("CO004", repeated(last=400).store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO004", repeated(last=400).store("communication_tasks")).state == "cannot_answer"
 
 
 def test_outlier_states() -> None:
-    assert outcome("CO004", repeated(last=0).store()).state == "pass"
-    assert outcome("CO004", repeated(last=400, count=4).store()).state == "not_applicable"
-    assert outcome("CO004", repeated(last=400).store("collectives", "collective_bandwidth")).state == "cannot_answer"
+    assert judge_rule("CO004", repeated(last=0).store()).state == "pass"
+    assert judge_rule("CO004", repeated(last=400, count=4).store()).state == "not_applicable"
+    assert judge_rule("CO004", repeated(last=400).store("collectives", "collective_bandwidth")).state == "cannot_answer"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, advised, decoding, naming, training
 
 
@@ -18,7 +18,7 @@ def packets(*, small: int) -> Scene:
 
 
 def test_small_packets_cost_what_each_takes_whatever_its_size() -> None:
-    found = outcome("CO005", packets(small=10).store())
+    found = judge_rule("CO005", packets(small=10).store())
     seen = found.first.observation
     assert seen["small_calls"] == 10 and seen["calls"] == 11
     assert seen["best_bandwidth"] == pytest.approx(20e9)
@@ -36,7 +36,7 @@ def test_small_packets_of_one_size_are_held_against_the_best_bandwidth() -> None
     for table in ("collectives", "collective_bandwidth"):
         for row in scene.rows[table]:
             row["name"] = row["name"].replace("allReduce__100_0_", "allGather__100_0_")
-    found = outcome("CO005", scene.store())
+    found = judge_rule("CO005", scene.store())
     # 1 MB takes 50 us at the 20 GB/s of the large operation, so that 100 of 150 us are lost.
     assert found.first.observation["fixed_ns"] is None
     assert found.first.observation["saveable_ns"] == pytest.approx(9 * 100_000)
@@ -44,7 +44,7 @@ def test_small_packets_of_one_size_are_held_against_the_best_bandwidth() -> None
 
 def test_small_packets_are_judged_by_time_and_not_by_number() -> None:
     scene = packets(small=2).kernel(4000, 100_000)
-    assert outcome("CO005", scene.store()).state == "pass"
+    assert judge_rule("CO005", scene.store()).state == "pass"
 
 
 def test_small_packets_of_training_go_into_buckets_and_those_of_inference_serve_more_tokens() -> None:
@@ -59,10 +59,10 @@ def test_small_over_rdma_has_its_own_limit() -> None:
     for number in range(10):
         start = 3300.0 + 150 * number
         scene.collective(start, 150, [(start, start + 150, None)], size=2 * MB, transport="RDMA")
-    assert outcome("CO005", scene.store()).state == "pass"
-    assert outcome("CO005", scene.store(), small_rdma=4 * MB).state == "fail"
+    assert judge_rule("CO005", scene.store()).state == "pass"
+    assert judge_rule("CO005", scene.store(), small_rdma=4 * MB).state == "fail"
 
 
 def test_small_packets_states() -> None:
-    assert outcome("CO005", packets(small=10).store("collective_bandwidth")).state == "cannot_answer"
-    assert outcome("CO005", packets(small=10).store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO005", packets(small=10).store("collective_bandwidth")).state == "cannot_answer"
+    assert judge_rule("CO005", packets(small=10).store("communication_tasks")).state == "cannot_answer"

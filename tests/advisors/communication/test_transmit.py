@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.names.settings import clash
-from tests.advisors.build import Scene, outcome
 from tests.advisors.communication.scenes import (
     CHIPS,
     MB,
@@ -22,55 +22,55 @@ from tests.advisors.communication.scenes import (
 
 def test_transmit_counts_what_overlap_can_hide() -> None:
     """Of a row that begins when computing has ended the last operation stays; of one on its own a half."""
-    found = outcome("CO003", buckets(100, 200, 50).store())
+    found = judge_rule("CO003", buckets(100, 200, 50).store())
     assert found.first.observation["time_ns"] == 350_000 and found.first.severity == "high"
     # the last takes 50 us, an average one 116.67: a flag at the end does not make everything before it hideable
     assert found.first.impact_ns == pytest.approx(350_000 * 2 / 3, abs=1)
-    assert outcome("CO003", buckets(100, 200, 150).store()).first.impact_ns == 300_000
-    assert outcome("CO003", moving().store()).first.impact_ns == 200_000
+    assert judge_rule("CO003", buckets(100, 200, 150).store()).first.impact_ns == 300_000
+    assert judge_rule("CO003", moving().store()).first.impact_ns == 200_000
 
 
 def test_transmit_can_hide_no_more_than_was_computed() -> None:
-    assert outcome("CO003", buckets(100, 200, 150, compute=70).store()).first.impact_ns == 70_000
+    assert judge_rule("CO003", buckets(100, 200, 150, compute=70).store()).first.impact_ns == 70_000
 
 
 def test_transmit_that_began_under_computing_is_longer_than_what_could_hide_it() -> None:
-    assert outcome("CO003", buckets(100, 200, 150, begin=950).store()).state == "pass"
-    assert outcome("CO003", moving(overlap=0.75).store()).state == "pass"
+    assert judge_rule("CO003", buckets(100, 200, 150, begin=950).store()).state == "pass"
+    assert judge_rule("CO003", moving(overlap=0.75).store()).state == "pass"
     # Neither does a long transfer that began while computing went on for a millisecond.
-    assert outcome("CO003", buckets(9000, 9000, begin=4000, compute=5000).store()).state == "pass"
+    assert judge_rule("CO003", buckets(9000, 9000, begin=4000, compute=5000).store()).state == "pass"
     # A few us at the end of a kernel are no overlap.
-    assert outcome("CO003", buckets(100, 200, 150, begin=980).store()).first.impact_ns == pytest.approx(280_000)
+    assert judge_rule("CO003", buckets(100, 200, 150, begin=980).store()).first.impact_ns == pytest.approx(280_000)
 
 
 def test_small_kernels_between_transfers_do_not_end_their_row() -> None:
     scene = buckets(100, 100, 100, 100, gap=20)
     for number in range(3):
         scene.kernel(1100 + 120 * number, 20)
-    assert outcome("CO003", scene.store()).first.impact_ns == 300_000
+    assert judge_rule("CO003", scene.store()).first.impact_ns == 300_000
 
 
 def test_transmit_does_not_count_waiting_nor_what_waiting_made_late() -> None:
-    assert outcome("CO003", waiting().store()).first.impact_ns == 45_000
+    assert judge_rule("CO003", waiting().store()).first.impact_ns == 45_000
     # 400 us of waiting under computing, then two transfers that would have been hidden had nobody waited
     scene = Scene().kernel(0, 1000)
     scene.collective(600, 500, [(600, 1000, 5), (1000, 1100, None)])
     scene.collective(1100, 100, [(1100, 1200, None)])
-    found = outcome("CO003", scene.store())
+    found = judge_rule("CO003", scene.store())
     assert found.observed is not None and found.state == "pass"
     assert found.observed.frame["late_ns"].item() == 100_000
 
 
 def test_transmit_states() -> None:
-    assert outcome("CO003", moving(overlap=1.0).store()).state == "pass"
-    assert outcome("CO003", moving().store("communication_tasks")).state == "cannot_answer"
+    assert judge_rule("CO003", moving(overlap=1.0).store()).state == "pass"
+    assert judge_rule("CO003", moving().store("communication_tasks")).state == "cannot_answer"
 
 
 @pytest.mark.parametrize(("size", "advised"), [(300 * MB, False), (600 * MB, True)])
 def test_buffer_is_advised_by_the_message_and_not_by_the_bytes_on_links(size: int, advised: bool) -> None:
     """Of 8 ranks each moves 2 x 7/8 of the message: 300 MB on the links are a message of 171 MB."""
     scene = Scene().kernel(0, 600).collective(600, 400, [(600, 1000, None)], size=size)
-    found = outcome("CO003", scene.store(groups={"7100": list(range(8))}))
+    found = judge_rule("CO003", scene.store(groups={"7100": list(range(8))}))
     buffers = naming(found.first.advice, "hccl_buffer_size")
     assert bool(buffers) is advised
     assert found.first.observation["largest_bytes"] == pytest.approx(size / (2 * 7 / 8))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from advisor_core.api.testing import Scene
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene
 
 STAGES = {0: (0, 2), 1: (1, 3), 2: (0, 2), 3: (1, 3)}
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, book, outcome
+from tests.advisors.build import book
 
 
 def expert(rank: int, loads: Sequence[float], *, rows: int = 0, layers: int = 2, **about: object) -> FactStore:
@@ -29,7 +30,7 @@ LOADS = (300, 300, 900)
 
 
 def test_the_rank_with_most_tokens_is_named() -> None:
-    found = outcome("CO012", {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)})
+    found = judge_rule("CO012", {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)})
     seen = found.first.observation
     assert seen["longest_rank"] == 2 and seen["group"] == "0, 1, 2" and seen["exchanges"] == 2
     assert seen["computing_ns"] == 1_800_000 and seen["mean_computing_ns"] == 1_000_000
@@ -45,7 +46,7 @@ def test_the_rank_with_most_tokens_is_named() -> None:
 def test_experts_are_evened_out_by_what_the_phase_has() -> None:
     """Serving has EPLB, whose settings differ by model runner; what changes training can cost quality and says so."""
     ranks = {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)}
-    served = outcome("CO012", ranks).first.advice
+    served = judge_rule("CO012", ranks).first.advice
     assert "--enable-eplb" in served[0].text.en and "DYNAMIC_EPLB" in served[0].text.en
     assert "model runner" in served[0].risk.en and "1024 tokens" in served[0].risk.en
     assert not any("--moe-" in advice.text.en for advice in served)
@@ -67,7 +68,7 @@ def test_ranks_that_are_longest_in_turn_cost_as_much() -> None:
             scene.kernel(time + 10, load, "GroupedMatmul")
             time += 910
         turns[rank] = scene.store(groups={"7100": (0, 1)}, parallel={"ep": 2})
-    found = outcome("CO012", turns)
+    found = judge_rule("CO012", turns)
     assert found.first.impact_ns == 600_000
     assert found.first.observation["ratio"] == pytest.approx(1.5)
     assert found.first.observation["rows_ratio"] is None
@@ -75,10 +76,10 @@ def test_ranks_that_are_longest_in_turn_cost_as_much() -> None:
 
 def test_expert_states() -> None:
     even = {rank: expert(rank, (300, 300, 300), rows=600) for rank in range(3)}
-    assert outcome("CO012", even).state == "pass"
-    assert outcome("CO012", {0: even[0]}).state == "cannot_answer"
+    assert judge_rule("CO012", even).state == "pass"
+    assert judge_rule("CO012", {0: even[0]}).state == "cannot_answer"
     nameless = {rank: expert(rank, LOADS, rows=LOADS[rank], groups={}) for rank in range(3)}
-    assert outcome("CO012", nameless).state == "cannot_answer"
-    assert outcome("CO012", {0: Scene().kernel(0, 10).store()}).state == "not_applicable"
+    assert judge_rule("CO012", nameless).state == "cannot_answer"
+    assert judge_rule("CO012", {0: Scene().kernel(0, 10).store()}).state == "not_applicable"
     local = Scene().kernel(0, 10, "GroupedMatmul").store()
-    assert outcome("CO012", {0: local}).state == "not_applicable"
+    assert judge_rule("CO012", {0: local}).state == "not_applicable"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
 from tests.advisors.real import real_job
 
 
@@ -35,7 +35,7 @@ GROUPS = {"groups": {"7100": [0, 1, 2]}}
 
 def test_two_witnesses_prove_a_rank_that_was_not_profiled() -> None:
     job = {n: rank(n, computing=500, wait=400, late=2, **GROUPS) for n in (0, 1)}
-    found = outcome("CO010", job)
+    found = judge_rule("CO010", job)
     seen = found.first.observation
     assert seen["late"] == 2 and seen["witnesses"] == 2 and seen["witness_ranks"] == "0, 1"
     assert seen["profiled"] is False and seen["confirmed_by_arrival"] is None
@@ -46,13 +46,13 @@ def test_two_witnesses_prove_a_rank_that_was_not_profiled() -> None:
 
 def test_witnesses_that_disagree_prove_nothing() -> None:
     job = {0: rank(0, computing=500, wait=400, late=2, **GROUPS), 1: rank(1, computing=500, wait=400, late=3)}
-    assert outcome("CO010", job).state == "pass"
+    assert judge_rule("CO010", job).state == "pass"
 
 
 def test_a_rank_behind_a_slow_link_is_not_late() -> None:
     """All ranks arrive together and wait for rank 2 within the collective: the link is slow, not the rank."""
     job = {n: rank(n, computing=500, wait=400, late=2 if n != 2 else 0, **GROUPS) for n in (0, 1, 2)}
-    found = outcome("CO010", job)
+    found = judge_rule("CO010", job)
     assert found.observed is not None
     seen = found.observed.frame.set_index("late").loc[2]
     assert seen["wait_ns"] == 400_000 and seen["arrival_known"] and seen["arrival_ns"] == 0
@@ -65,7 +65,7 @@ def test_late_rank_in_the_profile_is_explained() -> None:
         1: rank(1, computing=510, wait=390, late=2, **GROUPS),
         2: rank(2, computing=500, wait=0, late=0, loading=400, **GROUPS),
     }
-    found = outcome("CO010", job)
+    found = judge_rule("CO010", job)
     seen = found.first.observation
     assert seen["late"] == 2 and seen["profiled"] is True and seen["witnesses"] == 2
     assert seen["confirmed_by_arrival"] is True
@@ -80,7 +80,7 @@ def test_order_of_arrival_alone_when_planes_are_not_recorded() -> None:
         1: rank(1, computing=520, wait=380, late=None, world_size=3),
         2: rank(2, computing=900, wait=0, late=None, world_size=3),
     }
-    found = outcome("CO010", job)
+    found = judge_rule("CO010", job)
     seen = found.first.observation
     assert seen["late"] == 2 and seen["witnesses"] == 2 and seen["confirmed_by_arrival"] is True
     assert seen["wait_ns"] == pytest.approx((400_000 + 380_000) / 2)
@@ -92,7 +92,7 @@ def test_order_of_arrival_says_nothing_while_ranks_are_missing() -> None:
         0: rank(0, computing=500, wait=400, late=None, world_size=8),
         1: rank(1, computing=520, wait=380, late=None, world_size=8),
     }
-    assert outcome("CO010", job).state == "cannot_answer"
+    assert judge_rule("CO010", job).state == "cannot_answer"
 
 
 def test_clocks_of_hosts_need_not_agree() -> None:
@@ -102,7 +102,7 @@ def test_clocks_of_hosts_need_not_agree() -> None:
         0: rank(0, computing=500, wait=400, late=None, world_size=2),
         2: late.store(world_size=2),
     }
-    assert outcome("CO010", job).first.observation["late"] == 2
+    assert judge_rule("CO010", job).first.observation["late"] == 2
 
 
 def stepwise(number: int, waits: Sequence[float], *, covered: float = 0) -> FactStore:
@@ -124,17 +124,17 @@ def stepwise(number: int, waits: Sequence[float], *, covered: float = 0) -> Fact
 
 def test_the_first_of_several_steps_does_not_count() -> None:
     """In it ranks also wait for those that started later."""
-    found = outcome("CO010", {n: stepwise(n, (900, 100, 100)) for n in (0, 1, 2)})
+    found = judge_rule("CO010", {n: stepwise(n, (900, 100, 100)) for n in (0, 1, 2)})
     seen = found.first.observation
     assert seen["late"] == 2 and seen["wait_ns"] == pytest.approx(1_100_000 / 3)
     assert found.first.impact_ns == 100_000
-    at_start_only = outcome("CO010", {n: stepwise(n, (900, 0, 0)) for n in (0, 1, 2)})
+    at_start_only = judge_rule("CO010", {n: stepwise(n, (900, 0, 0)) for n in (0, 1, 2)})
     assert at_start_only.state == "pass"
 
 
 def test_what_moves_late_because_of_the_waiting_counts_as_well() -> None:
     """Of two transfers after 300 us of waiting under computing the first would have been hidden."""
-    found = outcome("CO010", {n: stepwise(n, (400, 400), covered=300) for n in (0, 1, 2)})
+    found = judge_rule("CO010", {n: stepwise(n, (400, 400), covered=300) for n in (0, 1, 2)})
     assert found.first.observation["longest_wait_ns"] == 100_000
     assert found.first.impact_ns == 200_000
 
@@ -151,7 +151,7 @@ def test_a_rank_that_is_held_up_itself_is_not_to_blame() -> None:
         for time in (ready, ready + 100):
             scene.collective(time, 100, [(time, time + 100, None)], step=place + 1)
     job[2] = scene.store(**GROUPS)
-    found = outcome("CO010", job)
+    found = judge_rule("CO010", job)
     assert found.observed is not None and found.state == "pass"
     assert found.observed.frame["longest_wait_ns"].item() == 400_000
 
@@ -159,7 +159,7 @@ def test_a_rank_that_is_held_up_itself_is_not_to_blame() -> None:
 def test_the_next_slowest_rank_is_waited_for_then() -> None:
     """Rank 1 waits for rank 2 much less than rank 0 does: it would be the late one."""
     job = {0: stepwise(0, (400, 400)), 1: stepwise(1, (50, 50)), 2: stepwise(2, (400, 400))}
-    assert outcome("CO010", job).first.impact_ns == 50_000
+    assert judge_rule("CO010", job).first.impact_ns == 50_000
 
 
 def test_a_rank_that_waits_longest_for_its_neighbour_in_the_pipeline_is_no_witness() -> None:
@@ -174,22 +174,22 @@ def test_a_rank_that_waits_longest_for_its_neighbour_in_the_pipeline_is_no_witne
         scene.collective(begin, 110, [(begin, ready, 2), (ready, ready + 100, None)], step=place + 1)
         scene.collective(ready + 100, 100, [(ready + 100, ready + 200, None)], step=place + 1)
     job[1] = scene.store(**GROUPS)
-    found = outcome("CO010", job).observed
+    found = judge_rule("CO010", job).observed
     assert found is not None
     assert found.frame["witness_ranks"].item() == "0" and found.frame["saveable_ns"].item() == 400_000
 
 
 def test_states() -> None:
     alone = {0: rank(0, computing=500, wait=400, late=2)}
-    assert outcome("CO010", alone).state == "not_applicable"
+    assert judge_rule("CO010", alone).state == "not_applicable"
     even = {n: rank(n, computing=5000, wait=1, late=1 - n, groups={"7100": [0, 1]}) for n in (0, 1)}
-    assert outcome("CO010", even).state == "pass"
+    assert judge_rule("CO010", even).state == "pass"
     silent = {n: Scene(rank=n).kernel(0, 10).store("kernels", "device_tasks") for n in (0, 1)}
-    assert outcome("CO010", silent).state == "cannot_answer"
+    assert judge_rule("CO010", silent).state == "cannot_answer"
 
 
 def test_alexnet_two_ranks_of_eight_prove_rank_5(profiles: Path) -> None:
-    found = outcome("CO010", real_job(profiles, "alexnet-ddp-text-level1"))
+    found = judge_rule("CO010", real_job(profiles, "alexnet-ddp-text-level1"))
     seen = found.first.observation
     assert seen["late"] == 5 and seen["witnesses"] == 2 and seen["witness_ranks"] == "0, 1"
     assert seen["profiled"] is False and found.first.severity == "high"

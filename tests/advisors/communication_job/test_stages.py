@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
 from tests.advisors.communication_job.scenes import stage
 
 
@@ -22,7 +22,7 @@ def job(*, slots: int = 4, **about: object) -> Mapping[int, FactStore]:
 
 
 def test_the_longer_stage_is_named_with_what_it_does_more() -> None:
-    found = outcome("CO011", job())
+    found = judge_rule("CO011", job())
     seen = found.first.observation
     assert (seen["stage"], seen["stages"], seen["stage_ranks"], seen["is_last"]) == (1, 2, "2, 3", True)
     assert seen["computing_ns"] == 400_000_000 and seen["mean_computing_ns"] == 315_500_000
@@ -40,40 +40,40 @@ def test_the_longer_stage_is_named_with_what_it_does_more() -> None:
 
 
 def test_more_micro_batches_leave_more_of_it() -> None:
-    assert outcome("CO011", job(slots=20)).first.impact_ns == pytest.approx(0.95 * 84_500_000)
+    assert judge_rule("CO011", job(slots=20)).first.impact_ns == pytest.approx(0.95 * 84_500_000)
 
 
 def test_sends_and_receives_of_their_own_count_micro_batches_as_well() -> None:
     scenes = {rank: stage(rank, 231_000 if rank < 2 else 400_000, slots=4, wait=1000, batched=False) for rank in (0, 2)}
-    assert outcome("CO011", scenes).first.observation["micro_batches"] == 4
+    assert judge_rule("CO011", scenes).first.observation["micro_batches"] == 4
 
 
 def test_one_slow_rank_does_not_make_a_stage_long() -> None:
     scenes = dict(job()) | {rank: stage(rank, 231_000, slots=4, wait=1_000) for rank in (1, 2)}
     scenes[3] = stage(3, 400_000, slots=4)
-    assert outcome("CO011", scenes).state == "pass"
+    assert judge_rule("CO011", scenes).state == "pass"
 
 
 def test_groups_that_were_not_recorded_follow_from_the_sizes() -> None:
-    found = outcome("CO011", job(groups={}, world_size=4))
+    found = judge_rule("CO011", job(groups={}, world_size=4))
     assert found.first.observation["stage_ranks"] == "2, 3"
 
 
 def test_stage_states() -> None:
     whole = job()
-    assert outcome("CO011", {rank: whole[rank] for rank in (0, 1)}).state == "cannot_answer"
-    assert outcome("CO011", job(groups={})).state == "cannot_answer"
+    assert judge_rule("CO011", {rank: whole[rank] for rank in (0, 1)}).state == "cannot_answer"
+    assert judge_rule("CO011", job(groups={})).state == "cannot_answer"
     alone = {rank: Scene(rank=rank).kernel(0, 10).store() for rank in (0, 1)}
-    assert outcome("CO011", alone).state == "not_applicable"
+    assert judge_rule("CO011", alone).state == "not_applicable"
     even = {rank: stage(rank, 300_000, slots=4, wait=1_000) for rank in range(4)}
-    assert outcome("CO011", even).state == "pass"
+    assert judge_rule("CO011", even).state == "pass"
     ring = job(parallel={"pp": 1, "cp": 2})
-    assert outcome("CO011", ring).state == "not_applicable"
+    assert judge_rule("CO011", ring).state == "not_applicable"
 
 
 def test_layers_are_moved_by_the_option_of_each_framework() -> None:
     """`--num-layer-list` is MindSpeed-LLM's; MindSpeed calls it `--pipeline-num-transformer-layers`."""
-    first = outcome("CO011", job()).first.advice[0]
+    first = judge_rule("CO011", job()).first.advice[0]
     for text in (first.text.en, first.text.zh):
         mindspeed, llm = (text.index(name) for name in ("--pipeline-num-transformer-layers", "--num-layer-list"))
         assert text.rindex("MindSpeed", 0, mindspeed) != text.index("MindSpeed-LLM")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from advisor_core.api.testing import Scene
 from advisors.fusion.chains import Chains, fusion_chains
-from tests.advisors.build import Scene
 
 Kernel = tuple[str, float, Sequence[str], Sequence[str]]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import outcome
+from advisor_core.api.testing import judge_rule
 from tests.advisors.fusion.chains import ADAM, ATTENTION, ENTROPY, RMS, SGD, scene_of
 
 
 def test_attention_advice_begins_with_the_call_stack() -> None:
     """Then the settings of the frameworks, then the call, whose mask can be read the wrong way round."""
-    inference = outcome("NS013", scene_of(ATTENTION).store()).first
-    training = outcome("NS013", scene_of(ATTENTION, end="SoftmaxGrad").store()).first
+    inference = judge_rule("NS013", scene_of(ATTENTION).store()).first
+    training = judge_rule("NS013", scene_of(ATTENTION, end="SoftmaxGrad").store()).first
     words = ("call stack", "--use-flash-attn", "attn_implementation", "is_causal")
     for found, order in ((inference, (0, 2, 3)), (training, (0, 1, 2, 3))):
         for advice, word in zip(found.advice, order, strict=True):
@@ -21,14 +21,14 @@ def test_attention_advice_begins_with_the_call_stack() -> None:
 
 def test_attention_advice_says_what_a_true_mask_means() -> None:
     """A mask of another call, handed over as it is, computes silently wrong results."""
-    call = outcome("NS013", scene_of(ATTENTION).store()).first.advice[-1]
+    call = judge_rule("NS013", scene_of(ATTENTION).store()).first.advice[-1]
     assert "torch.nn.functional.scaled_dot_product_attention" in call.text.en
     assert "takes part" in call.risk.en and "参与计算" in call.risk.zh
 
 
 def test_the_fused_loss_comes_after_what_keeps_ignored_labels() -> None:
     """It does not ignore labels of -100: they are out of its range."""
-    training = outcome("NS014", scene_of(ENTROPY, end="SoftmaxGrad").store()).first.advice
+    training = judge_rule("NS014", scene_of(ENTROPY, end="SoftmaxGrad").store()).first.advice
     fused = next(one for one in training if "npu_cross_entropy_loss" in one.text.en)
     first = training[0]
     assert "torch.nn.functional.cross_entropy" in first.text.en and "npu_" not in first.text.en and not first.hazards
@@ -36,13 +36,13 @@ def test_the_fused_loss_comes_after_what_keeps_ignored_labels() -> None:
     assert "labels >= 0" in fused.text.en and "labels >= 0" in fused.text.zh
     for said in (fused.risk.en, fused.risk.zh):
         assert "-100" in said and "`ignore_index`" in said and "200,000" in said
-    inference = outcome("NS014", scene_of(ENTROPY).store()).first.advice
+    inference = judge_rule("NS014", scene_of(ENTROPY).store()).first.advice
     assert not any("npu_cross_entropy_loss" in one.text.en for one in inference), "it is for training only"
 
 
 def test_the_adam_of_torch_comes_before_the_one_that_joins_parameters() -> None:
     """The fused kernel ignores the scale of the gradients; the other one takes no BF16."""
-    advice = outcome("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice
+    advice = judge_rule("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice
     fused, joined = advice[0], advice[-1]
     assert "torch.optim.AdamW(params, fused=True)" in fused.text.en and not fused.hazards
     assert "GradScaler" in fused.risk.en and "GradScaler" in fused.risk.zh
@@ -55,7 +55,7 @@ def test_the_adam_of_torch_comes_before_the_one_that_joins_parameters() -> None:
 
 def test_fused_sgd_says_what_it_needs() -> None:
     """Its kernel is in new releases only, and stops where there is no momentum."""
-    advice = outcome("NS016", scene_of(SGD, end="SoftmaxGrad").store()).first.advice
+    advice = judge_rule("NS016", scene_of(SGD, end="SoftmaxGrad").store()).first.advice
     assert [one.kind for one in advice] == ["investigate", "code"] and advice[1].hazards == ["crash"]
     assert "momentum" in advice[1].text.en and "26.2.0" in advice[1].only_if.en and "zero3" in advice[1].excludes
     assert not any("NpuFused" in one.text.en for one in advice), "it passes over the parameters as often"
@@ -63,12 +63,12 @@ def test_fused_sgd_says_what_it_needs() -> None:
 
 def test_fused_adam_is_not_promised_for_adam_with_weight_decay() -> None:
     """A fused AdamW computes the same only without weight decay."""
-    text = outcome("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice[0].text.en
+    text = judge_rule("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice[0].text.en
     assert "`torch.optim.Adam` without weight decay" in text and "weight_decay=0" in text
     assert "torch.optim.Adam(" not in text
 
 
 def test_fusion_with_the_residual_is_for_inference_only() -> None:
-    inference = outcome("NS010", scene_of(RMS).store()).first
-    training = outcome("NS010", scene_of(RMS, end="SoftmaxGrad").store()).first
+    inference = judge_rule("NS010", scene_of(RMS).store()).first
+    training = judge_rule("NS010", scene_of(RMS, end="SoftmaxGrad").store()).first
     assert [any("npu_add_rms_norm" in a.text.en for a in one.advice) for one in (inference, training)] == [True, False]

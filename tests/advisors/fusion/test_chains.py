@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
     HALF,
@@ -63,7 +63,7 @@ def test_the_gradient_of_an_earlier_micro_batch_is_added_within_the_backward_cha
     added = [*RMS_BACK[:3], adds, *RMS_BACK[3:]]
     scene = scene_of(RMS, added)
     assert found_in(scene) == [("rms_norm", False, 8), ("rms_norm", True, 14)]
-    seen = outcome("NS010", scene.store()).first.observation
+    seen = judge_rule("NS010", scene.store()).first.observation
     assert seen["backward_ns"] == 70_000 and seen["kernels"] == 22
 
 
@@ -88,13 +88,13 @@ def test_swiglu_of_two_products_is_another_computation() -> None:
     """npu_swiglu cannot take it as it is: the weights of the two products have to be joined first."""
     scene = scene_of([SWIGLU[1], SWIGLU[3]], SWIGLU_BACK[:3])
     assert found_in(scene) == [("swiglu_of_two_products", False, 2), ("swiglu_of_two_products", True, 3)]
-    assert outcome("NS011", scene.store()).state == "pass"
+    assert judge_rule("NS011", scene.store()).state == "pass"
 
 
 def test_backward_alone_claims_nothing() -> None:
     scene = scene_of(SWIGLU_BACK)
     assert found_in(scene) == [("swiglu", True, len(SWIGLU_BACK))]
-    assert outcome("NS011", scene.store()).state == "pass"
+    assert judge_rule("NS011", scene.store()).state == "pass"
 
 
 def test_other_kernels_may_lie_between() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
     ATTENTION,
@@ -54,7 +54,7 @@ RULES = {rule: name for name, (rule, *_) in CHAINS.items()}
 def test_chain_fires_with_what_fusing_saves(rule: str) -> None:
     name = RULES[rule]
     _, chains, chain_us, fused_us = CHAINS[name]
-    found = outcome(rule, scene_of(*chains).store())
+    found = judge_rule(rule, scene_of(*chains).store())
     seen = found.first.observation
     assert seen["pattern"] == name and seen["chains"] == 1
     assert seen["kernels"] == sum(map(len, chains)) and seen["saved_launches"] == seen["kernels"] - len(chains)
@@ -81,7 +81,7 @@ def test_chain_fires_with_what_fusing_saves(rule: str) -> None:
 def test_chain_needs_one_percent_of_the_step(rule: str, part: float, state: str) -> None:
     _, chains, chain_us, fused_us = CHAINS[RULES[rule]]
     scene = scene_of(*chains, wall=(chain_us - fused_us) * 100 * part)
-    assert outcome(rule, scene.store()).state == state
+    assert judge_rule(rule, scene.store()).state == state
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -91,7 +91,7 @@ def test_chain_may_be_a_tenth_of_the_kernel_time_instead(rule: str) -> None:
     for kernels, state in ((saving * 9.99, "fail"), (saving * 10.01, "pass")):
         # That much kernel time, in a step a thousand times as long as what is saved.
         scene = scene_of(*chains, wall=kernels - 1).tensors(saving * 1000 - 1, 1, "Sign", ("3 FLOAT",), ("3 FLOAT",))
-        assert outcome(rule, scene.store()).state == state
+        assert judge_rule(rule, scene.store()).state == state
 
 
 FUSED = {
@@ -108,7 +108,7 @@ FUSED = {
 
 @pytest.mark.parametrize("rule", RULES)
 def test_fused_kernel_is_in_order(rule: str) -> None:
-    found = outcome(rule, scene_of([(FUSED[rule], 300, (X, X), (X,))]).store())
+    found = judge_rule(rule, scene_of([(FUSED[rule], 300, (X, X), (X,))]).store())
     assert found.state == "pass" and found.observed is not None
     seen = found.observed.frame.set_index("pattern").loc[RULES[rule]]
     assert seen["fused_kernels"] == 1 and seen["chains"] == 0 and seen["chain"] is None
@@ -116,7 +116,7 @@ def test_fused_kernel_is_in_order(rule: str) -> None:
 
 def test_chain_beside_fused_kernels_is_still_to_be_fused() -> None:
     """Norms of the layers are fused; those of query and key, on equally many elements, are not."""
-    seen = outcome("NS010", scene_of(RMS, [("RmsNorm", 5, (X, "500 BF16"), (X,))] * 3).store()).first.observation
+    seen = judge_rule("NS010", scene_of(RMS, [("RmsNorm", 5, (X, "500 BF16"), (X,))] * 3).store()).first.observation
     assert (seen["chains"], seen["fused_kernels"]) == (1, 3) and seen["saving_ns"] == pytest.approx(75_999)
 
 
@@ -125,7 +125,7 @@ def test_without_shapes_no_chain_is_claimed(rule: str) -> None:
     scene = scene_of(*CHAINS[RULES[rule]][1])
     for row in scene.rows["kernels"]:
         row |= {"input_shapes": "", "output_shapes": ""}
-    assert outcome(rule, scene.store()).state == "cannot_answer"
+    assert judge_rule(rule, scene.store()).state == "cannot_answer"
     assert found_in(scene) == []
 
 
@@ -134,15 +134,15 @@ def test_bytes_of_unknown_dtype_are_not_guessed() -> None:
     chain = [*strange, *SWIGLU[1:]]
     unknown = scene_of(chain)
     assert found_in(unknown) == [("swiglu", False, 4)]
-    assert outcome("NS011", unknown.store()).state == "cannot_answer"
+    assert judge_rule("NS011", unknown.store()).state == "cannot_answer"
     # Beside a known chain it counts as time of chains, and saves nothing.
-    seen = outcome("NS011", scene_of(chain, SWIGLU).store()).first.observation
+    seen = judge_rule("NS011", scene_of(chain, SWIGLU).store()).first.observation
     assert (seen["chains"], seen["chain_ns"]) == (2, 80_000) and seen["saving_ns"] == pytest.approx(34_000)
 
 
 def test_an_optional_input_that_is_not_given_moves_nothing() -> None:
     chain = [*RMS[:7], ("Mul", 10, (X, "500 BF16", " UNDEFINED"), (X,))]
-    seen = outcome("NS010", scene_of(chain).store()).first.observation
+    seen = judge_rule("NS010", scene_of(chain).store()).first.observation
     assert seen["fused_ns"] == pytest.approx(4_001)
 
 
@@ -150,23 +150,23 @@ def test_bandwidth_without_large_kernels_is_that_of_the_best_kernel_of_the_chain
     scene = Scene().step(1, -10, 1100)
     for number, (type_, duration, reads, writes) in enumerate([*SWIGLU, ("TopKV2", 960, ("3 FLOAT",), ("3 FLOAT",))]):
         scene.tensors(10 * number, duration, type_, reads, writes)
-    seen = outcome("NS011", scene.store()).first.observation
+    seen = judge_rule("NS011", scene.store()).first.observation
     # A slice moves at most the 6 MB of its tensors, the product 6 MB, in 10 us: 0.6 TB/s. 6 MB take 10 us.
     assert seen["bandwidth"] == pytest.approx(0.6e12) and seen["fused_ns"] == pytest.approx(10_000)
 
 
 def test_a_fused_kernel_takes_no_less_than_a_kernel_that_moves_nothing() -> None:
     scene = scene_of(SWIGLU)
-    alone = outcome("NS011", scene.store()).first.observation["fused_ns"]
+    alone = judge_rule("NS011", scene.store()).first.observation["fused_ns"]
     for row in scene.rows["kernels"]:
         row["core"] = "AI_VECTOR_CORE"
     # The kernels on three numbers take 1 us each, but for the one that fills the step.
-    assert outcome("NS011", scene.store()).first.observation["fused_ns"] == pytest.approx(float(str(alone)) + 1_000)
+    assert judge_rule("NS011", scene.store()).first.observation["fused_ns"] == pytest.approx(float(str(alone)) + 1_000)
 
 
 def test_where_the_host_is_slow_fusing_saves_its_launches() -> None:
     """The host launches a kernel every 30 us; the chain of 40 us becomes one kernel of 6 us and three launches less."""
-    found = outcome("NS011", scene_of(SWIGLU, wall=300, interval=30).store())
+    found = judge_rule("NS011", scene_of(SWIGLU, wall=300, interval=30).store())
     seen = found.first.observation
     assert seen["kernel_saving_ns"] == 34_000
     assert seen["saving_ns"] == 90_000 and seen["launch_saving_ns"] == 56_000
@@ -176,13 +176,13 @@ def test_where_the_host_is_slow_fusing_saves_its_launches() -> None:
 def test_without_launches_the_kernels_are_all_that_is_told() -> None:
     scene = scene_of(SWIGLU, interval=30)
     del scene.rows["flows"]
-    seen = outcome("NS011", scene.store()).first.observation
+    seen = judge_rule("NS011", scene.store()).first.observation
     assert seen["saving_ns"] == seen["kernel_saving_ns"] == pytest.approx(34_000) and seen["launch_saving_ns"] == 0
 
 
 def test_fusing_never_takes_longer_than_the_chain() -> None:
     quick = [(type_, 0.5, reads, writes) for type_, _, reads, writes in SWIGLU]
-    found = outcome("NS011", scene_of(quick).store())
+    found = judge_rule("NS011", scene_of(quick).store())
     assert found.observed is not None
     seen = found.observed.frame.set_index("pattern").loc["swiglu"]
     assert seen["fused_ns"] == seen["chain_ns"] == 2_000 and seen["saving_ns"] == 0 and found.state == "pass"

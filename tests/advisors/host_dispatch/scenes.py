@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from advisor_core.api.testing import Scene
 from advisor_core.rules.model import AdviceSpec
 from advisor_core.testing import profile
-from tests.advisors.build import FILES, Scene, book
+from tests.advisors.build import FILES, book
 
 WORDS = profile().vocabulary
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import judge_rule
 from advisors.host_dispatch.activity import _not_nested
-from tests.advisors.build import outcome
 from tests.advisors.host_dispatch.scenes import ACTIVITIES, busy, late, specs
 
 
@@ -16,7 +16,7 @@ from tests.advisors.host_dispatch.scenes import ACTIVITIES, busy, late, specs
 def test_activity_fires_with_the_idle_time_meanwhile(rule: str) -> None:
     category, name = ACTIVITIES[rule]
     scene = late().event(category, name, 90, 210)
-    found = outcome(rule, scene.store())
+    found = judge_rule(rule, scene.store())
     assert found.state == "fail"
     # The call runs from 90 to 300; the device was busy until 100. Without it the next launch is 210 us earlier.
     assert found.first.observation["idle_ns"] == 200_000
@@ -28,20 +28,20 @@ def test_activity_fires_with_the_idle_time_meanwhile(rule: str) -> None:
 def test_activity_behind_a_busy_device_is_silent(rule: str) -> None:
     category, name = ACTIVITIES[rule]
     scene = busy().event(category, name, 60, 200)
-    found = outcome(rule, scene.store())
+    found = judge_rule(rule, scene.store())
     assert found.state == "pass"
 
 
 @pytest.mark.parametrize("rule", ACTIVITIES)
 def test_activity_without_a_trace_cannot_answer(rule: str) -> None:
-    assert outcome(rule, late().store("host_events", "flows")).state == "cannot_answer"
+    assert judge_rule(rule, late().store("host_events", "flows")).state == "cannot_answer"
 
 
 @pytest.mark.parametrize("rule", ["HD005", "HD009"])
 def test_cann_activities_cannot_answer_where_the_level_records_no_calls(rule: str) -> None:
     scene = late()
     scene.rows["host_events"] = [row for row in scene.rows["host_events"] if row["category"] != "runtime"]
-    assert outcome(rule, scene.store()).state == "cannot_answer"
+    assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
 def test_private_formats_are_switched_off_in_training_on_a2_only() -> None:
@@ -49,18 +49,18 @@ def test_private_formats_are_switched_off_in_training_on_a2_only() -> None:
     assert (formats.holds_for.phase, formats.holds_for.chip) == (["training"], ["A2"])
     assert formats.excludes == ["nz-weights"] and "get_npu_format" in formats.text.en
     category, name = ACTIVITIES["HD005"]
-    serving = outcome("HD005", late().event(category, name, 90, 210).store()).first.advice
+    serving = judge_rule("HD005", late().event(category, name, 90, 210).store()).first.advice
     assert not any("allow_internal_format" in one.text.en for one in serving)
     assert "is_jit_compile_false()" in serving[0].text.en, "the mode in use can be read"
 
 
 def test_garbage_collection_is_silent_only_if_it_was_recorded() -> None:
-    assert outcome("HD008", late().store()).state == "cannot_answer"
-    assert outcome("HD008", late().store(profiler={"gc_detect_threshold": 1})).state == "pass"
+    assert judge_rule("HD008", late().store()).state == "cannot_answer"
+    assert judge_rule("HD008", late().store(profiler={"gc_detect_threshold": 1})).state == "pass"
 
 
 def test_no_data_loader_is_not_applicable() -> None:
-    assert outcome("HD007", late().store()).state == "not_applicable"
+    assert judge_rule("HD007", late().store()).state == "not_applicable"
 
 
 def test_compilation_counts_nested_calls_once() -> None:
@@ -69,7 +69,7 @@ def test_compilation_counts_nested_calls_once() -> None:
         .event("runtime", "AscendCL@aclopCompileAndExecute", 110, 190)
         .event("runtime", "AscendCL@opCompile", 120, 90)
     )
-    seen = outcome("HD005", scene.store()).first.observation
+    seen = judge_rule("HD005", scene.store()).first.observation
     assert seen["calls"] == 1 and seen["total_ns"] == 190_000
 
 

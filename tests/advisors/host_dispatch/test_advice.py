@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.names.settings import clash
-from tests.advisors.build import ACL, Scene, outcome
+from tests.advisors.build import ACL_THREAD
 from tests.advisors.host_dispatch.scenes import ACTIVITIES, late, specs
 
 
@@ -20,7 +21,9 @@ def training(scene: Scene) -> Scene:
 
 
 def queue(scene: Scene) -> Scene:
-    return scene.event("enqueue", "Enqueue@aten::conv2d", 395, 1).event("dequeue", "Dequeue@aten::conv2d", 397, 1, ACL)
+    return scene.event("enqueue", "Enqueue@aten::conv2d", 395, 1).event(
+        "dequeue", "Dequeue@aten::conv2d", 397, 1, ACL_THREAD
+    )
 
 
 def captured(scene: Scene) -> Scene:
@@ -32,7 +35,7 @@ def captured(scene: Scene) -> Scene:
 
 def levels(scene: Scene) -> list[str]:
     """The values of TASK_QUEUE_ENABLE that are advised, in order."""
-    advice = outcome("HD002", scene.store()).first.advice
+    advice = judge_rule("HD002", scene.store()).first.advice
     return [one.set["TASK_QUEUE_ENABLE"] for one in advice if "TASK_QUEUE_ENABLE" in one.set]
 
 
@@ -49,7 +52,7 @@ def test_level_2_is_for_training_and_not_given_twice() -> None:
 
 
 def test_level_2_is_never_given_where_graphs_are_captured() -> None:
-    found = outcome("HD002", captured(queue(training(late()))).store()).first
+    found = judge_rule("HD002", captured(queue(training(late()))).store()).first
     assert all(one.set.get("TASK_QUEUE_ENABLE") != "2" for one in found.advice)
     assert any("TASK_QUEUE_ENABLE=2" in text.en for text in found.withheld), "and the report says why"
 
@@ -61,19 +64,19 @@ def test_level_2_names_the_other_processes_of_the_job() -> None:
 
 
 def test_the_task_queue_is_no_first_advice() -> None:
-    off = outcome("HD002", training(late()).store()).first.advice
+    off = judge_rule("HD002", training(late()).store()).first.advice
     assert off[0].kind == "investigate" and "TASK_QUEUE_ENABLE=0" in off[0].text.en, "somebody may have had a reason"
     assert [one.hazards for one in off if one.set.get("TASK_QUEUE_ENABLE") == "1"] == [["hang", "accuracy"]]
-    on = outcome("HD002", queue(training(late())).store()).first.advice
+    on = judge_rule("HD002", queue(training(late())).store()).first.advice
     assert [one.hazards for one in on if one.set.get("TASK_QUEUE_ENABLE") == "2"] == [["crash"]]
     assert not any("task queue is off" in one.text.en for one in on)
 
 
 def test_in_inference_graph_mode_comes_first() -> None:
-    first, *others = outcome("HD002", queue(late()).store()).first.advice
+    first, *others = judge_rule("HD002", queue(late()).store()).first.advice
     assert {"graph-capture", "TASK_QUEUE_ENABLE=1"} <= set(first.uses) and "TASK_QUEUE_ENABLE=2" in first.excludes
     assert all("training" not in (one.unless.en if one.unless else "") for one in others)
-    running = outcome("HD002", captured(queue(late())).store()).first.advice
+    running = judge_rule("HD002", captured(queue(late())).store()).first.advice
     assert not any("torch.npu.NPUGraph" in one.text.en for one in running), "the model runs as a graph already"
 
 
@@ -93,7 +96,7 @@ def test_binding_is_given_once_and_says_what_the_modes_do() -> None:
     assert clash(serving.uses, serving.excludes, ["CPU_AFFINITY_CONF=2"], ["thread-binding"]), "one of them, not both"
     assert general.set == {"CPU_AFFINITY_CONF": "2"} and "310P" not in general.holds_for.chip
     assert "equal share" in general.text.en and "均分" in general.text.zh
-    advice = outcome("HD002", queue(training(late())).store()).first.advice
+    advice = judge_rule("HD002", queue(training(late())).store()).first.advice
     assert [one.set for one in advice if "ores" in one.text.en and one.kind == "env"] == [general.set]
 
 
@@ -116,5 +119,5 @@ def test_segments_that_grow_are_not_for_sleep_mode(rule: str) -> None:
 def test_segments_that_grow_are_added_to_what_is_set(recorded: str, advised: str | None) -> None:
     category, name = ACTIVITIES["HD009"]
     store = late().event(category, name, 90, 210).store(variables={"PYTORCH_NPU_ALLOC_CONF": recorded})
-    values = [one.set.get("PYTORCH_NPU_ALLOC_CONF", "") for one in outcome("HD009", store).first.advice]
+    values = [one.set.get("PYTORCH_NPU_ALLOC_CONF", "") for one in judge_rule("HD009", store).first.advice]
     assert next((value for value in values if "expandable" in value and "page_size" not in value), None) == advised

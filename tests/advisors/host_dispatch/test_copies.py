@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.contracts.tables import DEVICE_TASKS
-from tests.advisors.build import Scene, outcome
 
 
 def test_copy_on_the_device_alone_counts() -> None:
@@ -11,6 +11,6 @@ def test_copy_on_the_device_alone_counts() -> None:
     scene.event("runtime", "AscendCL@aclrtMemcpyAsync", 90, 5)
     scene.add("device_tasks", name="MEMCPY_ASYNC", task_type="SDMA_SQE", stream=3, start_us=110, duration_us=150)
     scene.kernel(300, 300, launched=95, op="aten::conv2d")
-    found = outcome("HD012", scene.store())
+    found = judge_rule("HD012", scene.store())
     assert found.first.observation["on_device_ns"] == 150_000
     assert any(getattr(reference, "table", None) is DEVICE_TASKS for reference in found.evidence())

@@ -7,15 +7,17 @@ import random
 import pandas as pd
 import pytest
 
+from advisor_core.api.testing import judge_rule
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.host.launches import launches
-from tests.advisors.build import ACL, MAIN, outcome
+from advisor_core.testing.scene import PYTHON_THREAD
+from tests.advisors.build import ACL_THREAD
 from tests.advisors.host_dispatch.scenes import busy, late, synchronised
 
 
 def test_idle_fires_and_adds_up() -> None:
-    found = outcome("HD001", late().store())
+    found = judge_rule("HD001", late().store())
     assert found.state == "fail"
     seen = found.first.observation
     assert seen["idle_ns"] == 300_000 and seen["host_late_ns"] == 290_000
@@ -25,16 +27,16 @@ def test_idle_fires_and_adds_up() -> None:
 
 
 def test_idle_is_silent_on_a_busy_device() -> None:
-    assert outcome("HD001", busy().store()).state == "pass"
+    assert judge_rule("HD001", busy().store()).state == "pass"
 
 
 def test_idle_without_device_tasks_cannot_answer() -> None:
     scene = late()
-    assert outcome("HD001", scene.store("kernels", "device_tasks")).state == "cannot_answer"
+    assert judge_rule("HD001", scene.store("kernels", "device_tasks")).state == "cannot_answer"
 
 
 def test_idle_of_unknown_cause_asks_for_a_trace() -> None:
-    found = outcome("HD001", late().store("flows", "host_events"))
+    found = judge_rule("HD001", late().store("flows", "host_events"))
     assert found.first.observation["unknown_share"] == 1
     assert found.first.observation["host_late_ns"] is None, "without launches nobody knows who was late"
     assert [advice.kind for advice in found.first.advice] == ["collect", "investigate"]
@@ -44,7 +46,7 @@ def test_order_of_rows_does_not_matter() -> None:
     scene, shuffled = synchronised(held=60), synchronised(held=60)
     random.Random(1).shuffle(shuffled.rows["host_events"])
     for rule in ("HD001", "HD002", "HD004", "HD006"):
-        first, second = outcome(rule, scene.store()), outcome(rule, shuffled.store())
+        first, second = judge_rule(rule, scene.store()), judge_rule(rule, shuffled.store())
         assert first.state == second.state
         pd.testing.assert_frame_equal(first.observed.frame, second.observed.frame)  # type: ignore[union-attr]
 
@@ -58,4 +60,4 @@ def test_unavailable_says_what_to_collect() -> None:
 
 def test_threads_of_the_scene_are_those_of_the_facts() -> None:
     activity = late().store()[host_activity]
-    assert activity.feeders == {MAIN} and ACL not in activity.launchers
+    assert activity.feeders == {PYTHON_THREAD} and ACL_THREAD not in activity.launchers

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import outcome
+from advisor_core.api.testing import judge_rule
 from tests.advisors.host_dispatch.scenes import busy, late
 
 
 def test_late_launch_names_the_operator_and_what_the_host_did() -> None:
-    found = outcome("HD002", late().store())
+    found = judge_rule("HD002", late().store())
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
     assert seen["operator"] == "aten::conv2d" and seen["operator_ns"] == 290_000
@@ -19,8 +19,8 @@ def test_late_launch_names_the_operator_and_what_the_host_did() -> None:
 
 
 def test_late_launch_is_silent_when_launched_in_time() -> None:
-    assert outcome("HD002", busy().store()).state == "pass"
+    assert judge_rule("HD002", busy().store()).state == "pass"
 
 
 def test_late_launch_without_arrows_cannot_answer() -> None:
-    assert outcome("HD002", late().store("flows")).state == "cannot_answer"
+    assert judge_rule("HD002", late().store("flows")).state == "cannot_answer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.host_dispatch.scenes import busy
 
 
@@ -17,7 +17,7 @@ def blocking(*, synchronised: int) -> Scene:
 
 
 def test_launch_blocking_is_inferred_from_synchronisations() -> None:
-    found = outcome("HD006", blocking(synchronised=3).store())
+    found = judge_rule("HD006", blocking(synchronised=3).store())
     assert found.state == "fail" and found.first.severity == "high"
     assert found.first.observation["synchronised_share"] == 0.75
     assert found.first.observation["recorded"] == "unknown"
@@ -27,15 +27,15 @@ def test_launch_blocking_is_inferred_from_synchronisations() -> None:
 
 def test_launch_blocking_is_taken_from_the_record() -> None:
     store = busy().store("host_events", "flows", variables={"ASCEND_LAUNCH_BLOCKING": "1"})
-    found = outcome("HD006", store)
+    found = judge_rule("HD006", store)
     assert found.state == "fail" and found.first.observation["recorded"] == "on"
 
 
 def test_launch_blocking_is_silent() -> None:
-    assert outcome("HD006", blocking(synchronised=2).store()).state == "pass"
+    assert judge_rule("HD006", blocking(synchronised=2).store()).state == "pass"
     store = busy().store("host_events", "flows", variables={"ASCEND_LAUNCH_BLOCKING": ""})
-    assert outcome("HD006", store).state == "pass"
+    assert judge_rule("HD006", store).state == "pass"
 
 
 def test_launch_blocking_unrecorded_and_without_calls_cannot_answer() -> None:
-    assert outcome("HD006", busy().store("host_events", "flows")).state == "cannot_answer"
+    assert judge_rule("HD006", busy().store("host_events", "flows")).state == "cannot_answer"

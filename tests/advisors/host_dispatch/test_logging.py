@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import outcome
+from advisor_core.api.testing import judge_rule
 from tests.advisors.host_dispatch.scenes import busy
 
 
@@ -18,4 +18,4 @@ from tests.advisors.host_dispatch.scenes import busy
     ],
 )
 def test_log_level(variables: dict[str, str], state: str) -> None:
-    assert outcome("HD011", busy().store(variables=variables)).state == state
+    assert judge_rule("HD011", busy().store(variables=variables)).state == state

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.testing import table
 from advisors.host_dispatch.operators import outermost_calls
-from tests.advisors.build import Scene, outcome
 from tests.advisors.host_dispatch.scenes import WORDS, busy, late, specs
 
 
@@ -24,7 +24,7 @@ def operators(*, first: float = 50) -> Scene:
 
 
 def test_operators_sum_outermost_calls_and_leave_waiting_out() -> None:
-    found = outcome("HD003", operators().store(profiler={"schedule.warmup": 1}))
+    found = judge_rule("HD003", operators().store(profiler={"schedule.warmup": 1}))
     seen = found.first.observation
     assert seen["operators"] == 1 and seen["operator"] == "aten::conv2d"
     assert seen["excess_ns"] == 100_000 and seen["left_out"] == 0
@@ -34,14 +34,14 @@ def test_operators_sum_outermost_calls_and_leave_waiting_out() -> None:
 
 
 def test_operators_leave_first_calls_out_unless_warmed_up() -> None:
-    found = outcome("HD003", operators(first=900).store())
+    found = judge_rule("HD003", operators(first=900).store())
     assert found.first.observation["left_out"] == 1
     assert found.first.observation["excess_ns"] == 100_000
 
 
 def test_operators_claim_no_more_than_the_idle_time_behind_them() -> None:
     scene = busy().operator("aten::conv2d", 500, 500, 10)
-    found = outcome("HD003", scene.store(profiler={"schedule.warmup": 1}))
+    found = judge_rule("HD003", scene.store(profiler={"schedule.warmup": 1}))
     assert found.state == "pass"
 
 
@@ -54,12 +54,12 @@ def test_options_of_the_queue_and_the_allocator_are_for_releases_that_stand_them
 
 
 def test_operators_cannot_answer_without_operator_details() -> None:
-    assert outcome("HD003", late().store("operators")).state == "cannot_answer"
+    assert judge_rule("HD003", late().store("operators")).state == "cannot_answer"
 
 
 def test_operators_of_interleaved_threads_cannot_answer() -> None:
     scene = late().operator("aten::a", 10, 100).operator("aten::b", 10, 300).operator("aten::c", 5, 5)
-    assert outcome("HD003", scene.store()).state == "cannot_answer"
+    assert judge_rule("HD003", scene.store()).state == "cannot_answer"
 
 
 @st.composite

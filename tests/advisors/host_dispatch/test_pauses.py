@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.pauses import host_pauses
-from tests.advisors.build import Scene, outcome
 
 
 def passages(*pauses: float, every: float = 40) -> Scene:
@@ -25,7 +25,7 @@ def passages(*pauses: float, every: float = 40) -> Scene:
 
 def test_pauses_are_what_the_same_passage_does_not_take_at_other_times() -> None:
     scene = passages(5_000)
-    found = outcome("HD014", scene.store())
+    found = judge_rule("HD014", scene.store())
     seen = found.first.observation
     assert found.first.severity == "high"
     assert (seen["pauses"], seen["longest_ns"], seen["usual_ns"]) == (1, 4_960_000, 40_000)
@@ -39,7 +39,7 @@ def test_pauses_are_what_the_same_passage_does_not_take_at_other_times() -> None
 
 
 def test_a_pause_is_not_told_as_slow_host_work() -> None:
-    late = outcome("HD002", passages(5_000).store())
+    late = judge_rule("HD002", passages(5_000).store())
     assert late.observed is not None
     # 19 turns of 60 us of which the kernel runs 10 and needs 5 from its launch.
     assert late.observed.frame["late_ns"].iloc[0] == pytest.approx(19 * 45_000)
@@ -58,8 +58,8 @@ def test_a_pause_is_not_told_as_slow_host_work() -> None:
     ids=["none", "half of the time", "shorter than a ms", "less than ten times", "recorded gc", "data loader"],
 )
 def test_what_has_another_reason_is_no_pause(scene: Scene) -> None:
-    assert outcome("HD014", scene.store()).state == "pass"
+    assert judge_rule("HD014", scene.store()).state == "pass"
 
 
 def test_pauses_without_a_trace_cannot_answer() -> None:
-    assert outcome("HD014", passages(5_000).store("host_events", "flows")).state == "cannot_answer"
+    assert judge_rule("HD014", passages(5_000).store("host_events", "flows")).state == "cannot_answer"

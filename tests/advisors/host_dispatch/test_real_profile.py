@@ -6,31 +6,31 @@ from pathlib import Path
 
 import pytest
 
+from advisor_core.api.testing import judge_rule
 from advisor_core.contracts.tables import HOST_EVENTS, OPERATORS
 from advisors.host_dispatch.operators import outermost_calls
-from tests.advisors.build import outcome
 from tests.advisors.host_dispatch.scenes import WORDS
 from tests.advisors.real import real_rank
 
 
 def test_alexnet_rank_0(profiles: Path) -> None:
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    idle = outcome("HD001", store).first.observation
+    idle = judge_rule("HD001", store).first.observation
     assert idle["step_ns"] == pytest.approx(136.58e6, rel=1e-3)
     assert idle["idle_ns"] == pytest.approx(25.744e6, rel=1e-3)  # the exporter's Free: 25.74 ms
-    late_ones = outcome("HD002", store)
+    late_ones = judge_rule("HD002", store)
     assert late_ones.first.severity == "high"
     assert late_ones.first.observation["late_ns"] == pytest.approx(17.3e6, abs=1e6)
     assert late_ones.first.observation["operator"] == "aten::linear"
     assert late_ones.first.observation["task_queue"] == "on"
-    compiling = outcome("HD005", store)
+    compiling = judge_rule("HD005", store)
     assert compiling.first.observation["calls"] == 19  # the vendor's limit is 20 calls
     assert compiling.first.impact_ns == pytest.approx(2.7e6, abs=0.2e6)
-    assert outcome("HD010", store).first.impact_ns == pytest.approx(4.7e6, abs=0.5e6)
+    assert judge_rule("HD010", store).first.impact_ns == pytest.approx(4.7e6, abs=0.5e6)
     # The long synchronisation at the end of the step waits for a busy device: no finding.
-    assert outcome("HD004", store).state == "pass"
-    assert outcome("HD006", store).state == "pass"
-    assert outcome("HD008", store).state == "cannot_answer"
+    assert judge_rule("HD004", store).state == "pass"
+    assert judge_rule("HD006", store).state == "pass"
+    assert judge_rule("HD008", store).state == "cannot_answer"
 
 
 def test_alexnet_operators_are_not_counted_twice(profiles: Path) -> None:
@@ -51,14 +51,14 @@ def test_alexnet_operators_are_not_counted_twice(profiles: Path) -> None:
             expected.append((row, name))
             reach[thread] = start + length
     assert list(zip(calls["row"], calls["name"], strict=True)) == expected
-    found = outcome("HD003", store).first.observation
+    found = judge_rule("HD003", store).first.observation
     assert found["operators"] == 38 and found["operator"] == "aten::conv2d" and found["left_out"] == 0
     assert found["idle_behind_ns"] <= 17.9e6
 
 
 def test_alexnet_level0(profiles: Path) -> None:
     store = real_rank(profiles, "alexnet-ddp-text-level0", 0)
-    assert outcome("HD001", store).state == "fail"
-    assert outcome("HD002", store).first.severity == "high"
+    assert judge_rule("HD001", store).state == "fail"
+    assert judge_rule("HD002", store).first.severity == "high"
     for rule in ("HD005", "HD009"):
-        assert outcome(rule, store).state == "cannot_answer"
+        assert judge_rule(rule, store).state == "cannot_answer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.host_dispatch.scenes import late
 
 
@@ -13,15 +13,15 @@ def two_steps(*, pause: float) -> Scene:
 
 
 def test_step_boundary_fires() -> None:
-    found = outcome("HD013", two_steps(pause=200).store())
+    found = judge_rule("HD013", two_steps(pause=200).store())
     # The first step of the framework ends at 110 and the next begins at 310; divided by two steps.
     assert found.first.impact_ns == 100_000 and found.first.severity == "high"
 
 
 def test_step_boundary_is_silent() -> None:
-    assert outcome("HD013", two_steps(pause=0).store()).state == "pass"
+    assert judge_rule("HD013", two_steps(pause=0).store()).state == "pass"
 
 
 def test_step_boundary_states() -> None:
-    assert outcome("HD013", late().store()).state == "not_applicable"
-    assert outcome("HD013", two_steps(pause=200).store("flows")).state == "cannot_answer"
+    assert judge_rule("HD013", late().store()).state == "not_applicable"
+    assert judge_rule("HD013", two_steps(pause=200).store("flows")).state == "cannot_answer"

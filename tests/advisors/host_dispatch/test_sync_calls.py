@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.ledger.totals import ledger
-from tests.advisors.build import ACL, Scene, outcome
+from tests.advisors.build import ACL_THREAD
 from tests.advisors.host_dispatch.scenes import synchronised
 
 
 def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
-    found = outcome("HD004", synchronised(held=60).store())
+    found = judge_rule("HD004", synchronised(held=60).store())
     seen = found.first.observation
     assert seen["operator"] == "aten::item" and seen["place"] == "/train/train.py(42): log"
     assert seen["held_ns"] == 60_000
@@ -21,11 +22,11 @@ def test_sync_blames_the_rest_of_the_call_and_the_refilling_it_owes() -> None:
 def test_sync_that_only_waits_for_a_busy_device_is_silent() -> None:
     scene = Scene().step(1, -20, 640).kernel(0, 500, op="aten::mul").kernel(501, 99, launched=20)
     scene.event("cpu_op", "aten::item", 30, 469).event("runtime", "AscendCL@aclrtSynchronizeStream", 31, 467)
-    assert outcome("HD004", scene.store()).state == "pass"
+    assert judge_rule("HD004", scene.store()).state == "pass"
 
 
 def test_sync_without_a_trace_cannot_answer() -> None:
-    assert outcome("HD004", synchronised(held=60).store("host_events")).state == "cannot_answer"
+    assert judge_rule("HD004", synchronised(held=60).store("host_events")).state == "cannot_answer"
 
 
 def queued(*, sync: bool) -> Scene:
@@ -34,13 +35,13 @@ def queued(*, sync: bool) -> Scene:
     scene = Scene().step(1, -10, 520).kernel(0, 100, op="aten::mul")
     scene.event("cpu_op", "aten::add", 60, 60)
     scene.event("enqueue", "Enqueue", 110, 3, correlation=1)
-    scene.event("dequeue", "Dequeue@aclnnAdd", 115, 285, thread=ACL, correlation=1)
-    scene.event("runtime", "AscendCL@aclnnAdd", 120, 275, thread=ACL)
+    scene.event("dequeue", "Dequeue@aclnnAdd", 115, 285, thread=ACL_THREAD, correlation=1)
+    scene.event("runtime", "AscendCL@aclnnAdd", 120, 275, thread=ACL_THREAD)
     scene.add("kernels", type="Add", name="Add", core="AI_VECTOR_CORE", stream=2, step=1, start_us=400, duration_us=100)
-    for end, time, thread, device in (("s", 390, ACL, False), ("f", 400, 2, True)):
+    for end, time, thread, device in (("s", 390, ACL_THREAD, False), ("f", 400, 2, True)):
         row = {"kind": "host_to_device", "end": end, "flow": 99, "time_us": time}
         scene.add("flows", thread=thread, device=device, **row)
-    scene.event("runtime", "Node@launch", 389, 3, thread=ACL, item="Add")
+    scene.event("runtime", "Node@launch", 389, 3, thread=ACL_THREAD, item="Add")
     if sync:
         scene.event("cpu_op", "aten::item", 119, 332).event("runtime", "AscendCL@aclrtSynchronizeStream", 120, 330)
     return scene

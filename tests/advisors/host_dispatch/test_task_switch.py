@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 
 
 def switching(*, early: float) -> Scene:
@@ -14,7 +14,7 @@ def switching(*, early: float) -> Scene:
 
 
 def test_task_switch_fires_with_low_confidence() -> None:
-    found = outcome("HD010", switching(early=500).store(profiler={"l2_cache": True}))
+    found = judge_rule("HD010", switching(early=500).store(profiler={"l2_cache": True}))
     assert found.state == "fail" and found.first.confidence == "low"
     seen = found.first.observation
     assert seen["gaps"] == 4 and seen["median_ns"] == 90_000 and seen["spread_ns"] == 0
@@ -23,8 +23,8 @@ def test_task_switch_fires_with_low_confidence() -> None:
 
 
 def test_task_switch_is_silent_when_the_launch_was_late() -> None:
-    assert outcome("HD010", switching(early=5).store()).state == "pass"
+    assert judge_rule("HD010", switching(early=5).store()).state == "pass"
 
 
 def test_task_switch_without_arrows_cannot_answer() -> None:
-    assert outcome("HD010", switching(early=500).store("flows")).state == "cannot_answer"
+    assert judge_rule("HD010", switching(early=500).store("flows")).state == "cannot_answer"

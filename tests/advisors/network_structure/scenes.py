@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.advisors.build import Scene
+from advisor_core.api.testing import Scene
 
 Kernel = tuple[str, float, Sequence[str], Sequence[str]]
 FILLER = "MatMulV3"

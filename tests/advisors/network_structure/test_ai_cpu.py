@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.network_structure.scenes import TENSOR, kinds, scene_of
 
 
@@ -16,7 +16,7 @@ def on_ai_cpu(duration: float, dtype: str = "INT64", *, out: str = "INT64", coun
 
 
 def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
-    found = outcome("NS021", on_ai_cpu(25, count=2).store())
+    found = judge_rule("NS021", on_ai_cpu(25, count=2).store())
     seen = found.first.observation
     assert (seen["operator"], seen["dtypes"], seen["kernels"]) == ("Unique", "INT64", 2)
     assert (seen["total_ns"], seen["longest_ns"]) == (50_000, 25_000)
@@ -29,20 +29,20 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
     [("DOUBLE", "INT64", True, False), ("INT64", "COMPLEX128", True, False), ("UINT8", "INT64", False, True)],
 )
 def test_ai_cpu_advice_follows_the_dtype(dtype: str, out: str, double: bool, narrow: bool) -> None:
-    found = outcome("NS021", on_ai_cpu(25, dtype, out=out).store())
+    found = judge_rule("NS021", on_ai_cpu(25, dtype, out=out).store())
     assert (found.first.observation["double"], found.first.observation["narrow_integer"]) == (double, narrow)
     assert kinds(found) == ["code", "code"]
 
 
 @pytest.mark.parametrize(("duration", "count"), [(20, 3), (9.9, 1)])
 def test_ai_cpu_is_silent_for_short_kernels(duration: float, count: int) -> None:
-    assert outcome("NS021", on_ai_cpu(duration, count=count).store()).state == "pass"
+    assert judge_rule("NS021", on_ai_cpu(duration, count=count).store()).state == "pass"
 
 
 def test_ai_cpu_needs_one_percent_of_the_step() -> None:
     scene = on_ai_cpu(25).tensors(2600, 1, "Mul", TENSOR, TENSOR)
-    assert outcome("NS021", scene.store()).state == "pass"
+    assert judge_rule("NS021", scene.store()).state == "pass"
 
 
 def test_no_ai_cpu_is_not_applicable() -> None:
-    assert outcome("NS021", scene_of().store()).state == "not_applicable"
+    assert judge_rule("NS021", scene_of().store()).state == "not_applicable"

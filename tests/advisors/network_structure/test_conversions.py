@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisors.network_structure.conversions import _undone
 from advisors.step_kernels import StepKernels
-from tests.advisors.build import Scene, outcome
 from tests.advisors.network_structure.scenes import TENSOR, Kernel, kinds, scene_of
 
 
@@ -27,7 +27,7 @@ def converted(duration: float, *, name: str = "trans_TransData_0", training: boo
 
 
 def test_format_conversions_fire_with_what_is_undone() -> None:
-    found = outcome("NS003", converted(10).store())
+    found = judge_rule("NS003", converted(10).store())
     seen = found.first.observation
     assert (seen["kernels"], seen["total_ns"], seen["back_and_forth_ns"]) == (3, 30_000, 20_000)
     assert seen["largest_input"] == "8,3,32,32 FLOAT NCHW" and seen["largest_output"] == "8,1,32,32,8 FLOAT NC1HWC0"
@@ -40,14 +40,16 @@ def test_format_conversions_fire_with_what_is_undone() -> None:
 
 def test_private_formats_are_advised_last_and_with_their_hazard() -> None:
     """Operators compute differently on NZ: what turns it on never comes first, says so, and is for inference."""
-    training, inference = (outcome("NS003", converted(10, training=is_).store()).first.advice for is_ in (True, False))
+    training, inference = (
+        judge_rule("NS003", converted(10, training=is_).store()).first.advice for is_ in (True, False)
+    )
     assert [one.hazards for one in inference] == [[], [], ["accuracy"], ["accuracy"]]
     assert "weight_nz_mode" in inference[2].text.en and "allow_internal_format = True" in inference[3].text.en
     assert not any("allow_internal_format = True" in one.text.en or one.hazards for one in training)
 
 
 def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
-    assert outcome("NS003", converted(10).store(), reach=0).first.observation["back_and_forth_ns"] == 0
+    assert judge_rule("NS003", converted(10).store(), reach=0).first.observation["back_and_forth_ns"] == 0
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_format_conversions_beyond_the_reach_are_not_paired() -> None:
     ],
 )
 def test_no_setting_reaches_what_an_operator_converts_for_itself(name: str, training: bool, advice: list[str]) -> None:
-    found = outcome("NS003", converted(10, name=name, training=training).store())
+    found = judge_rule("NS003", converted(10, name=name, training=training).store())
     assert kinds(found) == advice
     assert found.first.observation["inside_ns"] == (30_000 if name.startswith("aclnn") else 0)
 
@@ -69,7 +71,7 @@ def test_format_conversions_need_half_a_percent_of_the_step(duration: float, wal
     scene = converted(duration, wall=1000)
     # The rest of the step is another rank's turn: idle here, so it is a percent of the kernel time.
     scene.tensors(wall - 1, 1, "Relu", ("4,4 FLOAT",), ("4,4 FLOAT",))
-    assert outcome("NS003", scene.store()).state == state
+    assert judge_rule("NS003", scene.store()).state == state
 
 
 def test_undone_agrees_with_looking_at_all_pairs() -> None:
@@ -109,7 +111,7 @@ MOVES = {
 def test_kernels_that_only_move_data(rule: str, duration: float, state: str, severity: str) -> None:
     type_, reads, writes = MOVES[rule]
     scene = scene_of(("Relu", 50, TENSOR, TENSOR), (type_, duration, reads, writes), ("Abs", 50, writes, writes))
-    found = outcome(rule, scene.store())
+    found = judge_rule(rule, scene.store())
     assert found.state == state
     if state == "fail":
         assert found.first.severity == severity and found.first.impact_ns == duration * 1000
@@ -127,7 +129,7 @@ def test_a_tenth_of_the_kernel_time_counts_in_a_step_that_waits(rule: str, durat
     scene = scene_of((type_, duration, reads, writes), wall=555)
     # 55.6 of 556 us of kernels; the step lasts 10,000.
     scene.tensors(9999, 1, "Relu", TENSOR, TENSOR)
-    found = outcome(rule, scene.store())
+    found = judge_rule(rule, scene.store())
     assert found.state == state
     if state == "fail":
         assert found.first.severity == "low"
@@ -135,14 +137,14 @@ def test_a_tenth_of_the_kernel_time_counts_in_a_step_that_waits(rule: str, durat
 
 def test_conversions_that_nobody_makes_are_in_order() -> None:
     scene = scene_of(("Relu", 500, TENSOR, TENSOR))
-    assert {rule: outcome(rule, scene.store()).state for rule in ("NS003", *MOVES)} == dict.fromkeys(
+    assert {rule: judge_rule(rule, scene.store()).state for rule in ("NS003", *MOVES)} == dict.fromkeys(
         ("NS003", *MOVES), "pass"
     )
 
 
 def test_quantising_is_no_needless_cast() -> None:
     scene = scene_of(("DynamicQuant", 300, TENSOR, ("64,96 INT8",)), ("AscendQuantV2", 300, TENSOR, ("64,96 INT8",)))
-    assert outcome("NS005", scene.store()).state == "pass"
+    assert judge_rule("NS005", scene.store()).state == "pass"
 
 
 def test_casts_of_a_chain_are_left_to_its_finding() -> None:
@@ -157,7 +159,7 @@ def test_casts_of_a_chain_are_left_to_its_finding() -> None:
         ("Cast", 30, (wide,), (x,)),
         ("Mul", 5, (x, "50 BF16"), (x,)),
     ]
-    found = outcome("NS005", scene_of(*norm, ("Cast", 20, ("9,9 INT64",), ("9,9 INT32",))).store())
+    found = judge_rule("NS005", scene_of(*norm, ("Cast", 20, ("9,9 INT64",), ("9,9 INT32",))).store())
     seen = found.first.observation
     assert (seen["kernels"], seen["total_ns"], seen["in_chain_ns"], seen["loose_ns"]) == (3, 90_000, 70_000, 20_000)
     assert found.first.impact_ns == 20_000
@@ -168,5 +170,5 @@ def test_conversions_without_shapes_are_counted_all_the_same() -> None:
     for row in scene.rows["kernels"]:
         row |= dict.fromkeys(("input_shapes", "input_dtypes", "output_shapes", "output_dtypes"), "")
         row |= {"input_formats": "", "output_formats": ""}
-    seen = outcome("NS005", scene.store()).first.observation
+    seen = judge_rule("NS005", scene.store()).first.observation
     assert seen["total_ns"] == 20_000 and seen["largest_input"] is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, host
+from advisor_core.api.testing import Scene
+from tests.advisors.build import host
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 MUL: Kernel = ("Mul", 10, ("8,8 BF16",), ("8,8 BF16",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.network_structure.scenes import FILLER, Kernel, scene_of
 
 
@@ -19,7 +19,7 @@ def model(hot: float, rest: float, *, optimizer: float = 500, attention: str = "
 
 
 def test_low_share_counts_what_the_phase_does_not_need() -> None:
-    found = outcome("NS001", model(600, 500).store())
+    found = judge_rule("NS001", model(600, 500).store())
     seen = found.first.observation
     # 600 us would be 70 % of 857.143 us; the layers take 1100. The step has 1600.
     assert seen["phase"] == "training" and seen["expected_share"] == 0.70
@@ -37,7 +37,7 @@ def test_low_share_counts_what_the_phase_does_not_need() -> None:
 @pytest.mark.parametrize(("hot", "rest"), [(700, 300), (690, 310)])
 def test_low_share_is_silent_at_the_expected_share_and_for_a_trifle(hot: float, rest: float) -> None:
     # 690 of 1000 us: 14.3 us too many of 1500, below one percent.
-    assert outcome("NS001", model(hot, rest).store()).state == "pass"
+    assert judge_rule("NS001", model(hot, rest).store()).state == "pass"
 
 
 def test_low_share_leaves_an_unfused_optimizer_to_its_own_finding() -> None:
@@ -47,7 +47,7 @@ def test_low_share_leaves_an_unfused_optimizer_to_its_own_finding() -> None:
     for number, (type_, reads) in enumerate([*chain, ("Addcdiv", (w, w, w))]):
         scene.tensors(1000 + 100 * number, 100, type_, reads, (w,))
     scene.tensors(1700, 1, "SoftmaxGrad", ("9,9 BF16",), ("9,9 BF16",))
-    found = outcome("NS001", scene.store())
+    found = judge_rule("NS001", scene.store())
     assert found.observed is not None
     assert found.observed.frame["kernel_ns"][0] == 1_001_000
 
@@ -67,7 +67,7 @@ def test_low_share_expects_less_of_decode_and_of_what_it_does_not_know(
     if phase == "unknown":
         for row in scene.rows["kernels"]:
             row["input_shapes"] = ""
-    found = outcome("NS001", scene.store())
+    found = judge_rule("NS001", scene.store())
     assert found.state == state and found.observed is not None
     seen = found.observed.frame.iloc[0]
     assert (seen["phase"], seen["expected_share"]) == (phase, expected)
@@ -83,4 +83,4 @@ def test_low_share_expects_less_of_decode_and_of_what_it_does_not_know(
     ids=["a classifier", "convolutions", "no products"],
 )
 def test_low_share_is_about_language_models_only(kernels: list[Kernel]) -> None:
-    assert outcome("NS001", scene_of(*kernels, wall=0).store()).state == "not_applicable"
+    assert judge_rule("NS001", scene_of(*kernels, wall=0).store()).state == "not_applicable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 
@@ -24,7 +24,7 @@ WEIGHT: Kernel = ("Cast", 3, ("32,8 BF16",), ("32,8 FLOAT",))
 
 @pytest.mark.parametrize("middle", [[UP], [UP, WEIGHT]], ids=["weight in FP32", "weight is cast too"])
 def test_norm_cast_product_claims_the_cast_only(middle: list[Kernel]) -> None:
-    found = outcome("NS020", normed(*middle).store())
+    found = judge_rule("NS020", normed(*middle).store())
     seen = found.first.observation
     assert (seen["norm"], seen["dtype"], seen["chains"]) == ("RmsNorm", "BF16", 1)
     assert (seen["cast_ns"], seen["product_ns"], seen["total_ns"]) == (10_000, 40_000, 50_000)
@@ -44,7 +44,7 @@ def test_norm_cast_product_claims_the_cast_only(middle: list[Kernel]) -> None:
     ids=["no cast", "product in BF16", "cast of another tensor", "more between", "under one percent"],
 )
 def test_norm_cast_product_is_silent(scene: Scene) -> None:
-    assert outcome("NS020", scene.store()).state == "pass"
+    assert judge_rule("NS020", scene.store()).state == "pass"
 
 
 def test_norm_cast_product_does_not_reach_over_a_collective() -> None:
@@ -52,8 +52,8 @@ def test_norm_cast_product_does_not_reach_over_a_collective() -> None:
     scene.tensors(0, 5, "RmsNorm", ("64,32 BF16",), ("64,32 BF16",)).tensors(5, *UP[1:2], *UP[:1], *UP[2:])
     scene.collective(16, 20)
     scene.tensors(40, 40, "MatMulV3", ("64,32 FLOAT", "32,8 FLOAT"), ("64,8 FLOAT",))
-    assert outcome("NS020", scene.store()).state == "pass"
+    assert judge_rule("NS020", scene.store()).state == "pass"
 
 
 def test_norm_cast_product_needs_a_norm() -> None:
-    assert outcome("NS020", scene_of(UP).store()).state == "not_applicable"
+    assert judge_rule("NS020", scene_of(UP).store()).state == "not_applicable"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisors.half_precision import reads_fp32
-from tests.advisors.build import Scene, outcome
 from tests.advisors.network_structure.scenes import kinds, scene_of
 
 
@@ -21,7 +21,7 @@ def mixed(fp32: float, *, fast: float = 0, total: float = 100, wall: float = 100
 
 
 def test_fp32_on_the_cube_halves_where_its_arithmetic_is_not_known() -> None:
-    found = outcome("NS022", mixed(80, fast=20).store())
+    found = judge_rule("NS022", mixed(80, fast=20).store())
     seen = found.first.observation
     assert (seen["dense_ns"], seen["fp32_ns"], seen["fp32_share"]) == (100_000, 80_000, 0.8)
     assert seen["shortened_share"] == 0.25 and seen["share_of_step"] == pytest.approx(0.04)
@@ -32,7 +32,7 @@ def test_fp32_on_the_cube_halves_where_its_arithmetic_is_not_known() -> None:
 
 
 def test_fp32_gives_no_hf32_advice_where_it_is_on() -> None:
-    assert kinds(outcome("NS022", mixed(80, fast=80).store())) == ["investigate", "code"]
+    assert kinds(judge_rule("NS022", mixed(80, fast=80).store())) == ["investigate", "code"]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_fp32_gives_no_hf32_advice_where_it_is_on() -> None:
     ids=["half of it", "less than half", "one percent", "less than one percent"],
 )
 def test_fp32_thresholds(scene: Scene, state: str) -> None:
-    assert outcome("NS022", scene.store()).state == state
+    assert judge_rule("NS022", scene.store()).state == state
 
 
 CHIP = {"ai_core_num": 20, "aiv_num": 40, "aic_frequency": 1000}
@@ -61,7 +61,7 @@ def test_products_take_their_arithmetic_in_16_bits_or_half_the_bytes() -> None:
         scene = Scene().step(1, -10, 1200).tensors(0, 400, "MatMulV3", (left, right), (out,), launched=-9)
         scene.busy(20, aic_mac=mac)
         scene.tensors(400, 100, "Cast", ("40000,1000 BF16",), ("40000,1000 BF16",), launched=-8)
-        seen = outcome("NS022", scene.store(chip=CHIP)).first.observation
+        seen = judge_rule("NS022", scene.store(chip=CHIP)).first.observation
         assert seen["dense_saving_ns"] == pytest.approx((400 - expected) * 1000, rel=1e-4)
         assert seen["saving_ns"] == pytest.approx(seen["dense_saving_ns"], abs=1)
     # Few rows: 134 MB of weights and little else are half of the bytes, 42 us, and hardly any arithmetic.
@@ -69,7 +69,7 @@ def test_products_take_their_arithmetic_in_16_bits_or_half_the_bytes() -> None:
     scene.tensors(0, 400, "MatMulV3", ("8,4096 FLOAT", "4096,8192 FLOAT"), ("8,8192 FLOAT",), launched=-9)
     scene.busy(20, aic_mac=50)
     scene.tensors(400, 100, "Cast", ("40000,1000 BF16",), ("40000,1000 BF16",), launched=-8)
-    seen = outcome("NS022", scene.store(chip=CHIP)).first.observation
+    seen = judge_rule("NS022", scene.store(chip=CHIP)).first.observation
     moved = (8 * 4096 + 4096 * 8192 + 8 * 8192) * 2 / 1.6e12 * 1e9
     assert seen["dense_saving_ns"] == pytest.approx(400_000 - moved, rel=1e-4)
 
@@ -80,7 +80,7 @@ def test_other_kernels_move_half_the_bytes_but_those_of_the_optimizer() -> None:
     # 160 MB in 100 us; in 16 bits 80 MB.
     scene.tensors(400, 100, "Relu", (wide,), (wide,), launched=-8)
     scene.tensors(500, 300, "ApplyAdamWV2", (wide,) * 4, (wide,) * 3, launched=-7)
-    seen = outcome("NS022", scene.store()).first.observation
+    seen = judge_rule("NS022", scene.store()).first.observation
     assert seen["other_saving_ns"] == pytest.approx(50_000)
     assert seen["saving_ns"] == pytest.approx(200_000 + 50_000)
 
@@ -91,14 +91,14 @@ def test_a_slow_host_gains_less_from_16_bits() -> None:
     for number in range(10):
         at = 50.0 * number
         scene.tensors(at, 40, "MatMulV3", ("8,8 FLOAT",) * 2, ("8,8 FLOAT",), launched=at - 5)
-    found = outcome("NS022", scene.store())
+    found = judge_rule("NS022", scene.store())
     assert found.observed is not None
     seen = found.observed.frame.iloc[0]
     assert seen["dense_saving_ns"] == 200_000 and seen["saving_ns"] == 20_000
 
 
 def test_fp32_without_work_on_the_cube_is_not_applicable() -> None:
-    assert outcome("NS022", scene_of(filler="Mul").store()).state == "not_applicable"
+    assert judge_rule("NS022", scene_of(filler="Mul").store()).state == "not_applicable"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 QKV = ("64,96 BF16",)
@@ -17,7 +17,7 @@ def cut(*slices: Kernel, wall: float = 1000) -> Scene:
 
 def test_slices_of_a_product_are_found_and_halved() -> None:
     scene = cut(("Slice", 10, QKV, ("64,32 BF16",)), ("StridedSlice", 20, ("4,16,96 BF16",), ("4,16,64 BF16",)))
-    found = outcome("NS002", scene.store())
+    found = judge_rule("NS002", scene.store())
     seen = found.first.observation
     assert (seen["slices"], seen["tensors"], seen["product"]) == (2, 1, "MatMulV3")
     assert seen["input_shape"] == "64,96" and seen["dtype"] == "BF16" and seen["parts"] == "64,32; 4,16,64"
@@ -30,7 +30,7 @@ def test_slices_of_a_product_are_found_and_halved() -> None:
 def test_slices_are_as_severe_as_what_a_split_saves(duration: float, severity: str) -> None:
     # Two slices of ``duration`` us in a step of 1000: a split saves one of them.
     halves: list[Kernel] = [("Slice", duration, QKV, ("64,48 BF16",))] * 2
-    found = outcome("NS002", cut(*halves).store())
+    found = judge_rule("NS002", cut(*halves).store())
     assert found.first.severity == severity and found.first.impact_ns == duration * 1000
 
 
@@ -45,20 +45,20 @@ def test_slices_are_as_severe_as_what_a_split_saves(duration: float, severity: s
     ids=["one slice", "overlapping", "another tensor", "after another product"],
 )
 def test_slices_that_are_no_split_of_a_product_do_not_count(slices: list[Kernel]) -> None:
-    assert outcome("NS002", cut(*slices).store()).state == "not_applicable"
+    assert judge_rule("NS002", cut(*slices).store()).state == "not_applicable"
 
 
 def test_slices_are_silent_below_the_threshold() -> None:
     halves: list[Kernel] = [("Slice", 0.9, QKV, ("64,48 BF16",))] * 2
-    assert outcome("NS002", cut(*halves).store()).state == "pass"
+    assert judge_rule("NS002", cut(*halves).store()).state == "pass"
     halves = [("Slice", 1, QKV, ("64,48 BF16",))] * 2
-    assert outcome("NS002", cut(*halves).store()).state == "fail"
+    assert judge_rule("NS002", cut(*halves).store()).state == "fail"
 
 
 def test_slices_inside_a_swiglu_are_counted_there() -> None:
     half = ("64,48 BF16",)
     swiglu: list[Kernel] = [("Slice", 30, QKV, half), ("Swish", 5, half, half), ("Slice", 30, QKV, half)]
-    found = outcome("NS002", cut(*swiglu, ("Mul", 5, (*half, *half), half)).store())
+    found = judge_rule("NS002", cut(*swiglu, ("Mul", 5, (*half, *half), half)).store())
     seen = found.first.observation
     assert (seen["slice_ns"], seen["in_chain_ns"], seen["loose_ns"]) == (60_000, 60_000, 0)
     assert found.first.impact_ns == 0 and found.first.severity == "low"

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.advisors.build import Outcome, Scene, outcome
+from advisor_core.api.testing import JudgedRule, Scene, judge_rule
 
 STEP_US = 10_000
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
@@ -37,11 +37,11 @@ def times(
     return scene.tensors(start, us, type_, reads, [f"{out} {dtype}"], core=core).busy(blocks)
 
 
-def judged(rule: str, scene: Scene, *without: str, **about: Any) -> Outcome:
-    return outcome(rule, scene.store(*without, **{"chip": CHIP, **about}))
+def judged(rule: str, scene: Scene, *without: str, **about: Any) -> JudgedRule:
+    return judge_rule(rule, scene.store(*without, **{"chip": CHIP, **about}))
 
 
-def kinds(found: Outcome) -> list[str]:
+def kinds(found: JudgedRule) -> list[str]:
     return [advice.kind for advice in found.first.advice]
 
 

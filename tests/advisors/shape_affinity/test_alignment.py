@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.advisors.build import Scene, host
+from advisor_core.api.testing import Scene
+from tests.advisors.build import host
 
 
 def products(*made: tuple[float, str, str]) -> pd.DataFrame:

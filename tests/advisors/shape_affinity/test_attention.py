@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene
 from advisors.shape_affinity.attention import _decode_shape, more_sequences
-from tests.advisors.build import Scene
 from tests.advisors.shape_affinity.scenes import VECTOR, judged, kinds, until_the_end
 
 

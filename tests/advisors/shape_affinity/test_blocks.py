@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene
 from advisors.products import best_balance, tiles
 from advisors.shape_affinity.blocks import GROWTH, _grown
-from tests.advisors.build import Scene
 from tests.advisors.shape_affinity.scenes import CORES, VECTOR, judged, kinds, times, until_the_end
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.advisors.build import outcome
+from advisor_core.api.testing import judge_rule
 from tests.advisors.real import real_rank
 
 
@@ -36,7 +36,7 @@ def test_alexnet_axes_of_16_kib_agree_with_the_csv_file(profiles: Path) -> None:
         if any(shape[-1] == 4096 and size >= 0.1 * sum(sizes) for shape, size in zip(shapes, sizes, strict=True)):
             mine.append((tflops, us))
     assert len(mine) == 7
-    found = outcome("SA002", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
+    found = judge_rule("SA002", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
     assert found is not None
     row = found.frame.set_index("axis").loc[4096]
     assert row["tail_bytes"] == 16_384 and row["strided"] and not row["unaligned"] and row["kernels"] == 7
@@ -49,7 +49,7 @@ def test_alexnet_axes_of_16_kib_agree_with_the_csv_file(profiles: Path) -> None:
 
 def test_alexnet_blocks_agree_with_the_csv_file(profiles: Path) -> None:
     """[32, 4096] x [1000, 4096]: 8 blocks of 128 x 128 for 24 cores. The kernel reports 21: it divides otherwise."""
-    found = outcome("SA004", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
+    found = judge_rule("SA004", real_rank(profiles, "alexnet-ddp-text-level1", 0)).observed
     assert found is not None
     row = found.frame[(found.frame["n"] == 1000) & (found.frame["m"] == 32)].iloc[0]
     spent = [us for left, right, _, us in products_in_file(profiles, 0) if (left, right) == ("32,4096", "1000,4096")]
@@ -63,9 +63,9 @@ def test_alexnet_blocks_agree_with_the_csv_file(profiles: Path) -> None:
 
 def test_alexnet_says_nothing_of_relevance(profiles: Path) -> None:
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    assert {rule: outcome(rule, store).state for rule in ("SA001", "SA002", "SA003", "SA004")} == dict.fromkeys(
+    assert {rule: judge_rule(rule, store).state for rule in ("SA001", "SA002", "SA003", "SA004")} == dict.fromkeys(
         ("SA001", "SA002", "SA003", "SA004"), "pass"
     )
-    assert {outcome(rule, store).state for rule in ("SA005", "SA006", "SA007")} == {"not_applicable"}
+    assert {judge_rule(rule, store).state for rule in ("SA005", "SA006", "SA007")} == {"not_applicable"}
     low = real_rank(profiles, "alexnet-ddp-text-level0", 0)
-    assert {outcome(f"SA00{number}", low).state for number in range(1, 8)} == {"cannot_answer"}
+    assert {judge_rule(f"SA00{number}", low).state for number in range(1, 8)} == {"cannot_answer"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import Scene
 from advisors.shape_affinity.shared_input import _cost
-from tests.advisors.build import Scene
 from tests.advisors.shape_affinity.scenes import CORES, STEP_US, VECTOR, judged, times, until_the_end
 
 

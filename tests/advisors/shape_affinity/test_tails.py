@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.api.testing import JudgedRule, Scene, judge_rule
 from advisors.shape_affinity.tails import good_tail
-from tests.advisors.build import Outcome, Scene, outcome
 from tests.advisors.shape_affinity.scenes import CHIP, VECTOR, judged, kinds, times, until_the_end
 
 
-def kernels_alone(rule: str, scene: Scene, **about: Any) -> Outcome:
+def kernels_alone(rule: str, scene: Scene, **about: Any) -> JudgedRule:
     """Without launches: what the kernels take less is what the step takes less."""
     return judged(rule, scene, "flows", **about)
 
@@ -181,7 +181,7 @@ def test_tails_agree_with_a_plain_reference(products: list[tuple[int, int, int]]
     scene = Scene()
     for number, (m, k, us) in enumerate(products):
         times(scene, number * 1000, us, f"{m},{k}", f"{k},2048", f"{m},2048")
-    found = outcome("SA001", until_the_end(scene).store(chip=CHIP)).observed
+    found = judge_rule("SA001", until_the_end(scene).store(chip=CHIP)).observed
     assert found is not None
 
     def bad(m: int, k: int) -> bool:

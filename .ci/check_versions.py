@@ -1,0 +1,97 @@
+"""Runs a part of the tests with the built wheel on other interpreters, or with the oldest releases of all dependencies.
+
+    check_versions.py python3.12 python3.13     # each that is at hand; says which are not
+    check_versions.py --lowest python3.11       # every dependency at the lower bound of pyproject.toml
+
+The tests run in a copy without our packages beside them, so that what is tested is the wheel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PART = (
+    "tests/loaders/test_loaders_formats_agree.py",
+    "tests/loaders/test_loaders_csv.py",
+    "tests/loaders/kineto/test_kineto_tables.py",
+    "tests/reports/test_report_texts.py",
+    "tests/reports/test_report_phases.py",
+    "tests/testing",
+)
+"""The embedded sample in every format, tables read from files, results of whole runs rendered, rules over scenes."""
+
+TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema")
+"""What these tests need beside the wheel, always the newest: they are no part of what is installed."""
+
+BOUND = ">="
+
+
+def lowest(requirements: list[str]) -> list[str]:
+    """Constraints to the lower bound of each requirement. Ends the program where one has none."""
+    pinned = []
+    for requirement in requirements:
+        name, bound, version = requirement.partition(BOUND)
+        if not bound or set(version) & set("<>=!~,; "):
+            sys.exit(f"pyproject.toml: {requirement!r} is no name with a lower bound alone")
+        pinned.append(f"{name}=={version}")
+    return pinned
+
+
+def call(*command: str | Path, cwd: Path | None = None) -> str:
+    """Run a command; its output is shown if it fails."""
+    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def at_hand(interpreter: str) -> bool:
+    """Whether it can be started: a shim of a version that is not chosen cannot."""
+    if shutil.which(interpreter) is None:
+        return False
+    return subprocess.run([interpreter, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def check(interpreter: str, wheel: Path, constraints: list[str], folder: Path) -> None:
+    """Install the wheel for the interpreter in ``folder`` and run `PART` of the tests."""
+    began = time.monotonic()
+    environment, work = folder / "env", folder / "work"
+    call(interpreter, "-m", "venv", environment)
+    python = environment / "bin" / "python"
+    pins = folder / "constraints.txt"
+    pins.write_text("\n".join(constraints), encoding="utf-8")
+    call(python, "-m", "pip", "install", "--quiet", "--constraint", pins, wheel, *TOOLS)
+    shutil.copytree(ROOT / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", work)
+    told = call(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
+    sys.stdout.write(f"{interpreter}: {told.strip().splitlines()[-1]}, {time.monotonic() - began:.0f} s in all\n")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("interpreters", nargs="+")
+    arguments.add_argument("--lowest", action="store_true")
+    chosen = arguments.parse_args()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    constraints = lowest(project["dependencies"]) if chosen.lowest else []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        call(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+        (wheel,) = folder.glob("*.whl")
+        for interpreter in chosen.interpreters:
+            if not at_hand(interpreter):
+                sys.stdout.write(f"{interpreter}: not at hand, nothing was tested with it\n")
+                continue
+            check(interpreter, wheel, constraints, folder / Path(interpreter).name)
+
+
+if __name__ == "__main__":
+    main()
