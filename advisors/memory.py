@@ -44,6 +44,23 @@ _CAPACITY = (
     Column("capacity_basis", "text", "", "how the capacity is known", zh="容量依据"),
 )
 
+_SIZE = Column("size", "float", "B", "size of these tensors", zh="大小")
+_TENSORS = Column("tensors", "int", "count", "tensors", zh="tensor 数")
+_RESERVED = Column("reserved", "float", "B", "most memory that was reserved", zh="已预留")
+_HOLDERS = (
+    Column("component", "text", "", "component of the software that reserves memory", zh="组件"),
+    _RESERVED,
+    Column("operator", "text", "", "operator that allocated the tensors", zh="算子"),
+    _TENSORS,
+    _SIZE,
+)
+_PER_STEP = (
+    Column("step", "int", "", "id of the step", zh="step"),
+    Column("least", "float", "B", "least memory of tensors in the step", zh="最小"),
+    Column("most", "float", "B", "most memory of tensors in the step", zh="最大"),
+    _RESERVED,
+)
+
 
 def _capacity(facts: Facts, params: Params) -> tuple[float, str]:
     """Bytes and their basis; NaN where neither the user nor the chip tells."""
@@ -84,7 +101,7 @@ def _holders(facts: Facts) -> list[Reference]:
         most = modules.groupby("component", observed=True)["reserved_bytes"].max()
         largest = most[most > 0].sort_values(ascending=False, kind="stable").reset_index()
         rows = records(largest, component="component", reserved="reserved_bytes")
-        found.append(Metric(message("memory.components"), rows, {"reserved": "B"}))
+        found.append(Metric(message("memory.components"), rows))
     return [*found, *_alive(facts.get(memory_peak))]
 
 
@@ -94,7 +111,7 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
     rows = records(peak.by_operator, operator="name", tensors="tensors", size="bytes")
     columns = ("name", "bytes", "allocation_ns")
     return [
-        Metric(message("memory.alive"), rows, {"size": "B", "tensors": "count"}),
+        Metric(message("memory.alive"), rows),
         Rows(message("memory.alive_rows"), OPERATOR_MEMORY, peak.rows, columns),
     ]
 
@@ -133,6 +150,7 @@ def _alive(peak: PeakMemory | None) -> list[Reference]:
             zh="host 等待占比",
         ),
     ),
+    evidence=(*_HOLDERS,),
 )
 def usage(facts: Facts, params: Params) -> Observations:
     """How much of the device's memory the process holds, and what that costs."""
@@ -187,7 +205,7 @@ def _pace(values: np.ndarray) -> tuple[float, float]:
 
 def _per_step(steps: pd.DataFrame) -> Metric:
     rows = records(steps, 20, step="step", least="trough_bytes", most="peak_bytes", reserved="reserved_bytes")
-    return Metric(message("memory.per_step"), rows, {"least": "B", "most": "B", "reserved": "B"})
+    return Metric(message("memory.per_step"), rows)
 
 
 def _until_full(left: float, rise: float) -> float:
@@ -235,6 +253,11 @@ def _until_full(left: float, rise: float) -> float:
         ),
         Column("steps_to_full", "float", "count", "steps until the device is full at this pace", zh="距占满的 step 数"),
     ),
+    evidence=(
+        *_PER_STEP,
+        Column("allocated", "float", "B", "memory of tensors at most", zh="已分配"),
+        Column("unused", "float", "B", "reserved less allocated", zh="未使用"),
+    ),
 )
 def fragmentation(facts: Facts, params: Params) -> Observations:
     """What the allocator reserves beyond what tensors take, and whether that grows."""
@@ -267,7 +290,7 @@ def fragmentation(facts: Facts, params: Params) -> Observations:
             file = profile.setting_files.get("variables", "")
             found.append(Setting(message("memory.setting"), name, profile.variables[name], file))
         most = [{"reserved": reserved, "allocated": allocated, "unused": reserved - allocated}]
-        return [*found, Metric(message("memory.most"), most, dict.fromkeys(("reserved", "allocated", "unused"), "B"))]
+        return [*found, Metric(message("memory.most"), most)]
 
     return Observations(frame, evidence)
 
@@ -314,6 +337,12 @@ def _unfit(curve: pd.DataFrame) -> float:
         Column("unreleased_bytes", "float", "B", "its memory per step", zh="未释放显存"),
         Column("unreleased", "int", "count", "tensors of all such operators", zh="未释放张量数"),
     ),
+    evidence=(
+        *_PER_STEP,
+        _SIZE,
+        _TENSORS,
+        Column("per_step", "float", "B", "bytes allocated per step and never released", zh="每步"),
+    ),
 )
 def growth(facts: Facts, params: Params) -> Observations:
     """Whether the memory that remains between steps grows, and which tensors are never released."""
@@ -340,11 +369,10 @@ def growth(facts: Facts, params: Params) -> Observations:
         if not len(kept):
             return found
         listed = records(kept, operator="name", size="bytes", tensors="tensors", steps="steps", per_step="per_step")
-        units = {"size": "B", "per_step": "B", "tensors": "count", "steps": "count"}
         columns = ("name", "bytes", "allocation_ns")
         return [
             *found,
-            Metric(message("memory.unreleased"), listed, units),
+            Metric(message("memory.unreleased"), listed),
             Rows(message("memory.unreleased_rows"), OPERATOR_MEMORY, rows, columns),
             *_allocated_by(facts, str(kept["name"].iloc[0]), rows),
         ]
@@ -413,6 +441,10 @@ def _allocated_by(facts: Facts, name: str, rows: np.ndarray) -> list[Reference]:
             zh="默认占用",
         ),
     ),
+    evidence=(
+        Column("hccl", "float", "B", "most that HCCL held", zh="HCCL 占用"),
+        Column("default", "float", "B", "what the groups take at the default of HCCL_BUFFSIZE", zh="默认占用"),
+    ),
 )
 def communication(facts: Facts, params: Params) -> Observations:
     """What the buffers of communication take of the device."""
@@ -437,11 +469,10 @@ def communication(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         highest = own["reserved_bytes"].idxmax()
         counted: list[dict[str, Scalar]] = [{"communicators": groups, "hccl": most, "default": 2 * _BUFFSIZE * groups}]
-        units = {"communicators": "count", "hccl": "B", "default": "B"}
         columns = ("component", "time_ns", "reserved_bytes")
         return [
             Rows(message("memory.hccl"), MODULE_MEMORY, np.array([highest], dtype=np.int64), columns),
-            Metric(message("memory.buffers"), counted, units),
+            Metric(message("memory.buffers"), counted),
         ]
 
     return Observations(frame, evidence)

@@ -25,6 +25,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
+from advisors.columns import COMPUTING, IDLE, RANK, SHARE, TIME
 from advisors.measuring import DEVICE_LANE, next_kernels, share, step_count, step_ns, under
 from advisors.messages import message
 
@@ -92,6 +93,10 @@ _STAGE = (
         Column("mean_kernel_ns", "float", "ns", "their mean duration, none without tasks", zh="kernel 平均时长"),
         Column("largest_gap_ns", "float", "ns", "longest idle gap that begins in the phase", zh="最长空隙"),
     ),
+    evidence=(
+        TIME,
+        SHARE,
+    ),
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """What each phase leaves of the device unused, by cause."""
@@ -147,7 +152,7 @@ def idle(facts: Facts, params: Params) -> Observations:
             for path, ns in causes.head(_CAUSES).items()
         ]
         found: list[Reference] = [
-            Metric(message("rl.idle_by_cause", phase=phase), told, {"time": "ns", "share": "ratio"}),
+            Metric(message("rl.idle_by_cause", phase=phase), told),
             *_longest(spans, phase, 1),
         ]
         largest = gaps[gaps["phase"] == phase].nlargest(_LARGEST_GAPS, "ns")
@@ -234,6 +239,13 @@ def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
             zh="可争取时间占比",
         ),
     ),
+    evidence=(
+        RANK,
+        Column("work", "float", "ns", "its work per step, without waiting", zh="自身工作"),
+        COMPUTING,
+        IDLE,
+        Column("waiting", "float", "ns", "waiting for other ranks, per step", zh="等待"),
+    ),
 )
 def balance(facts: JobFacts, params: Params) -> Observations:
     """How evenly the ranks share the work of each phase, and who waits for the one that has most."""
@@ -279,8 +291,7 @@ def balance(facts: JobFacts, params: Params) -> Observations:
             }
             for rank, ns in _pairs(done.sort_values(ascending=False, kind="stable"))
         ]
-        units = dict.fromkeys(("work", "computing", "idle", "waiting"), "ns")
-        return [Metric(message("rl.by_rank", phase=phase), told, units)]
+        return [Metric(message("rl.by_rank", phase=phase), told)]
 
     def ranks(number: int) -> Sequence[int]:
         loser, longest = int(frame["loser"].iloc[number]), int(frame["longest_rank"].iloc[number])

@@ -59,6 +59,19 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     return declared
 
 
+def fits(value: object, dtype: Dtype) -> bool:
+    """Whether one value of a table is of a type, as in `conform`; None and NaN are values that are not known."""
+    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return True
+    if isinstance(value, bool | np.bool_):
+        return dtype == "bool"
+    if isinstance(value, int | np.integer):
+        return dtype in {"int", "float"}
+    if isinstance(value, float | np.floating):
+        return dtype == "float" or (dtype == "int" and bool(value == np.floor(value)))
+    return dtype == "text" and isinstance(value, str)
+
+
 def require_exactly(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> None:
     """Raise TypeError, as `conform`, for a frame that has other columns or other dtypes than these: what a fact gives
     is exactly what it declares."""

@@ -245,7 +245,7 @@ def outcome(rule: str, store: FactStore | Mapping[int, FactStore], **overrides: 
     judged = Context(profile=names, job=job)
     verdict = judge(compiled, advisor.conform(observed.frame), judged)
     for row in verdict.rows:
-        assert observed.evidence(row.row), f"{rule} gives no evidence"
+        assert advisor.evidence_of(observed, row.row), f"{rule} gives no evidence"
     return Outcome(verdict.state, verdict, observed)
 
 
