@@ -47,11 +47,12 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     """The declared columns of what ``owner`` measured. Raises TypeError that names the owner, the column and a value,
     for a column that is absent or holds something else. Whole floats pass as integers, and None anywhere that a value
     may be unknown, as frames that are put together from rows have them."""
-    absent = [column.name for column in columns if column.name not in frame]
+    given = dict(frame.items())
+    absent = [column.name for column in columns if column.name not in given]
     if absent:
         raise TypeError(f"{owner} does not give its declared columns {', '.join(absent)}")
     for column in columns:
-        _require(frame[column.name], column, owner)
+        _require(given[column.name], column, owner)
     names = [column.name for column in columns]
     declared = frame[names]
     declared.index = pd.RangeIndex(len(frame))
