@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from advisor_core.api import Registry, hookimpl
 
 if TYPE_CHECKING:
-    from advisor_core.api import Label
     from advisor_core.api.advisors import Advisor, Drawing
     from advisor_core.api.facts import Fact
 
@@ -38,14 +37,6 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*memory.FACTS)
     registry.add(*without_waiting.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
-
-
-@hookimpl
-def advisor_register_labels(registry: Registry[Label]) -> None:
-    from advisor_core.api import Label, Text, packaged_yaml
-
-    for name, zh in packaged_yaml("advisors", "evidence_headings.yaml").items():
-        registry.add(Label(f"heading.{name}", Text(en=name.replace("_", " "), zh=zh)))
 
 
 @hookimpl

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import PROFILE, Facts, JobFacts, NotApplicable, Unavailable, collective_calls, fact, steps
+from advisors.columns import RANK
 from advisors.measuring import row
 from advisors.messages import message
 
@@ -66,6 +67,15 @@ def capture(facts: Facts) -> Capture:
             zh="相隔时间",
         ),
     ),
+    evidence=(
+        RANK,
+        Column("level", "text", "", "level of the profiler", zh="级别"),
+        Column("versions", "text", "", "versions of the software", zh="版本"),
+        Column("world_size", "int", "", "ranks of the job", zh="总 rank 数"),
+        Column("parallel", "text", "", "how the job is divided", zh="并行"),
+        Column("start", "int", "ns", "first task", zh="开始"),
+        Column("end", "int", "ns", "end of the last task", zh="结束"),
+    ),
 )
 def same_job(facts: JobFacts, params: Params) -> Observations:
     """Whether the profiles belong to the same run."""
@@ -101,7 +111,7 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
             }
             for rank, found in sorted(captures.items())[:_LISTED]
         ]
-        return [Metric(message("capture_job.profiles"), rows, {"start": "ns", "end": "ns"})]
+        return [Metric(message("capture_job.profiles"), rows)]
 
     return Observations(frame, evidence, lambda number: sorted(captures))
 
@@ -119,6 +129,11 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
             zh="应有数",
         ),
         Column("missing", "int", "count", "expected less profiled", zh="缺少数"),
+    ),
+    evidence=(
+        Column("profiled_ranks", "text", "", "the first of the profiled ranks", zh="已采集的 rank"),
+        Column("missing_ranks", "text", "", "the first of those that are not profiled", zh="缺少的 rank"),
+        Column("largest_group", "int", "count", "ranks of the largest group that a collective names", zh="最大通信域"),
     ),
 )
 def ranks(facts: JobFacts, params: Params) -> Observations:
@@ -140,11 +155,11 @@ def ranks(facts: JobFacts, params: Params) -> Observations:
         given = ", ".join(map(str, sorted(captures)[:_LISTED]))
         absent = ", ".join(map(str, sorted(numbered - set(captures))[:_LISTED]))
         shown: dict[str, Scalar] = {
-            "profiled": given,
-            "missing": absent or None,
+            "profiled_ranks": given,
+            "missing_ranks": absent or None,
             "largest_group": max(peers, 0) or None,
         }
-        return [Metric(message("capture_job.ranks_listed"), [shown], {"largest_group": "count"})]
+        return [Metric(message("capture_job.ranks_listed"), [shown])]
 
     return Observations(frame, evidence, lambda number: sorted(captures))
 

@@ -1,4 +1,4 @@
-"""Columns that many advisors measure, declared once."""
+"""Columns that many advisors measure or show, declared once."""
 
 from __future__ import annotations
 
@@ -14,6 +14,31 @@ OPERATOR_TYPE = Column("operator", "text", "", "operator type", zh="算子")
 KERNELS_PER_STEP = Column("kernels", "float", "count", "kernels per step", zh="kernel 数")
 TOTAL_NS = Column("total_ns", "float", "ns", "time per step", zh="合计")
 MEAN_NS = Column("mean_ns", "float", "ns", "mean duration", zh="均值")
+
+# What several advisors show in their evidence only.
+RANK = Column("rank", "int", "", "rank of the job", zh="rank")
+TIME = Column("time", "float", "ns", "time in it; per step where it recurs", zh="时间")
+SHARE = Column("share", "float", "ratio", "its part of the whole that the table divides", zh="占比")
+LEAF = Column("leaf", "text", "", "entry of the ledger", zh="账目")
+SHARE_OF_STEP = Column("share_of_step", "float", "ratio", "its time over the step", zh="占 step")
+COMPUTING = Column("computing", "float", "ns", "computing per step", zh="计算")
+IDLE = Column("idle", "float", "ns", "idle per step", zh="空闲")
+WAITS = Column("waits", "float", "ns", "waiting for other ranks per step", zh="等待")
+FILE = Column("file", "text", "", "file of the profile", zh="文件")
+TYPE = Column("type", "text", "", "operator type", zh="类型")
+OPERATION = Column("operation", "text", "", "the collective, as it is recorded", zh="通信算子")
+LONGEST = Column("longest", "int", "ns", "the longest", zh="最长")
+TASKS = Column("tasks", "int", "count", "tasks of the device", zh="任务数")
+OPERATOR_CLASS = Column("operator_class", "text", "", "class of operator, as in the ledger", zh="算子类别")
+PER_STEP_NS = Column("per_step_ns", "float", "ns", "time per step", zh="每步")
+KERNEL = (
+    FILE,
+    Column("line", "int", "", "its line there, from 1", zh="行"),
+    TYPE,
+    Column("start", "int", "ns", "start", zh="开始"),
+    Column("duration", "int", "ns", "duration", zh="时长"),
+)
+"""One kernel of a rank that the advisor of a job has no tables of."""
 
 
 def shares(of_step: str, of_computing: str = "") -> tuple[Column, Column]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import FREQUENCY, Facts, JobFacts, NotApplicable, Unavailable, fact
+from advisors.columns import RANK
 from advisors.messages import message
 from advisors.pipeline_bound.clock import CUBE_CORES, clock_at
 from advisors.step_kernels import records, step_kernels
@@ -46,6 +47,7 @@ def rank_clock(facts: Facts) -> pd.DataFrame:
         Column("lost_ns", "float", "ns", "what they would take less at the clock of the others, per step", zh="损失"),
         Column("share_of_step", "float", "ratio", "lost_ns over its step", zh="占 step"),
     ),
+    evidence=(RANK,),
 )
 def clock(facts: JobFacts, params: Params) -> Observations:
     """Ranks whose AI cores run at a lower clock than those of the others."""
@@ -62,7 +64,7 @@ def clock(facts: JobFacts, params: Params) -> Observations:
 
     def evidence(_: int) -> Sequence[Reference]:
         shown = table.rename(columns={"slow": "rank"})[["rank", "mhz", "cube_ns"]]
-        return [Metric(message("pipeline_bound.clock_of_ranks"), records(shown), {"mhz": "MHz", "cube_ns": "ns"})]
+        return [Metric(message("pipeline_bound.clock_of_ranks"), records(shown))]
 
     def losers(row: int) -> Sequence[int]:
         """The slow rank, and those that meet it in collectives: all of the job."""

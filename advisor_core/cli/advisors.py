@@ -39,5 +39,7 @@ def show_advisor(name: str) -> None:
     for column in advisor.declared().values():
         mark = "*" if column.name in about else " "
         click.echo(f"  {mark} {column.name:24} {column.dtype:5} {column.unit:6} {column.meaning}")
+    if advisor.evidence:
+        click.echo(f"  evidence also shows: {', '.join(column.name for column in advisor.evidence)}")
     if about:
         click.echo("  * tells one row from another")

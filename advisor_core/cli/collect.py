@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from advisor_core.cli.console import EXIT_USAGE, printable, stop
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
+from advisor_core.collecting import TOOLS
 
 
 @click.command()
@@ -19,13 +19,11 @@ from advisor_core.cli.result_file import read_result
 @click.option(
     "--for",
     "tool",
-    type=click.Choice(["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"]),
+    type=click.Choice(TOOLS),
     help="What takes the profile.  [default: the profiler of the recorded devices; torch_npu without RESULT.json]",
 )
 @language_option("the comments")
-def collect(
-    result: Path | None, tool: Literal["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"] | None, lang: str
-) -> None:
+def collect(result: Path | None, tool: str | None, lang: str) -> None:
     """Print the profiler configuration that answers what could not be answered.
 
     RESULT.json is the report.json of a run; without it the recommended configuration is printed. Every option comes

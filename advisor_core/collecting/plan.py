@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from advisor_core.collecting.windows import TOOLS, Seconds, Tool, Window, recording
+from advisor_core.collecting import TOOLS
+from advisor_core.collecting.tool import Tool, tools
+from advisor_core.collecting.windows import Seconds, Window, recording
 from advisor_core.contracts.capturing import CaptureOption
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.text.base import Text
@@ -41,11 +43,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """``roles``: those of verl that are recorded, each by itself or, ``end_to_end``, in one profile of all phases that
-    the training workers run. ``tokens``: the window of a rollout, as decode steps. ``seconds``: the window of a tool
-    that knows no steps. ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded. ``beyond``:
-    options that the tool cannot record. ``open``: rules that could not answer for a reason that no option changes, with
-    what else to do or that reason. ``stretched``: options of the profile at hand that make host times longer."""
+    """``roles``: those of the tool that are recorded, each by itself or, ``end_to_end``, in one profile of all phases
+    that the training workers run. ``tokens``: the window of a rollout, as decode steps. ``seconds``: the window of a
+    tool that knows no steps. ``ranks``: which to record; ``None`` for all. ``steps``: how many are recorded.
+    ``beyond``: options that the tool cannot record. ``open``: rules that could not answer for a reason that no option
+    changes, with what else to do or that reason. ``stretched``: options of the profile at hand that make host times
+    longer."""
 
     tool: Tool
     roles: tuple[str, ...]
@@ -76,7 +79,7 @@ def records(tool: str, options: Iterable[CaptureOption]) -> set[str]:
     return {option.vendor for option in options if option.vendor and tool in option.settings}
 
 
-def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> Tool:
+def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> str:
     """The profiler that is named first among the options of the devices that were recorded; without a result, or for
     devices that no option is about, of the first devices that there are options of."""
     recorded = {source.vendor for source in result.inputs} if result else set()
@@ -85,11 +88,11 @@ def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> 
     return next(tool for tool in chosen.settings if tool in TOOLS)
 
 
-def plan(tool: Tool, every_option: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
-    """The configuration for ``tool`` out of the known options. What the profile has stays: a new one that answers the
-    open questions must not lose the answers of this one."""
-    known = recording()
-    vendors = {"", *records(tool, every_option.values())}
+def plan(name: str, every_option: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:
+    """The configuration for the tool ``name`` out of the known options. What the profile has stays: a new one that
+    answers the open questions must not lose the answers of this one."""
+    known, tool = recording(), tools()[name]
+    vendors = {"", *records(name, every_option.values())}
     options = {option.id: option for option in every_option.values() if option.vendor in vendors}
     unanswered = [outcome for outcome in result.rules if outcome.state == "cannot_answer"] if result else []
     rules = _rules_by_option(unanswered)
@@ -99,20 +102,20 @@ def plan(tool: Tool, every_option: Mapping[str, CaptureOption], result: RunResul
         for name, option in options.items()
         if option.default or name in rules or name in noticed
     ]
-    decode = tool in ("vllm", "mindie") or (result is not None and result.profile.kind == "decode")
+    decode = tool.service or (result is not None and result.profile.kind == "decode")
     window = known.windows.decode if decode else known.windows.training
     rl_steps = tuple(known.windows.rl)
-    steps = len(rl_steps) if tool == "verl" else window.active
-    if tool == "msprof":
+    steps = len(rl_steps) if tool.window == "training_steps" else window.active
+    if tool.window == "seconds":
         steps = _steps_within(result, known.windows.seconds)
-    all_ranks = tool in _EVERY_RANK or "all_ranks" in noticed or "all_ranks" in rules
+    all_ranks = tool.service or "all_ranks" in noticed or "all_ranks" in rules
     ranks = _ranks(result, all_ranks=all_ranks)
     return Plan(
         tool=tool,
-        roles=_roles(result, decode=decode),
+        roles=_roles(tool, result, decode=decode),
         end_to_end=bool(result and result.phases and not result.profile.roles),
-        choices=tuple(choice for choice in chosen if tool in choice.option.settings),
-        beyond=tuple(choice for choice in chosen if tool not in choice.option.settings),
+        choices=tuple(choice for choice in chosen if name in choice.option.settings),
+        beyond=tuple(choice for choice in chosen if name not in choice.option.settings),
         window=window,
         tokens=known.windows.decode,
         seconds=known.windows.seconds,
@@ -122,34 +125,23 @@ def plan(tool: Tool, every_option: Mapping[str, CaptureOption], result: RunResul
         steps=steps,
         open=_open(unanswered, options),
         estimate=_estimate(result, steps, ranks) if result else None,
-        stretched=_stretched(tool, chosen, result),
+        stretched=_stretched(name, chosen, result),
     )
 
 
-def _stretched(tool: Tool, chosen: Iterable[Choice], result: RunResult | None) -> tuple[str, ...]:
+def _stretched(tool: str, chosen: Iterable[Choice], result: RunResult | None) -> tuple[str, ...]:
     """The options that make host times of the profile at hand longer, but for those that this configuration needs."""
     needed = {choice.option.settings.get(tool) for choice in chosen}
     settings = result.environment.profiler if result else {}
     return tuple(name for name in _STRETCHING if settings.get(name) is True and f"{name}=True" not in needed)
 
 
-ROLES = {
-    "actor": ("log_prob", "update_actor"),
-    "rollout": ("rollout",),
-    "ref": ("ref_log_prob",),
-    "critic": ("values", "update_critic"),
-}
-"""The roles of verl that have a profiler of their own, and the phases that each runs."""
-
-_EVERY_RANK: tuple[Tool, ...] = ("vllm", "mindie")
-"""Services: every process of theirs is recorded."""
-
-
-def _roles(result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
+def _roles(tool: Tool, result: RunResult | None, *, decode: bool) -> tuple[str, ...]:
     """Those whose phases the profile has; without phases the rollout where it decodes, else what trains."""
     kinds = {phase.kind for phase in result.phases} if result else set()
-    seen = tuple(role for role, phases in ROLES.items() if kinds & set(phases))
-    return seen or (("rollout",) if decode else ("actor", "ref"))
+    seen = tuple(name for name, role in tool.roles.items() if kinds & set(role.phases))
+    usual = tuple(name for name, role in tool.roles.items() if (name == "rollout" if decode else role.usual))
+    return seen or usual
 
 
 def _open(outcomes: Iterable[RuleOutcome], known: Iterable[str]) -> tuple[tuple[str, Text | None], ...]:

@@ -5,34 +5,17 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache, partial
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from advisor_core.collecting.plan import Choice, Plan
-from advisor_core.collecting.windows import Tool, recording
+from advisor_core.collecting.tool import Tool, tools
+from advisor_core.collecting.windows import recording
 from advisor_core.text.messages import message
 from advisor_core.text.units import format_quantity
 
-_TEMPLATES: dict[Tool, str] = {
-    "torch_npu": "torch_npu.py.j2",
-    "verl": "verl.sh.j2",
-    "vllm": "vllm.sh.j2",
-    "mindie": "mindie.sh.j2",
-    "msprof": "msprof.sh.j2",
-    "torch": "torch.py.j2",
-}
-_NOTES: Mapping[Tool, tuple[str, ...]] = {
-    "torch_npu": ("torch_npu.loop", "offline", "disk", "production"),
-    "verl": ("verl.roles", "verl.rollout", "verl.window", "verl.ranks", "verl.left_out", "offline", "disk"),
-    "vllm": ("vllm.ways", "vllm.window", "vllm.offline", "disk", "vllm.nodes", "vllm.msmonitor", "production"),
-    "mindie": ("mindie.ways", "mindie.load", "mindie.model"),
-    "msprof": ("msprof.command", "msprof.attach"),
-    "torch": ("torch.loop", "torch.writing"),
-}
-"""Notes on a configuration: messages ``collect.note...``."""
 _WIDTH = 110
 _SHOWN = 8
 _PIECE = re.compile(r"[（《“]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。；：、！？）》”]*|\s+")
@@ -41,29 +24,27 @@ _PIECE = re.compile(r"[（《“]*(?:[^\s\u2e80-\uffef]+|[\u2e80-\uffef])[，。
 
 def render(plan: Plan, lang: str) -> str:
     """Comments and code, both as ``#`` lines and statements of the tool's language (Python or shell)."""
-    template = _environment().get_template(_TEMPLATES[plan.tool])
-    code = template.render(
-        plan=plan, comment=partial(_comment, lang), dynamic=_commented(_json(_dynamic(plan))), json=json.dumps
-    )
+    template = _environment().get_template(plan.tool.template)
+    code = template.render(plan=plan, comment=partial(_comment, plan.tool, lang), commented=_commented, json=json.dumps)
     return "\n".join([*(f"# {line}".rstrip() for line in _explained(plan, lang)), "", code.strip()])
 
 
 def _explained(plan: Plan, lang: str) -> Iterator[str]:
-    yield from _filled("collect.heading", lang, tool=message(f"collect.tool.{plan.tool}").of(lang))
+    yield from _filled("collect.heading", lang, tool=plan.tool.title.of(lang))
     rules = plan.answered()
     if rules:
         yield from _filled("collect.answers", lang, count=len(rules), rules=", ".join(rules))
     yield ""
     before = ""
     for choice in plan.choices:
-        setting = choice.option.settings[plan.tool]
+        setting = choice.option.settings[plan.tool.name]
         if setting != before:
             yield setting
         before = setting
         yield from _indented(_why(choice, lang))
         yield from _indented(message("collect.cost", cost=choice.option.cost.of(lang)).of(lang))
-        if plan.tool in choice.option.notes:
-            yield from _indented(message("collect.but", note=choice.option.notes[plan.tool].of(lang)).of(lang))
+        if plan.tool.name in choice.option.notes:
+            yield from _indented(message("collect.but", note=choice.option.notes[plan.tool.name].of(lang)).of(lang))
     yield ""
     yield from _cost(plan, lang)
     for choice in plan.beyond:
@@ -75,10 +56,8 @@ def _explained(plan: Plan, lang: str) -> Iterator[str]:
     for rule, reason in plan.open:
         yield from _filled("collect.open", lang, rule=rule, reason=reason.of(lang) if reason else "")
     yield ""
-    for note in _NOTES[plan.tool]:
-        if note not in ({"verl.left_out"} if "rollout" in plan.roles else {"verl.window", "verl.ranks"}):
-            text = message(f"collect.note.{note}", space=recording().space, window=plan.tokens)
-            yield from _wrapped(text.of(lang), "- ", "  ")
+    for note in plan.tool.notes_for(plan.roles, space=recording().space, window=plan.tokens):
+        yield from _wrapped(note.of(lang), "- ", "  ")
 
 
 def _why(choice: Choice, lang: str) -> str:
@@ -90,7 +69,7 @@ def _why(choice: Choice, lang: str) -> str:
 
 def _recorder(choice: Choice, lang: str) -> str:
     """The profiler that records the option, the first of several."""
-    return message(f"collect.tool.{next(iter(choice.option.settings))}").of(lang)
+    return tools()[next(iter(choice.option.settings))].title.of(lang)
 
 
 def _listed(rules: tuple[str, ...]) -> str:
@@ -102,7 +81,7 @@ def _listed(rules: tuple[str, ...]) -> str:
 def _cost(plan: Plan, lang: str) -> Iterator[str]:
     estimate = plan.estimate
     ranks = message("collect.all_ranks").of(lang) if plan.ranks is None else str(len(plan.ranks))
-    if estimate is None and plan.tool == "msprof":
+    if estimate is None and plan.tool.window == "seconds":
         yield from _filled("collect.cost.seconds", lang, seconds=plan.seconds.duration)
     elif estimate is None:
         yield from _filled("collect.cost.unknown", lang, steps=plan.steps, ranks=ranks)
@@ -126,7 +105,7 @@ def _cost(plan: Plan, lang: str) -> Iterator[str]:
             yield from _filled("collect.cost.grown", lang, factor=f"{estimate.growth:g}")
     if plan.stretched:
         yield from _filled("collect.stretched", lang, options=", ".join(plan.stretched))
-    if plan.decode or (plan.tool == "verl" and "rollout" in plan.roles):
+    if plan.decode or "rollout" in plan.roles:
         yield from _filled("collect.window", lang)
 
 
@@ -156,9 +135,9 @@ def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
     return [*lines, line]
 
 
-def _comment(lang: str, name: str, /, **values: object) -> str:
-    """A message as comment lines, for a template."""
-    return "\n".join(f"# {line}" for line in _filled(f"collect.{name}", lang, **values))
+def _comment(tool: Tool, lang: str, name: str, /, **values: object) -> str:
+    """A comment of the tool as comment lines, for its template."""
+    return "\n".join(f"# {line}" for line in _wrapped(tool.comment(name, **values).of(lang)))
 
 
 def _json(value: object) -> str:
@@ -166,37 +145,17 @@ def _json(value: object) -> str:
     return re.sub(r"\[\s+([^]]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", json.dumps(value, indent=4))
 
 
-def _commented(text: str) -> str:
-    return "\n".join(f"#     {line}" for line in text.splitlines())
-
-
-def _dynamic(plan: Plan) -> dict[str, Any]:
-    """``profiler_config.json`` of ``torch_npu.profiler.dynamic_profile``: recording begins when it has been read."""
-    return {
-        "activities": ["CPU", "NPU"],
-        "prof_dir": "./profile",
-        "analyse": False,
-        "record_shapes": False,
-        "profile_memory": plan.has("memory"),
-        "with_stack": False,
-        "with_modules": False,
-        "active": plan.window.active,
-        "warmup": plan.window.warmup,
-        "start_step": -1,
-        "is_rank": plan.ranks is not None,
-        "rank_list": list(plan.ranks or ()),
-        "experimental_config": {
-            "profiler_level": "Level1",
-            "aic_metrics": "PipeUtilization",
-            "gc_detect_threshold": 1,
-            "export_type": ["text"],
-        },
-    }
+def _commented(value: object) -> str:
+    """JSON as comment lines, for a template: the contents of a file."""
+    return "\n".join(f"#     {line}" for line in _json(value).splitlines())
 
 
 @cache
 def _environment() -> Environment:
     # a configuration is not HTML; nothing of a profile but numbers goes into the code
     return Environment(
-        loader=PackageLoader("advisor_core.collecting"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("advisor_core.collecting", "tools"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )

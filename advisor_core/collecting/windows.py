@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, get_args
 
 from pydantic import Field
 
 from advisor_core.text.base import Model
 from advisor_core.text.packaged import packaged_yaml
-
-Tool = Literal["torch_npu", "verl", "vllm", "mindie", "msprof", "torch"]
-TOOLS: tuple[Tool, ...] = get_args(Tool)
 
 
 class Window(Model):

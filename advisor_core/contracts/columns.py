@@ -47,16 +47,30 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     """The declared columns of what ``owner`` measured. Raises TypeError that names the owner, the column and a value,
     for a column that is absent or holds something else. Whole floats pass as integers, and None anywhere that a value
     may be unknown, as frames that are put together from rows have them."""
-    absent = [column.name for column in columns if column.name not in frame]
+    given = dict(frame.items())
+    absent = [column.name for column in columns if column.name not in given]
     if absent:
         raise TypeError(f"{owner} does not give its declared columns {', '.join(absent)}")
     for column in columns:
-        _require(frame[column.name], column, owner)
+        _require(given[column.name], column, owner)
     names = [column.name for column in columns]
     declared = frame[names]
     declared.index = pd.RangeIndex(len(frame))
     declared.columns = pd.Index(names, dtype=object)  # conditions look columns up again and again
     return declared
+
+
+def fits(value: object, dtype: Dtype) -> bool:
+    """Whether one value of a table is of a type, as in `conform`; None and NaN are values that are not known."""
+    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return True
+    if isinstance(value, bool | np.bool_):
+        return dtype == "bool"
+    if isinstance(value, int | np.integer):
+        return dtype in {"int", "float"}
+    if isinstance(value, float | np.floating):
+        return dtype == "float" or (dtype == "int" and bool(value == np.floor(value)))
+    return dtype == "text" and isinstance(value, str)
 
 
 def require_exactly(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> None:

@@ -62,16 +62,16 @@ class TableSchema(Key[pd.DataFrame]):
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """``frame`` with exactly the columns of the schema, in order, typed; what is missing is filled with the
         'no value' of its type. Raises ValueError where a column cannot take its type."""
-        typed_columns: dict[str, object] = {}
-        for column in (*self.columns, SOURCE_ROW):
-            if column.name in frame:
-                typed_columns[column.name] = _typed(frame[column.name], column)
-            else:
-                typed_columns[column.name] = _absent(column, len(frame))
-        typed = pd.DataFrame(typed_columns, index=pd.RangeIndex(len(frame)), copy=False)
+        given = {str(name): values for name, values in frame.items()}
+        columns = (*self.columns, SOURCE_ROW)
+        typed_columns = [
+            _typed(given[column.name], column) if column.name in given else _absent(column, len(frame))
+            for column in columns
+        ]
+        typed = pd.DataFrame(dict(enumerate(typed_columns)), index=pd.RangeIndex(len(frame)), copy=False)
         # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
         # to turn back to find a column.
-        typed.columns = pd.Index(list(typed_columns), dtype=object)
+        typed.columns = pd.Index([column.name for column in columns], dtype=object)
         return typed
 
 
@@ -112,7 +112,13 @@ def row_refs(frame: pd.DataFrame) -> list[RowRef]:
 def _typed(values: pd.Series, column: Column) -> pd.Series:
     values = values.reset_index(drop=True)
     if column.dtype == "text":
-        return values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
+        values = values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
+        # Categories are plain objects in every table, as names of columns are: an Arrow array of them, of pandas 3, is
+        # turned back and forth whenever rows are compared or grouped, and does not mix with plain ones.
+        texts = values.cat.categories
+        if texts.dtype == object:
+            return values
+        return pd.Series(pd.Categorical.from_codes(values.cat.codes.to_numpy(), categories=texts.astype(object)))
     if column.dtype == "int":
         return values.astype("int64")
     return values.astype("float64" if column.dtype == "float" else "bool")
@@ -120,7 +126,7 @@ def _typed(values: pd.Series, column: Column) -> pd.Series:
 
 def _absent(column: Column, rows: int) -> object:
     if column.dtype == "text":
-        return pd.Categorical.from_codes(np.zeros(rows, dtype=np.int8), categories=pd.Index([""]))
+        return pd.Categorical.from_codes(np.zeros(rows, dtype=np.int8), categories=pd.Index([""], dtype=object))
     if column.dtype == "int":
         return np.full(rows, -1, dtype=np.int64)
     return np.full(rows, np.nan) if column.dtype == "float" else np.zeros(rows, dtype=bool)

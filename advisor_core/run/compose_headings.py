@@ -24,7 +24,7 @@ def compose_headings(host: Host, result: RunResult) -> dict[str, Text]:
 def declared_headings(host: Host) -> dict[str, Text]:
     """Headings of the columns that have a Chinese one. A name has one heading: that of the first plugin, ours come
     first, then of the canonical tables."""
-    advisors = (column for advisor in host.advisors.values() for column in advisor.declared().values())
+    advisors = (column for advisor in host.advisors.values() for column in advisor.shown().values())
     tables = (column for schema in SCHEMAS.values() for column in schema.columns)
     found: dict[str, Text] = {}
     for column in (*advisors, *tables):

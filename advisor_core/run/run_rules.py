@@ -241,7 +241,7 @@ def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, pro
         units={name: column.unit for name, column in advisor.declared().items() if column.unit},
         condition=compiled.condition,
         signs=list(judged.signs),
-        evidence=resolve(observed.evidence(judged.row), tables, rank),
+        evidence=resolve(advisor.evidence_of(observed, judged.row), tables, rank),
         advice=list(judged.advice),
         withheld=list(judged.withheld),
         references=list(rule.references),

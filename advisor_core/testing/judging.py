@@ -32,12 +32,14 @@ from advisor_core.text.base import Scalar
 @dataclass(frozen=True)
 class JudgedRule:
     """How a rule ended. ``state``: ``fail``, ``pass``, ``not_applicable`` or ``cannot_answer``. ``verdict`` and
-    ``observed``: what was judged and measured, ``None`` where the advisor had no answer; ``missing`` says why then."""
+    ``observed``: what was judged and measured by the ``advisor``; ``None`` where it had no answer, and ``missing`` says
+    why."""
 
     state: State
     verdict: Verdict | None = None
     observed: Observations | None = None
     missing: Missing | None = None
+    advisor: Advisor | None = None
 
     @property
     def first(self) -> Judged:
@@ -46,9 +48,9 @@ class JudgedRule:
         return self.verdict.rows[0]
 
     def evidence(self) -> Sequence[Reference]:
-        """That of the first finding."""
-        assert self.observed is not None, f"nothing was measured: {self.state}"
-        return list(self.observed.evidence(self.first.row))
+        """That of the first finding. Raises TypeError for a column that the advisor does not declare."""
+        assert self.observed is not None and self.advisor is not None, f"nothing was measured: {self.state}"
+        return list(self.advisor.evidence_of(self.observed, self.first.row))
 
 
 def judge_rule(
@@ -86,8 +88,8 @@ def _judged(
     }
     verdict = judge(compiled, advisor.conform(observed.frame), Context(profile=names, fired=fired, job=job))
     for row in verdict.rows:
-        assert observed.evidence(row.row), f"{rule} gives no evidence for row {row.row}"
-    return JudgedRule(verdict.state, verdict, observed)
+        assert advisor.evidence_of(observed, row.row), f"{rule} gives no evidence for row {row.row}"
+    return JudgedRule(verdict.state, verdict, observed, advisor=advisor)
 
 
 def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], context: Context | None = None) -> Verdict:

@@ -51,9 +51,8 @@ def activities(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         found: list[Scalar] = [calls, tasks]
         rows = [dict(zip(("framework_calls", "device_tasks"), found, strict=True))]
-        units = {"framework_calls": "count", "device_tasks": "count"}
         setting = Setting(message("capture.setting"), "activities", chosen, profile.setting_files.get("profiler", ""))
-        return [*([setting] if chosen is not None else []), Metric(message("capture.recorded"), rows, units)]
+        return [*([setting] if chosen is not None else []), Metric(message("capture.recorded"), rows)]
 
     return Observations(frame, evidence)
 

@@ -11,6 +11,7 @@ from advisor_core.api.facts import (
     launches,
     work,
 )
+from advisors.columns import TASKS
 from advisors.measuring import DEVICE_LANE, row
 from advisors.messages import message
 
@@ -28,6 +29,10 @@ from advisors.messages import message
             zh="早于下发占比",
         ),
         Column("linked", "int", "count", "tasks with a known launch", zh="已关联任务数"),
+    ),
+    evidence=(
+        Column("skew", "int", "ns", "how far the clocks are apart at least", zh="差距"),
+        TASKS,
     ),
 )
 def clocks(facts: Facts, params: Params) -> Observations:
@@ -48,7 +53,6 @@ def clocks(facts: Facts, params: Params) -> Observations:
             Metric(
                 message("capture.clock"),
                 [{"skew": launched.skew_ns, "tasks": int(early.sum()), "linked": int(known.sum())}],
-                {"skew": "ns", "tasks": "count", "linked": "count"},
             ),
         ]
 

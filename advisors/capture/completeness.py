@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -13,12 +14,13 @@ from advisor_core.api.facts import (
     Facts,
     Unavailable,
     launches,
+    matching,
     work,
 )
 from advisors.measuring import DEVICE_LANE, row, share
 from advisors.messages import message
 
-_LAUNCH = "Node@launch"
+_LAUNCH = re.compile("^Node@launch")
 
 
 @advisor(
@@ -34,7 +36,7 @@ _LAUNCH = "Node@launch"
 def completeness(facts: Facts, params: Params) -> Observations:
     """Whether what was launched was also recorded on the device."""
     events, device, launched = facts[HOST_EVENTS], facts[work], facts[launches]
-    calls = events[(events["category"] == "runtime") & events["name"].astype(str).str.startswith(_LAUNCH)]
+    calls = events[(events["category"] == "runtime") & matching(events["name"], _LAUNCH)]
     flows = facts.get(FLOWS)
     arrows = flows[flows["kind"] == "host_to_device"] if flows is not None else None
     heads, tails = (arrows.loc[arrows["end"] == end, "flow"] if arrows is not None else pd.Series() for end in "sf")

@@ -10,6 +10,7 @@ from advisor_core.api.facts import (
     Facts,
     NotApplicable,
 )
+from advisors.columns import FILE
 from advisors.measuring import row
 from advisors.messages import message
 
@@ -23,6 +24,10 @@ _LISTED = 10
         Column("errors", "int", "count", "files or tables that could not be read", zh="错误数"),
         Column("warnings", "int", "count", "kinds of rows or values that were left out or repaired", zh="告警数"),
         Column("files", "text", "", "the files", zh="文件"),
+    ),
+    evidence=(
+        FILE,
+        Column("severity", "text", "", "how bad it is: error or warning", zh="严重程度"),
     ),
 )
 def damage(facts: Facts, params: Params) -> Observations:
@@ -39,7 +44,7 @@ def damage(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         return [
-            Metric(diagnostic.message, [{"file": diagnostic.source, "severity": diagnostic.severity}], {})
+            Metric(diagnostic.message, [{"file": diagnostic.source, "severity": diagnostic.severity}])
             for diagnostic in said[:_LISTED]
         ]
 

@@ -26,6 +26,7 @@ from advisors.messages import message
         Column("totals", "int", "count", "totals that two files give differently", zh="合计项数"),
         Column("withheld", "bool", "", "of some table nothing is derived", zh="不予采用"),
     ),
+    evidence=(Column("total", "float", "", "what the file gives; its unit is that of the total", zh="合计"),),
 )
 def disagreement(facts: Facts, params: Params) -> Observations:
     """Files of one recording that give the same total differently."""

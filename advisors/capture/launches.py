@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import Facts, kernel_list, work
+from advisors.columns import TIME
 from advisors.measuring import row, share
 from advisors.messages import message
 
@@ -28,6 +29,10 @@ from advisors.messages import message
             "rows are missing between others: the stretches are no launches of one operator",
             zh="有缺失行",
         ),
+    ),
+    evidence=(
+        Column("launch", "int", "", "number of the launch, from 0", zh="下发"),
+        TIME,
     ),
 )
 def launches(facts: Facts, params: Params) -> Observations:
@@ -50,7 +55,7 @@ def launches(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         shown = [{"launch": n, "time": int(time)} for n, time in enumerate(times[:_LISTED].tolist())]
-        return [Metric(message("capture.launches"), shown, {"time": "ns"})]
+        return [Metric(message("capture.launches"), shown)]
 
     return Observations(frame, evidence)
 

@@ -11,7 +11,7 @@ from advisor_core.api.facts import (
     Facts,
     steps,
 )
-from advisors.columns import PROFILED_STEPS
+from advisors.columns import FILE, PROFILED_STEPS
 from advisors.measuring import DEVICE_LANE, row
 from advisors.messages import message
 
@@ -26,6 +26,7 @@ _LISTED = 10
         Column("recorded_ns", "int", "ns", "from the first to the last task of the profiled steps", zh="记录值"),
         PROFILED_STEPS,
     ),
+    evidence=(FILE,),
 )
 def size(facts: Facts, params: Params) -> Observations:
     """How much was recorded."""
@@ -40,7 +41,7 @@ def size(facts: Facts, params: Params) -> Observations:
         start, end = int(windows["start_ns"].min()), int(windows["end_ns"].max())
         return [
             Interval(message("capture.span"), start, end, DEVICE_LANE),
-            *([Metric(message("capture.files"), files, {"bytes": "B"})] if files else []),
+            *([Metric(message("capture.files"), files)] if files else []),
         ]
 
     return Observations(frame, evidence)

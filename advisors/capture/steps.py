@@ -16,7 +16,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.columns import PROFILED_STEPS
+from advisors.columns import PROFILED_STEPS, TASKS
 from advisors.measuring import row, share
 from advisors.messages import message
 
@@ -47,6 +47,11 @@ _LISTED = 10
             zh="末个 step 任务占比",
         ),
     ),
+    evidence=(
+        Column("step", "int", "", "id of the step", zh="step"),
+        Column("wall", "int", "ns", "wall time of the step", zh="墙钟时间"),
+        TASKS,
+    ),
 )
 def odd_steps(facts: Facts, params: Params) -> Observations:
     """How the first and the last profiled step compare with the others."""
@@ -73,6 +78,6 @@ def odd_steps(facts: Facts, params: Params) -> Observations:
             {"step": int(step), "wall": int(wall), "tasks": int(count)}
             for step, wall, count in zip(windows["step"].to_numpy(), walls, tasks, strict=True)
         ]
-        return [Metric(message("capture.per_step"), rows[: _LISTED - 1] + rows[_LISTED - 1 :][-1:], {"wall": "ns"})]
+        return [Metric(message("capture.per_step"), rows[: _LISTED - 1] + rows[_LISTED - 1 :][-1:])]
 
     return Observations(frame, evidence)

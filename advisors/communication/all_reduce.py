@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps
+from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps
 from advisors.measuring import step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -45,6 +45,7 @@ from advisors.transfers import chains
         Column("members", "float", "count", "ranks in the group", zh="成员数"),
         Column("tensor_parallel", "float", "count", "size of tensor parallelism, where it is recorded", zh="张量并行"),
     ),
+    evidence=(*CALL,),
 )
 def all_reduce(facts: Facts, params: Params) -> Observations:
     """AllReduce operations whose two halves could be done apart."""

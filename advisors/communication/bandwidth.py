@@ -9,7 +9,7 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, collective_state, steps
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import call_metric, calls_in_steps
+from advisors.communication.calls import CALL, call_metric, calls_in_steps
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -42,6 +42,7 @@ from advisors.transfers import chains
         ),
         SAVEABLE_SHARE,
     ),
+    evidence=(*CALL,),
 )
 def bandwidth(facts: Facts, params: Params) -> Observations:
     """Links of a group that are all slow: the fastest of them against what such links usually reach."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Metric, Reference, Rows
+from advisor_core.api.advisors import Column, Metric, Reference, Rows
 from advisor_core.api.facts import COLLECTIVES, KERNELS, Facts, collective_calls, row_refs
+from advisors.columns import LEAF, OPERATION, SHARE_OF_STEP, TIME
 from advisors.measuring import records, share
 from advisors.messages import message
 
@@ -36,6 +37,22 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
     return found
 
 
+ELAPSE = Column("elapse", "int", "ns", "from its begin to its end", zh="总时长")
+CALL = (
+    OPERATION,
+    ELAPSE,
+    Column("uncovered", "int", "ns", "part of it that no computing covers", zh="未掩盖"),
+    Column("transmit", "int", "ns", "uncovered, moving data", zh="传输"),
+    Column("wait", "int", "ns", "uncovered, waiting for other ranks", zh="等待"),
+    Column("launch_gaps", "int", "ns", "uncovered, begun and doing nothing", zh="内部空隙"),
+    Column("waits_for_rank", "int", "", "the rank that it waits for, where that is known", zh="等待的 rank"),
+)
+"""What `call_metric` shows of a collective."""
+
+LEAVES = (LEAF, TIME, SHARE_OF_STEP)
+"""What `leaf_metric` shows."""
+
+
 def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
     """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
     named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
@@ -50,8 +67,7 @@ def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
         launch_gaps="launch_gap_ns",
         waits_for_rank="peer",
     )
-    units = dict.fromkeys(("elapse", "uncovered", "transmit", "wait", "launch_gaps"), "ns")
-    return Metric(message("communication.per_call"), rows, units)
+    return Metric(message("communication.per_call"), rows)
 
 
 def leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
@@ -60,4 +76,4 @@ def leaf_metric(per_leaf: pd.Series, wall: float) -> Metric:
     rows: list[dict[str, Scalar]] = [
         {"leaf": str(path), "time": ns, "share_of_step": share(ns, wall)} for path, ns in causes.items()
     ]
-    return Metric(message("communication.where"), rows, {"time": "ns", "share_of_step": "ratio"})
+    return Metric(message("communication.where"), rows)

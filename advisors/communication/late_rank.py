@@ -20,7 +20,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps
+from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps
 from advisors.measuring import DEVICE_LANE, leaves, pieces_of, step_count, step_ns, under
 from advisors.messages import message
 
@@ -48,6 +48,7 @@ _WAIT = "communication/wait/"
         Column("longest_ns", "float", "ns", "longest wait of one collective for it", zh="最长"),
         Column("is_global", "bool", "", "the number is a rank of the job, not of a group", zh="是全局编号"),
     ),
+    evidence=(*CALL,),
 )
 def late_rank(facts: Facts, params: Params) -> Observations:
     """Waiting in collectives, by the rank that was waited for."""

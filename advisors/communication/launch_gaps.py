@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import COLLECTIVES, KERNELS, Facts, collective_calls, collective_state, ledger, steps
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 
 
@@ -27,6 +27,10 @@ from advisors.measuring import leaves, row, share, step_count, step_ns, under
         Column("time_share", "float", "ratio", "time_ns over wall time", zh="时间占比"),
         Column("share_of_uncovered", "float", "ratio", "time_ns over uncovered communication", zh="占未掩盖通信"),
         Column("calls", "float", "count", "operations per step", zh="次数"),
+    ),
+    evidence=(
+        *LEAVES,
+        *CALL,
     ),
 )
 def launch_gaps(facts: Facts, params: Params) -> Observations:

@@ -34,6 +34,11 @@ from advisors.messages import message
         Column("lost_ns", "float", "ns", "transit time more than at the median bandwidth, per step", zh="损失"),
         Column("lost_share", "float", "ratio", "lost_ns over wall time", zh="损失占比"),
     ),
+    evidence=(
+        Column("source", "int", "", "rank that sends", zh="来源"),
+        Column("target", "int", "", "rank that receives", zh="目标"),
+        Column("moved", "float", "B", "moved over the link per step", zh="搬运量"),
+    ),
 )
 def links(facts: Facts, params: Params) -> Observations:
     """Links against the other links of the same transport."""
@@ -71,7 +76,7 @@ def links(facts: Facts, params: Params) -> Observations:
         mine &= (own["transport"] == subject["transport"]) & (own["group"] == subject["group"])
         columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
         return [
-            Metric(message("communication.links"), rows, {"bandwidth": "B/s", "moved": "B"}),
+            Metric(message("communication.links"), rows),
             Rows(message("communication.link_rows"), LINKS, own.loc[mine, "row"].to_numpy(), columns),
         ]
 

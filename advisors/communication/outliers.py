@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_rows, calls_in_steps
+from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -43,6 +43,10 @@ from advisors.messages import message
         Column("samples", "int", "count", "operations of the same kind, group and size", zh="样本数"),
         Column("excess_ns", "float", "ns", "uncovered time that it took more than the median, per step", zh="多出"),
         Column("excess_share", "float", "ratio", "excess_ns over wall time", zh="多出占比"),
+    ),
+    evidence=(
+        Column("active", "float", "ns", "part of it in which it moves data", zh="活跃时间"),
+        ELAPSE,
     ),
 )
 def outliers(facts: Facts, params: Params) -> Observations:
@@ -89,7 +93,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
         rows = records(alike, LARGEST, operation="name", active="active_ns", elapse="elapse_ns")
         return [
             Interval(message("communication.outlier"), int(call["start_ns"]), int(call["end_ns"]), DEVICE_LANE),
-            Metric(message("communication.outlier_peers"), rows, {"active": "ns", "elapse": "ns"}),
+            Metric(message("communication.outlier_peers"), rows),
             *call_rows(facts, calls.iloc[[number]]),
         ]
 

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     rank_summary,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
 from advisors.measuring import leaves, row, share, under
 from advisors.messages import message
 
@@ -51,6 +51,10 @@ from advisors.messages import message
             "collectives and send/receive operations per step; unknown without them",
             zh="次数",
         ),
+    ),
+    evidence=(
+        *LEAVES,
+        *CALL,
     ),
 )
 def overlap(facts: Facts, params: Params) -> Observations:

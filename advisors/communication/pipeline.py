@@ -20,7 +20,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.messages import message
 
@@ -49,6 +49,10 @@ from advisors.messages import message
             zh="流水线空泡",
         ),
         Column("stages", "float", "count", "pipeline stages, where they are recorded", zh="级数"),
+    ),
+    evidence=(
+        *LEAVES,
+        *CALL,
     ),
 )
 def pipeline(facts: Facts, params: Params) -> Observations:

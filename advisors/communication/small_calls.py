@@ -66,6 +66,12 @@ from advisors.transfers import message_bytes, time_by_size
         ),
         SAVEABLE_SHARE,
     ),
+    evidence=(
+        Column("size", "int", "B", "bytes of the operation", zh="大小"),
+        Column("moving", "int", "ns", "in which it moves data", zh="传输"),
+        Column("bandwidth", "float", "B/s", "size over moving", zh="带宽"),
+        Column("packets", "int", "count", "packets that it was sent in", zh="包数"),
+    ),
 )
 def small_calls(facts: Facts, params: Params) -> Observations:
     """Operations too small to use the links, and the time that this costs."""
@@ -116,8 +122,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         own = own.sort_values("saveable", ascending=False, kind="stable")
         own = own.assign(rate=own["bytes"] / own["moving_ns"] * 1e9)
         rows = records(own, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets")
-        units = {"size": "B", "moving": "ns", "bandwidth": "B/s", "packets": "count"}
-        found: list[Reference] = [Metric(message("communication.small"), rows, units)]
+        found: list[Reference] = [Metric(message("communication.small"), rows)]
         table = facts[COLLECTIVE_BANDWIDTH]
         names = table["name"].astype(str).str.split("@").str[0]
         moved = np.flatnonzero((names.isin(own["name"]) & (table["bytes"] > 0)).to_numpy())

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     timeline,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.transfers import chains, hideable_ns, message_bytes
 
@@ -51,6 +51,10 @@ from advisors.transfers import chains, hideable_ns, message_bytes
         Column(
             "largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links", zh="最大包"
         ),
+    ),
+    evidence=(
+        *LEAVES,
+        *CALL,
     ),
 )
 def transmit(facts: Facts, params: Params) -> Observations:

@@ -9,7 +9,7 @@ import pandas as pd
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
-from advisors.columns import LONGEST_STEP_NS
+from advisors.columns import COMPUTING, LONGEST_STEP_NS, RANK, SHARE_OF_STEP, WAITS
 from advisors.communication_job.pipelines import pipeline_of, pipeline_part
 from advisors.measuring import share
 from advisors.messages import message
@@ -40,6 +40,13 @@ from advisors.messages import message
         Column(
             "longest_wait_ns", "float", "ns", "longest waiting of a rank for its neighbours, per step", zh="最长等待"
         ),
+    ),
+    evidence=(
+        Column("stage", "int", "", "stage of the pipeline, from 0", zh="流水级"),
+        RANK,
+        COMPUTING,
+        WAITS,
+        SHARE_OF_STEP,
     ),
 )
 def bubble(facts: JobFacts, params: Params) -> Observations:
@@ -74,7 +81,6 @@ def bubble(facts: JobFacts, params: Params) -> Observations:
             for place, stage in enumerate(pipeline.stages)
             for rank in stage
         ]
-        units = {"computing": "ns", "waits": "ns", "share_of_step": "ratio"}
-        return [Metric(message("communication_job.per_stage"), rows, units)]
+        return [Metric(message("communication_job.per_stage"), rows)]
 
     return Observations(frame, evidence, lambda number: losers)

@@ -25,7 +25,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
+from advisors.columns import COMPUTING, KERNEL, LONGEST_STEP_NS, RANK, SAVEABLE_SHARE, WAITS
 from advisors.communication_job.computing import LONGEST_KERNELS, computing_in_steps, longest_kernels
 from advisors.communication_job.groups import group_members, group_of_size
 from advisors.measuring import records, share, step_count
@@ -135,6 +135,13 @@ def _rows(facts: Facts, experts: pd.DataFrame) -> float:
         Column("saveable_ns", "float", "ns", "longest less mean of each phase, summed, per step", zh="可节省"),
         SAVEABLE_SHARE,
     ),
+    evidence=(
+        RANK,
+        COMPUTING,
+        Column("rows", "float", "count", "rows of the grouped products per step", zh="行数"),
+        WAITS,
+        *KERNEL,
+    ),
 )
 def experts(facts: JobFacts, params: Params) -> Observations:
     """Experts that get different numbers of tokens, and what even ones would save."""
@@ -184,13 +191,12 @@ def experts(facts: JobFacts, params: Params) -> Observations:
             }
             for rank in ranks
         ]
-        units = {"computing": "ns", "waits": "ns", "rows": "count"}
         kernels = records(
             parts[longest].longest, file="file", line="line", type="type", start="start_ns", duration="duration_ns"
         )
         return [
-            Metric(message("communication_job.per_expert_rank"), shown, units),
-            Metric(message("communication_job.longest", rank=longest), kernels, {"start": "ns", "duration": "ns"}),
+            Metric(message("communication_job.per_expert_rank"), shown),
+            Metric(message("communication_job.longest", rank=longest), kernels),
         ]
 
     def losers(number: int) -> Sequence[int]:

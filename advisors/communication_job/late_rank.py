@@ -16,6 +16,7 @@ import pandas as pd
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, NotApplicable, Unavailable, collective_calls, ledger, rank_summary, steps
+from advisors.columns import LONGEST, OPERATION, RANK, SHARE_OF_STEP, WAITS
 from advisors.measuring import records, share
 from advisors.messages import message
 from advisors.transfers import chains
@@ -87,6 +88,17 @@ _WAIT = r"^communication/wait/rank (\d+)$"
         ),
         Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step", zh="空闲多出"),
     ),
+    evidence=(
+        RANK,
+        WAITS,
+        SHARE_OF_STEP,
+        OPERATION,
+        Column("last_to_arrive", "int", "", "rank that begins it last", zh="最后到达"),
+        Column("shortest", "int", "ns", "its duration on the rank that begins last", zh="最短"),
+        LONGEST,
+        Column("this_rank", "float", "ns", "of the late rank, per step", zh="本 rank"),
+        Column("median_of_others", "float", "ns", "of the other ranks, per step", zh="其他 rank 中位数"),
+    ),
 )
 def late_rank(facts: JobFacts, params: Params) -> Observations:
     """The rank that the others wait for, and what it was doing meanwhile."""
@@ -157,12 +169,11 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
             {"rank": int(rank), "waits": float(own[rank]), "share_of_step": share(float(own[rank]), walls[rank])}
             for rank in own.index
         ]
-        units = {"waits": "ns", "share_of_step": "ratio"}
-        found: list[Reference] = [Metric(message("communication_job.witnesses", late=late), seen, units)]
+        found: list[Reference] = [Metric(message("communication_job.witnesses", late=late), seen)]
         if len(order):
             shown = order.sort_values("skew", ascending=False, kind="stable")
             calls = records(shown, operation="name", last_to_arrive="last", shortest="shortest", longest="longest")
-            found.append(Metric(message("communication_job.calls"), calls, {"shortest": "ns", "longest": "ns"}))
+            found.append(Metric(message("communication_job.calls"), calls))
         others = [rank for rank in ranks if rank != late]
         excess = _excess(per_leaf, late, others)
         if len(excess):
@@ -170,7 +181,7 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
             table = pd.DataFrame({"leaf": excess.index, "own": per_leaf.loc[excess.index, late], "others": usual})
             why = records(table, leaf="leaf", this_rank="own", median_of_others="others")
             title = message("communication_job.why", late=late)
-            found.append(Metric(title, why, {"this_rank": "ns", "median_of_others": "ns"}))
+            found.append(Metric(title, why))
         return found
 
     def losers(number: int) -> Sequence[int]:

@@ -10,7 +10,7 @@ import pandas as pd
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
-from advisors.columns import LONGEST_STEP_NS, SAVEABLE_SHARE
+from advisors.columns import COMPUTING, KERNEL, LONGEST_STEP_NS, SAVEABLE_SHARE, WAITS
 from advisors.communication_job.pipelines import PipelinePart, pipeline_of, pipeline_part
 from advisors.measuring import records, share
 from advisors.messages import message
@@ -48,6 +48,13 @@ from advisors.messages import message
             "longest waiting of a rank of another stage for its neighbours",
             zh="最长等待",
         ),
+    ),
+    evidence=(
+        COMPUTING,
+        WAITS,
+        Column("this_stage", "float", "ns", "of the longest stage, per step", zh="该级"),
+        Column("others", "float", "ns", "of the other stages, per step", zh="其他"),
+        *KERNEL,
     ),
 )
 def stages(facts: JobFacts, params: Params) -> Observations:
@@ -88,22 +95,21 @@ def stages(facts: JobFacts, params: Params) -> Observations:
         per_stage: list[dict[str, Scalar]] = [
             {
                 "stage": place,
-                "ranks": ", ".join(map(str, stage)),
+                "stage_ranks": ", ".join(map(str, stage)),
                 "computing": float(pipeline.computing[place]),
                 "waits": max(pipeline.waits[rank] for rank in stage),
             }
             for place, stage in enumerate(pipeline.stages)
         ]
-        units = {"computing": "ns", "waits": "ns"}
-        found: list[Reference] = [Metric(message("communication_job.per_stage"), per_stage, units)]
+        found: list[Reference] = [Metric(message("communication_job.per_stage"), per_stage)]
         if len(excess):
             rows = records(excess.reset_index(names="type"), type="type", this_stage="own", others="others")
             title = message("communication_job.more", stage=longest)
-            found.append(Metric(title, rows, {"this_stage": "ns", "others": "ns"}))
+            found.append(Metric(title, rows))
         kernels = parts[own[0]].longest
         rows = records(kernels, file="file", line="line", type="type", start="start_ns", duration="duration_ns")
         title = message("communication_job.longest", rank=own[0])
-        return [*found, Metric(title, rows, {"start": "ns", "duration": "ns"})]
+        return [*found, Metric(title, rows)]
 
     return Observations(frame, evidence, lambda number: losers or own)
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import PROFILE, Facts, JobFacts, NotApplicable, Unavailable, fact, rank_summary
+from advisors.columns import COMPUTING, IDLE, RANK
 from advisors.measuring import records, share
 from advisors.messages import message
 
@@ -54,6 +55,12 @@ def layout(facts: Facts) -> Layout:
         Column("idle_excess_ns", "float", "ns", "its idle time less the median of the others, per step", zh="空闲多出"),
         Column("by_idle", "bool", "", "it idles longer than the others by more than it computes longer", zh="因空闲"),
     ),
+    evidence=(
+        RANK,
+        Column("communicating", "float", "ns", "uncovered communication per step", zh="通信"),
+        COMPUTING,
+        IDLE,
+    ),
 )
 def sums(facts: JobFacts, params: Params) -> Observations:
     """The rank that communicates least among those that do the same work, and what it has more of."""
@@ -79,8 +86,7 @@ def sums(facts: JobFacts, params: Params) -> Observations:
         shown = records(
             table, len(table), rank="rank", communicating="uncovered_ns", computing="computing_ns", idle="idle_ns"
         )
-        units = {"communicating": "ns", "computing": "ns", "idle": "ns"}
-        return [Metric(message("communication_job.sums.ranks"), shown, units)]
+        return [Metric(message("communication_job.sums.ranks"), shown)]
 
     def losers(number: int) -> Sequence[int]:
         late = frame["late"].iloc[number]

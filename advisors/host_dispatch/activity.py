@@ -23,7 +23,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.columns import IDLE_SHARE, STEP_NS
+from advisors.columns import IDLE_SHARE, LONGEST, STEP_NS
 from advisors.host_dispatch.savings import SAVED, saving_by_replay, without_calls
 from advisors.measuring import (
     by_gap,
@@ -88,8 +88,7 @@ def activity_advisor(
             table = table.sort_values("sum", ascending=False, kind="stable").head(10)
             metric = records(table.reset_index(), call="name", count="size", total="sum", longest="max")
             if metric:
-                units = {"count": "count", "total": "ns", "longest": "ns"}
-                found.append(Metric(message("host_dispatch.activity"), metric, units))
+                found.append(Metric(message("host_dispatch.activity"), metric))
             found += gap_intervals(booked, sums)
             stacked = rows[order][(events["call_stack"].iloc[rows[order]] != "").to_numpy()]
             return [*found, *stack_of(events, int(stacked[0]) if len(stacked) else -1)]
@@ -111,6 +110,12 @@ def activity_advisor(
             ),
             Column("longest_ns", "float", "ns", "longest call", zh="最长"),
             Column("gaps", "float", "count", "idle gaps per step with such a call in them", zh="空隙数"),
+        ),
+        evidence=(
+            Column("call", "text", "", "name of the call", zh="调用"),
+            Column("count", "int", "count", "calls of all steps", zh="数量"),
+            Column("total", "int", "ns", "time in them", zh="合计"),
+            LONGEST,
         ),
     )
     return declare(measure)

@@ -20,7 +20,7 @@ from advisor_core.api.facts import (
     rank_summary,
     work,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import SHARE, STEP_NS, TIME
 from advisors.host_dispatch.late_time import LATE
 from advisors.measuring import LARGEST, gap_intervals, leaves, next_kernels, row, share, under
 from advisors.messages import message
@@ -64,6 +64,11 @@ from advisors.messages import message
         ),
         Column("unknown_share", "float", "ratio", "of the idle time: no cause known", zh="未知占比"),
     ),
+    evidence=(
+        Column("cause", "text", "", "entry of the ledger", zh="原因"),
+        TIME,
+        SHARE,
+    ),
 )
 def idle(facts: Facts, params: Params) -> Observations:
     """Idle time of the device, by cause."""
@@ -94,9 +99,7 @@ def idle(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         causes = per_leaf[per_leaf.index.str.startswith("idle/")].sort_values(ascending=False)
         rows = [{"cause": path, "time": ns, "share": share(ns, total)} for path, ns in causes.items()]
-        found: list[Reference] = [
-            Metric(message("host_dispatch.idle_by_cause"), rows, {"time": "ns", "share": "ratio"})
-        ]
+        found: list[Reference] = [Metric(message("host_dispatch.idle_by_cause"), rows)]
         sizes = lengths.sort_values(ascending=False, kind="stable")
         if booked is not None:
             found += gap_intervals(booked, sizes)

@@ -26,7 +26,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
-from advisors.columns import STEP_NS
+from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
 from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
@@ -92,6 +92,12 @@ from advisors.without_waiting import Change, replay
             zh="打开任务队列可节省",
         ),
     ),
+    evidence=(
+        LEAF,
+        TIME,
+        Column("late", "float", "ns", "idle behind launches of the operator, per step", zh="迟到"),
+        LONGEST,
+    ),
 )
 def late_launches(facts: Facts, params: Params) -> Observations:
     """Idle time before tasks that the host launched too late, by operator."""
@@ -134,11 +140,10 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         places: list[dict[str, Scalar]] = [{"leaf": path, "time": under(per_leaf, path)} for path in LATE]
         per_step = operators.assign(gaps=operators["count"] / steps, late=operators["sum"] / steps).reset_index()
         table = records(per_step, operator="operator", gaps="gaps", late="late", longest="max")
-        units = {"late": "ns", "longest": "ns", "gaps": "count"}
         worst = calls.sort_values("ns", ascending=False, kind="stable").head(LARGEST)
         return [
-            Metric(message("host_dispatch.by_activity"), places, {"time": "ns"}),
-            Metric(message("host_dispatch.late_operators"), table, units),
+            Metric(message("host_dispatch.by_activity"), places),
+            Metric(message("host_dispatch.late_operators"), table),
             *host_rows("host_dispatch.late_calls", worst["outer_row"].to_numpy()),
             *next_kernels(facts, worst["next"]),
             *gap_intervals(booked, sums, 1),

@@ -46,6 +46,9 @@ from advisors.without_waiting import Change, replay
             zh="空闲",
         ),
     ),
+    evidence=(
+        Column("synchronised", "int", "count", "launches that a synchronisation follows at once", zh="随后同步"),
+    ),
 )
 def launch_blocking(facts: Facts, params: Params) -> Observations:
     """Whether every launch waits for its task to finish."""
@@ -65,8 +68,7 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         counts = [{"launches": launches, "synchronised": followed}]
-        units = {"launches": "count", "synchronised": "count"}
-        found: list[Reference] = [Metric(message("host_dispatch.sync_after_launch"), counts, units)]
+        found: list[Reference] = [Metric(message("host_dispatch.sync_after_launch"), counts)]
         if value is not None:
             found.append(recorded_variable(profile, "ASCEND_LAUNCH_BLOCKING"))
         return [*found, *host_rows("host_dispatch.sync_calls", example)]

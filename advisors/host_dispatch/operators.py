@@ -57,6 +57,11 @@ from advisors.messages import message
         Column("operator_device_ns", "float", "ns", "its device time per call", zh="算子 device 耗时"),
         Column("left_out", "int", "count", "first calls, and rare long ones, that were left out", zh="未计入"),
     ),
+    evidence=(
+        Column("calls", "int", "count", "calls of all steps", zh="次数"),
+        Column("host", "int", "ns", "time of the host in them", zh="host 耗时"),
+        Column("device", "int", "ns", "time of their kernels", zh="device"),
+    ),
 )
 def operators(facts: Facts, params: Params) -> Observations:
     """Operators whose summed host time exceeds their device time."""
@@ -94,7 +99,7 @@ def operators(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         rows = records(slow.reset_index(), operator="name", calls="calls", host="host", device="device")
         title = message("host_dispatch.slow_operators")
-        references: list[Reference] = [Metric(title, rows, {"calls": "count", "host": "ns", "device": "ns"})]
+        references: list[Reference] = [Metric(title, rows)]
         for name in slow.index[:2]:
             own = calls[calls["name"] == name].sort_values("host_total_ns", ascending=False, kind="stable")
             columns = ("name", "input_shapes", "host_self_ns", "host_total_ns", "device_total_ns")

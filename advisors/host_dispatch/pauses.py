@@ -38,6 +38,11 @@ from advisors.without_waiting import Change, Replay
         Column("usual_ns", "float", "ns", "what the passage of the longest pause takes as a rule", zh="常规耗时"),
         Column("gc_recorded", "bool", "", "collections of Python's garbage are in the profile", zh="已记录垃圾回收"),
     ),
+    evidence=(
+        Column("pause", "int", "ns", "how long nothing is recorded", zh="停顿"),
+        Column("usual", "int", "ns", "what the same passage takes as a rule", zh="常规耗时"),
+        Column("occurrences", "int", "count", "how often the passage was recorded", zh="出现次数"),
+    ),
 )
 def pauses(facts: Facts, params: Params) -> Observations:
     """Rare long pauses of the host in which nothing is recorded."""
@@ -59,14 +64,13 @@ def pauses(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         table = records(longest, pause="ns", usual="usual_ns", occurrences="occurrences")
-        units = {"pause": "ns", "usual": "ns", "occurrences": "count"}
         shown = longest.head(LARGEST)
         intervals = [
             Interval(message("host_dispatch.pause"), int(start), int(end), HOST_LANE)
             for start, end in zip(shown["start_ns"], shown["end_ns"], strict=True)
         ]
         return [
-            Metric(message("host_dispatch.pauses"), table, units),
+            Metric(message("host_dispatch.pauses"), table),
             *host_rows("host_dispatch.before_pauses", shown["before"]),
             *host_rows("host_dispatch.after_pauses", shown["after"]),
             *intervals,

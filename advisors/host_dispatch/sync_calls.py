@@ -45,6 +45,11 @@ from advisors.without_waiting import Change, replay
         Column("longest_ns", "float", "ns", "most idle time behind one call", zh="最长"),
         *SAVED,
     ),
+    evidence=(
+        Column("start_ns", "int", "ns", "start of the call", zh="开始"),
+        Column("held", "int", "ns", "how long the host was held", zh="占用时间"),
+        Column("idle_after", "int", "ns", "idle time of the device behind it", zh="其后空闲"),
+    ),
 )
 def synchronising(facts: Facts, params: Params) -> Observations:
     """Synchronising calls and the idle time they leave behind, by place in the code."""
@@ -79,7 +84,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
         first = int(own["outer_row"].iloc[0] if own["outer_row"].iloc[0] >= 0 else own["row"].iloc[0])
         return [
             *host_rows("host_dispatch.sync_calls", own["row"]),
-            Metric(title, rows, {"start_ns": "ns", "held": "ns", "idle_after": "ns"}),
+            Metric(title, rows),
             *stack_of(events, first),
         ]
 

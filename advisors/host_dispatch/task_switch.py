@@ -51,6 +51,10 @@ from advisors.messages import message
         ),
         Column("l2_cache", "text", "", "l2_cache option of the profiler: on, off or unknown", zh="l2_cache"),
     ),
+    evidence=(
+        Column("gap", "int", "ns", "between the end of a task and the start of the next", zh="空隙"),
+        Column("lead", "int", "ns", "how long before its start the next was launched", zh="下发领先"),
+    ),
 )
 def task_switch(facts: Facts, params: Params) -> Observations:
     """Gaps that the device needs between two tasks although the host was in time."""
@@ -75,7 +79,7 @@ def task_switch(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         rows = [{"gap": int(sums.iloc[place]), "lead": int(leads[place])} for place in range(min(LARGEST, len(sums)))]
         profile = facts[PROFILE]
-        found: list[Reference] = [Metric(message("host_dispatch.switch_gaps"), rows, {"gap": "ns", "lead": "ns"})]
+        found: list[Reference] = [Metric(message("host_dispatch.switch_gaps"), rows)]
         found += next_kernels(facts, gaps["next"])
         found += gap_intervals(booked, sums, 1)
         if option is not None:

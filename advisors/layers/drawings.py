@@ -13,6 +13,27 @@ from advisors.layers.layers import Layers, layers
 from advisors.messages import message
 
 
+BLOCKS = {
+    Block.EMBEDDING.key: "layers.block.embedding",
+    Block.NORM.key: "layers.block.norm",
+    Block.ATTENTION.key: "layers.block.attention",
+    Block.FFN.key: "layers.block.ffn",
+    Block.EXPERTS.key: "layers.block.experts",
+    Block.CONVOLUTION.key: "layers.block.convolution",
+    Block.HEAD.key: "layers.block.head",
+    Block.LOSS.key: "layers.block.loss",
+    Block.OPTIMIZER.key: "layers.block.optimizer",
+    Block.OTHER.key: "layers.block.other",
+}
+PASSES = {
+    Pass.FORWARD.key: "layers.pass.forward",
+    Pass.RECOMPUTATION.key: "layers.pass.recomputation",
+    Pass.BACKWARD.key: "layers.pass.backward",
+    Pass.OPTIMIZER.key: "layers.pass.optimizer",
+}
+"""What the blocks and passes are called, as messages."""
+
+
 @drawing("layers.blocks", needs=(layers, PROFILE))
 def blocks(facts: Facts) -> list[View]:
     """Kernel time per step by block and pass, and in each layer of a stack by block."""
@@ -24,7 +45,7 @@ def _by_pass(found: Layers, rank: int) -> View:
     sums = found.times.groupby(["block", "pass"])["ns"].sum()
     rows = [block.key for block in Block if block.key in sums.index.get_level_values("block")]
     passes = [one.key for one in Pass if one.key in sums.index.get_level_values("pass")]
-    names = [*(message(f"layers.pass.{one}") for one in passes), message("layers.sum")]
+    names = [*(message(PASSES[one]) for one in passes), message("layers.sum")]
     cells = [[sums.get((row, one)) for one in passes] for row in rows]
     values = [[*_rounded(line), _rounded([sum(ns for ns in line if ns is not None)])[0]] for line in cells]
     return HeatmapView(
@@ -66,7 +87,7 @@ def _rounded(values: Sequence[float | None]) -> list[int | float | None]:
 
 
 def _block(key: str) -> Text:
-    return message(f"layers.block.{key}")
+    return message(BLOCKS[key])
 
 
 DRAWINGS: tuple[Drawing, ...] = (blocks,)

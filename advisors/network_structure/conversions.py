@@ -9,7 +9,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, launches, matching
-from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, shares
+from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
@@ -50,6 +50,11 @@ _INSIDE = re.compile(r"^aclnn")
         *shares("loose_ns"),
     ),
     params=("reach",),
+    evidence=(
+        TYPE,
+        Column("reads", "text", "", "the tensor that it reads", zh="读取"),
+        Column("writes", "text", "", "the tensor that it writes", zh="写入"),
+    ),
 )
 def conversions(facts: Facts, params: Params) -> Observations:
     """Kernels that only convert between what one operator writes and what the next one wants."""
@@ -101,10 +106,9 @@ def conversions(facts: Facts, params: Params) -> Observations:
             kernels="size", total_ns="sum"
         )
         top = by_shape.sort_values("total_ns", ascending=False, kind="stable").head(10).reset_index()
-        units = {"kernels": "count", "total_ns": "ns"}
         columns = ("name", "type", "start_ns", "duration_ns", "input_shapes", "input_formats", "output_formats")
         return [
-            Metric(message("network_structure.conversions"), records(top), units),
+            Metric(message("network_structure.conversions"), records(top)),
             kernel_rows(message("network_structure.conversion_rows"), rows, columns),
             *call_stack(facts, rows),
         ]

@@ -87,6 +87,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, ker
         ),
         *shares("saving_ns", "kernel_saving_ns"),
     ),
+    evidence=(Column("types", "text", "", "operator types of the chain", zh="类型"),),
 )
 def fusion(facts: Facts, params: Params) -> Observations:
     """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
@@ -124,7 +125,6 @@ def fusion(facts: Facts, params: Params) -> Observations:
             chains=("kernels", "size"), chain_ns=("chain_ns", "sum"), fused_ns=("fused_ns", "sum")
         )
         top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
-        units = {"chains": "count", "chain_ns": "ns", "fused_ns": "ns"}
         return [
             Rows(
                 message("network_structure.fusion.example"),
@@ -132,7 +132,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
                 best["row"].to_numpy(dtype=np.int64),
                 EVIDENCE_COLUMNS,
             ),
-            Metric(message("network_structure.fusion.by_shape"), records(top), units),
+            Metric(message("network_structure.fusion.by_shape"), records(top)),
             kernel_rows(message("network_structure.fusion.kernels"), part),
             *call_stack(facts, part),
         ]

@@ -8,6 +8,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import Facts, NotApplicable, context, matching
+from advisors.columns import OPERATOR_CLASS, PER_STEP_NS, SHARE
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.network_structure.updates import updating_kernels
@@ -32,6 +33,11 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
         Column("share_of_step", "float", "ratio", "excess_ns over the step", zh="占 step"),
     ),
     params=("full_share", "decode_share"),
+    evidence=(
+        OPERATOR_CLASS,
+        PER_STEP_NS,
+        SHARE,
+    ),
 )
 def hot_share(facts: Facts, params: Params) -> Observations:
     """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
@@ -68,7 +74,7 @@ def hot_share(facts: Facts, params: Params) -> Observations:
         table["share"] = table["per_step_ns"] / kernel_ns
         rest_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
         return [
-            Metric(message("network_structure.by_class"), records(table), {"per_step_ns": "ns", "share": "ratio"}),
+            Metric(message("network_structure.by_class"), records(table)),
             kernel_rows(message("network_structure.not_hot"), rest_rows),
         ]
 

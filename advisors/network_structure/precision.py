@@ -7,6 +7,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import Facts, NotApplicable, Unavailable, chip, pipes
+from advisors.columns import OPERATOR_CLASS, PER_STEP_NS
 from advisors.fewer_kernels import Merging, step_replay
 from advisors.fusion.chains import fusion_chains
 from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
@@ -55,6 +56,11 @@ CUBE_WORK = (*PRODUCTS, "convolution")
         Column("share_of_computing", "float", "ratio", "both savings over the kernel time of the step", zh="占计算"),
     ),
     params=("saving", "reach"),
+    evidence=(
+        OPERATOR_CLASS,
+        PER_STEP_NS,
+        Column("in_16_bits_ns", "float", "ns", "time per step in 16 bits", zh="16 位耗时"),
+    ),
 )
 def precision(facts: Facts, params: Params) -> Observations:
     """How much of products, attention and convolutions is done in FP32, and what the step would take in 16 bits."""
@@ -105,10 +111,9 @@ def precision(facts: Facts, params: Params) -> Observations:
         )
         by_class = by_class[saved > 0].groupby("operator_class")[["per_step_ns", "in_16_bits_ns"]].sum() / own.steps
         table = by_class.sort_values("per_step_ns", ascending=False, kind="stable").reset_index()
-        units = {"per_step_ns": "ns", "in_16_bits_ns": "ns"}
         return [
             kernel_rows(message("network_structure.fp32_rows"), frame[wide], columns),
-            Metric(message("network_structure.in_16_bits"), records(table), units),
+            Metric(message("network_structure.in_16_bits"), records(table)),
         ]
 
     return Observations(result, evidence)

@@ -33,6 +33,11 @@ CUBE_CORES = ("AI_CORE", "MIX_AIC")
         Column("share_of_step", "float", "ratio", "lost_ns over the step", zh="占 step"),
     ),
     params=("drop",),
+    evidence=(
+        Column("mhz", "float", "MHz", "clock of the AI cores", zh="频率"),
+        Column("kernels", "int", "count", "kernels that ran at it", zh="kernel 数"),
+        Column("total_ns", "float", "ns", "their time", zh="合计"),
+    ),
 )
 def clock(facts: Facts, params: Params) -> Observations:
     """The clock of the AI cores when kernels began, as it was recorded.
@@ -62,10 +67,10 @@ def clock(facts: Facts, params: Params) -> Observations:
     def evidence(_: int) -> list[Reference]:
         columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aic_ns")
         grouped = pd.DataFrame({"mhz": np.round(mhz), "total_ns": duration}).groupby("mhz")["total_ns"]
-        table = pd.DataFrame({"kernels": grouped.size(), "ns": grouped.sum()})
-        top = table.sort_values("ns", ascending=False, kind="stable").head(8).reset_index()
+        table = pd.DataFrame({"kernels": grouped.size(), "total_ns": grouped.sum()})
+        top = table.sort_values("total_ns", ascending=False, kind="stable").head(8).reset_index()
         return [
-            Metric(message("pipeline_bound.clocks"), records(top), {"mhz": "MHz", "ns": "ns", "kernels": "count"}),
+            Metric(message("pipeline_bound.clocks"), records(top)),
             kernel_rows(message("pipeline_bound.slow_rows"), mine[slow], columns),
         ]
 

@@ -106,6 +106,10 @@ _ABOUT = (
         Column("cores", "float", "count", "cores of the kind that it runs on", zh="核数"),
         *_SHARES,
     ),
+    evidence=(
+        Column("pipe", "text", "", "pipe of the core", zh="流水"),
+        Column("busy", "float", "ratio", "part of the duration in which it is at work", zh="忙碌占比"),
+    ),
 )
 def kernels(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
@@ -154,7 +158,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
         ratios_of = [{"pipe": pipe, "busy": _number(table[pipe][row])} for pipe in PIPES]
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
-            Metric(message("pipeline_bound.pipes"), ratios_of, {"busy": "ratio"}),
+            Metric(message("pipeline_bound.pipes"), ratios_of),
             *call_stack(facts, rows),
         ]
 

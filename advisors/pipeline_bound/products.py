@@ -92,10 +92,9 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
             table["peak_tflops"].notna(), ["left_shape", "right_shape", "tflops", "efficiency", "mean_ns"]
         ]
         best = peers.sort_values("efficiency", ascending=False, kind="stable").head(5)
-        units = {"tflops": "TFLOP/s", "efficiency": "ratio", "mean_ns": "ns"}
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
-            Metric(message("pipeline_bound.best_products"), records(best), units),
+            Metric(message("pipeline_bound.best_products"), records(best)),
             *call_stack(facts, rows),
         ]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text, pipes
-from advisors.columns import OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.columns import MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.fewer_kernels import Merging, step_replay
 from advisors.first_tensor import first_tail
 from advisors.messages import message
@@ -88,6 +88,12 @@ def good_tail(length: int, element_bytes: int) -> int:
         *shares("saving_ns", "gain_ns"),
     ),
     params=("operand_share", "similar", "assumed_gain"),
+    evidence=(
+        Column("left_shape", "text", "", "shape of the left operand", zh="左矩阵 shape"),
+        Column("right_shape", "text", "", "shape of the right operand", zh="右矩阵 shape"),
+        Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
+        MEAN_NS,
+    ),
 )
 def tails(facts: Facts, params: Params) -> Observations:
     """Last axes of the operands of matrix products that load badly, by length."""
@@ -119,9 +125,8 @@ def tails(facts: Facts, params: Params) -> Observations:
         shown = pd.concat([mine.head(6), table[good].sort_values("total_ns", ascending=False, kind="stable").head(4)])
         shown = shown.assign(tflops=shown["flops"] / shown["mean_ns"] / 1e3, peer_tflops=shown["peer"] / 1e3)
         names = ["left_shape", "right_shape", "core", "kernels", "mean_ns", "tflops", "peer_tflops"]
-        units = {"mean_ns": "ns", "tflops": "TFLOP/s", "peer_tflops": "TFLOP/s", "kernels": "count"}
         return [
-            Metric(message("shape_affinity.compared"), records(shown[names]), units),
+            Metric(message("shape_affinity.compared"), records(shown[names])),
             kernel_rows(message("shape_affinity.product_rows"), kernels, PIPE_COLUMNS),
             *call_stack(facts, kernels),
         ]

@@ -42,6 +42,7 @@ def one_advisor(advisor: Advisor, catalogue: Catalogue, page: str) -> str:
             ],
         ),
         table(COLUMNS, column_rows((*advisor.about, *advisor.columns))),
+        *(("Only in its evidence:", table(COLUMNS, column_rows(advisor.evidence))) if advisor.evidence else ()),
     )
 
 

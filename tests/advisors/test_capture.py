@@ -292,9 +292,9 @@ def test_ranks_that_collectives_name(peers: tuple[int, ...], state: str) -> None
 def test_ranks_not_profiled() -> None:
     assert judge_rule("DQ014", _ranks({"world_size": 2}, {"world_size": 2})).state == "pass"
     found = judge_rule("DQ014", _ranks({"world_size": 4}, {}))
-    assert (found.first.observation["missing"], found.evidence()[0].rows[0]["missing"]) == (2, "2, 3")
+    assert (found.first.observation["missing"], found.evidence()[0].rows[0]["missing_ranks"]) == (2, "2, 3")
     grouped = judge_rule("DQ014", _ranks({"groups": {"7": [0, 5]}}))
-    assert grouped.evidence()[0].rows[0]["missing"] == "5"
+    assert grouped.evidence()[0].rows[0]["missing_ranks"] == "5"
     assert judge_rule("DQ014", _ranks({}, {})).state == "cannot_answer"
     assert judge_rule("DQ014", {0: scene().store("kernels", "device_tasks")}).state == "cannot_answer"
     assert judge_rule("DQ014", _ranks({}, {}, starts=(0, 0))).state == "not_applicable"

@@ -21,7 +21,7 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.facts.memory import memory_capacity, memory_curve, memory_peak, memory_steps
 from advisor_core.names.settings import clash
 from advisor_core.rules.model import AdviceSpec, HoldsFor
-from advisors.memory import _unfit
+from advisors.memory.fragmentation import _unfit
 from tests.advisors.build import book
 from tests.advisors.real import real_rank
 

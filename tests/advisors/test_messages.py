@@ -18,7 +18,7 @@ def asked() -> set[str]:
     }
     pattern = re.compile(rf'"((?:{"|".join(sorted(modules))})(?:\.[a-z0-9_]+)+)"')
     found = {name for module in ADVISORS.rglob("*.py") for name in pattern.findall(module.read_text(encoding="utf-8"))}
-    others = set(host().advisors) | {"messages.yaml"}
+    others = set(host().advisors) | set(host().drawings) | {"messages.yaml"}
     return {name for name in found if name in _messages() or name not in others}
 
 

@@ -37,11 +37,22 @@ PROBE = """<!doctype html><meta charset="utf-8">
 <pre id="o"></pre><script>
 window.onload = () => {{
   const d = document.getElementById('f').contentDocument, all = [...d.querySelectorAll('*')];
+  if ({print}) for (const sheet of d.styleSheets) for (const rule of [...sheet.cssRules])
+    if (rule.conditionText === 'print') for (const inner of rule.cssRules)
+      if (!inner.cssText.startsWith('@page')) sheet.insertRule(inner.cssText, sheet.cssRules.length);
+  // Neither within the page nor in a box that scrolls: nobody can read what is beyond the edge.
+  const cut = e => {{
+    const box = e.closest('.scroll'), edge = e.getBoundingClientRect().right;
+    const scrolls = box && getComputedStyle(box).overflowX === 'auto';
+    return edge > {width} + 1 && !(scrolls && box.getBoundingClientRect().right <= {width} + 1);
+  }};
   const clipped = e => e.closest('.scroll, pre, nav');
   document.getElementById('o').textContent = JSON.stringify({{
     title: d.title, width: d.documentElement.scrollWidth, inside: d.documentElement.clientWidth,
     wide: all.filter(e => !clipped(e) && e.getBoundingClientRect().right > {width} + 1)
              .map(e => e.outerHTML.slice(0, 80)),
+    cut: [...d.querySelectorAll('.evidence table, .evidence .stack, .caption')].filter(cut)
+            .map(e => e.outerHTML.slice(0, 80)),
     scripts: d.scripts.length, handlers: all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
     fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
     bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
@@ -60,11 +71,11 @@ def chromium(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[[str, int], dict[str, Any]]:
-    def look(content: str, width: int) -> dict[str, Any]:
+def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    def look(content: str, width: int, paper: bool = False) -> dict[str, Any]:
         page, frame = tmp_path / "page.html", tmp_path / "frame.html"
         page.write_text(content, encoding="utf-8")
-        frame.write_text(PROBE.format(width=width, src=page.as_uri()), encoding="utf-8")
+        frame.write_text(PROBE.format(width=width, src=page.as_uri(), print=json.dumps(paper)), encoding="utf-8")
         dom = chromium(frame, "--window-size=1400,1000", "--dump-dom").stdout
         found: dict[str, Any] = json.loads(html.unescape(dom.partition('<pre id="o">')[2].partition("</pre>")[0]))
         return found
@@ -91,6 +102,28 @@ def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, la
     assert "hacked" not in seen["title"] and "ms" in seen["title"]
     assert seen["scripts"] == seen["handlers"] == 0
     assert seen["bars"] > 5
+
+
+PAPER = 680
+"""Pixels between the margins of a sheet of A4: 180 mm at 96 to the inch."""
+
+
+@pytest.mark.parametrize(("width", "paper"), [(700, False), (400, False), (PAPER, True)])
+@pytest.mark.parametrize(("name", "lang"), [("training", "en"), ("training", "zh"), ("hostile", "en")])
+def test_no_evidence_is_cut_off(probe: Callable[..., Any], name: str, lang: str, width: int, paper: bool) -> None:
+    seen = probe(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), width, paper)
+    assert seen["cut"] == []
+    if paper:  # a sheet that is too narrow is printed smaller as a whole, text and all
+        assert seen["width"] <= seen["inside"]
+
+
+@pytest.mark.parametrize(("style", "paper"), [("", False), ("@media print { .scroll { overflow: visible } }", True)])
+def test_the_probe_notices_evidence_that_is_cut_off(probe: Callable[..., Any], style: str, paper: bool) -> None:
+    table = "<div class='evidence'><div class='scroll'><table style='width:900px'><tr><td>x</table></div></div>"
+    sheet = f"<style>body {{ margin: 0 }} .scroll {{ overflow: {'auto' if paper else 'hidden'} }} {style}</style>"
+    assert len(probe(f"<!doctype html>{sheet}{table}", 400, paper)["cut"]) == 1
+    scrolls = sheet.replace("hidden", "auto")
+    assert probe(f"<!doctype html>{scrolls}{table}", 400)["cut"] == []
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from advisor_core.collecting import TOOLS
 from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
-from advisor_core.collecting.windows import TOOLS, Tool
+from advisor_core.collecting.tool import tools
 from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.keys import Answers, Key
 from advisor_core.contracts.missing import Missing
@@ -53,7 +54,7 @@ ROLES = {
 }
 
 # as the guides of the profilers spell them; of verl, as the configuration files of verl 0.9.1 do
-NAMES: dict[Tool, set[str]] = {
+NAMES: dict[str, set[str]] = {
     "verl": {
         "global_profiler.tool",
         "global_profiler.steps",
@@ -130,10 +131,10 @@ VLLM_CONFIG = {
     "max_iterations",
 }
 """Fields of ``vllm.config.ProfilerConfig``."""
-SHELL: tuple[Tool, ...] = ("verl", "vllm", "mindie", "msprof")
+SHELL = tuple(name for name, tool in tools().items() if tool.language == "sh")
 
 
-def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
+def plan(tool: str, given: RunResult | None = None) -> planning.Plan:
     return planning.plan(tool, OPTIONS, given)
 
 
@@ -193,9 +194,9 @@ def code(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def python_of(tool: Tool, text: str) -> str:
+def python_of(tool: str, text: str) -> str:
     """The Python of a configuration: all of it, or what a shell script writes into a file."""
-    return text if tool in ("torch_npu", "torch") else heredoc(text, "PYTHON")
+    return text if tools()[tool].language == "py" else heredoc(text, "PYTHON")
 
 
 def heredoc(text: str, name: str) -> str:
@@ -218,7 +219,7 @@ def dynamic(text: str) -> dict[str, Any]:
     return loaded
 
 
-def calls(tool: Tool, given: RunResult | None = None) -> dict[str, dict[str, str]]:
+def calls(tool: str, given: RunResult | None = None) -> dict[str, dict[str, str]]:
     """The calls of torch_npu.profiler in the configuration: name to keyword to source."""
     found = {}
     for node in ast.walk(ast.parse(python_of(tool, render(plan(tool, given), "en")))):
@@ -241,7 +242,7 @@ GIVEN = (
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("tool", ["torch_npu", "vllm"])
-def test_python_compiles(tool: Tool, lang: str, given: RunResult | None) -> None:
+def test_python_compiles(tool: str, lang: str, given: RunResult | None) -> None:
     text = render(plan(tool, given), lang)
     compile(python_of(tool, text), tool, "exec")
     found = calls(tool, given)
@@ -254,7 +255,7 @@ def test_python_compiles(tool: Tool, lang: str, given: RunResult | None) -> None
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("given", GIVEN)
 @pytest.mark.parametrize("tool", SHELL)
-def test_shell_is_valid(tool: Tool, lang: str, given: RunResult | None) -> None:
+def test_shell_is_valid(tool: str, lang: str, given: RunResult | None) -> None:
     text = render(plan(tool, given), lang)
     checked = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -262,7 +263,7 @@ def test_shell_is_valid(tool: Tool, lang: str, given: RunResult | None) -> None:
 
 @pytest.mark.parametrize("tool", ["verl", "mindie", "msprof"])
 @pytest.mark.parametrize("world", [None, 8])
-def test_shell_uses_known_names(tool: Tool, world: int | None) -> None:
+def test_shell_uses_known_names(tool: str, world: int | None) -> None:
     several = with_roles("rollout", "update_actor", "values", roles=True)
     for given in (result(outcome("AB001", "memory"), world_size=world), several):
         used = set(re.findall(r"^[^-\n{]*?([\w.-]+)=|(--[\w-]+)=", code(render(plan(tool, given), "en")), re.MULTILINE))
@@ -273,7 +274,7 @@ def test_shell_uses_known_names(tool: Tool, world: int | None) -> None:
 
 @pytest.mark.parametrize("tool", ["torch_npu", "vllm"])
 @pytest.mark.parametrize("given", GIVEN)
-def test_nothing_is_parsed_while_the_job_runs(tool: Tool, given: RunResult | None) -> None:
+def test_nothing_is_parsed_while_the_job_runs(tool: str, given: RunResult | None) -> None:
     """Parsing in the process of the job stops it, and with it every rank that waits for it."""
     assert calls(tool, given)["tensorboard_trace_handler"]["analyse_flag"] == "False"
     text = render(plan(tool, given), "en")
@@ -336,7 +337,7 @@ def test_msprof_records_seconds() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_option_is_set_as_its_comment_says(tool: Tool) -> None:
+def test_every_option_is_set_as_its_comment_says(tool: str) -> None:
     """What the comments call a setting is in the code, wherever its value is not an ellipsis."""
     given = result(outcome("AB001", *IDS), world_size=None)
     chosen = plan(tool, given)
@@ -349,7 +350,7 @@ def test_every_option_is_set_as_its_comment_says(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_comments_fit_the_terminal(tool: Tool, lang: str) -> None:
+def test_comments_fit_the_terminal(tool: str, lang: str) -> None:
     """In columns: a Chinese character takes two. Only what cannot be broken is longer."""
     for line in render(plan(tool, result(outcome("AB001", *IDS))), lang).splitlines():
         if line.startswith("# ") and "python3 -c" not in line:

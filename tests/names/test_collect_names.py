@@ -7,9 +7,10 @@ import re
 
 import pytest
 
+from advisor_core.collecting import TOOLS
 from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
-from advisor_core.collecting.windows import TOOLS, Tool
+from advisor_core.collecting.tool import tools
 from advisor_core.names.mentions import dotted
 from advisor_core.names.signatures import misfit
 from advisor_core.plugins.host import load_host
@@ -19,23 +20,23 @@ OPTIONS = load_host().capture_options
 _HEREDOC = re.compile(r"<<'PYTHON'\n(.*?)\nPYTHON$", re.DOTALL | re.MULTILINE)
 
 
-def plan(tool: Tool, given: RunResult | None = None) -> planning.Plan:
+def plan(tool: str, given: RunResult | None = None) -> planning.Plan:
     return planning.plan(tool, OPTIONS, given)
 
 
-def python_of(text: str, tool: Tool) -> str:
-    return text if tool in ("torch_npu", "torch") else "\n".join(_HEREDOC.findall(text))
+def python_of(text: str, tool: str) -> str:
+    return text if tools()[tool].language == "py" else "\n".join(_HEREDOC.findall(text))
 
 
-def shell_of(text: str, tool: Tool) -> str:
-    if tool in ("torch_npu", "torch"):
+def shell_of(text: str, tool: str) -> str:
+    if tools()[tool].language == "py":
         return ""
     lines = _HEREDOC.sub("", text).splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_calls_of_the_profiler_fit_their_signatures(tool: Tool) -> None:
+def test_calls_of_the_profiler_fit_their_signatures(tool: str) -> None:
     book = load_host().name_book()
     seen = 0
     for node in ast.walk(ast.parse(python_of(render(plan(tool), "en"), tool))):
@@ -51,7 +52,7 @@ def test_calls_of_the_profiler_fit_their_signatures(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_flags_keys_and_variables_are_registered(tool: Tool) -> None:
+def test_flags_keys_and_variables_are_registered(tool: str) -> None:
     book = load_host().name_book()
     shell = shell_of(render(plan(tool), "en"), tool)
     flags = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]*", shell))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.labels import HEADING
@@ -17,15 +16,12 @@ from advisor_core.text.base import Text
 from advisor_core.text.headings import heading_key
 from reports.labels import Labels
 from reports.tables import heading
-from tests.conftest import ROOT
-
-ADVISORS = ROOT / "advisors"
 
 
 def declared() -> list[Column]:
-    """The columns of the built-in advisors and of the canonical tables."""
+    """The columns that built-in advisors observe or show in their evidence, and those of the canonical tables."""
     advisors = [advisor for advisor in load_host().advisors.values() if not advisor.name.startswith("hello")]
-    measured = [column for advisor in advisors for column in advisor.declared().values()]
+    measured = [column for advisor in advisors for column in advisor.shown().values()]
     return [*measured, *(column for schema in SCHEMAS.values() for column in schema.columns)]
 
 
@@ -39,16 +35,6 @@ def test_a_name_has_one_heading() -> None:
     for column in declared():
         headings.setdefault(column.key, set()).add(column.zh)
     assert {key: found for key, found in headings.items() if len(found) > 1} == {}
-
-
-def test_headings_of_evidence_are_those_that_no_column_has() -> None:
-    text = (ADVISORS / "evidence_headings.yaml").read_text(encoding="utf-8")
-    names = list(yaml.safe_load(text))
-    assert names == sorted(set(names))
-    assert len(names) == sum(not line.startswith("#") for line in text.splitlines())
-    assert {column.key for column in declared()} & set(names) == set()
-    code = "".join(module.read_text(encoding="utf-8") for module in ADVISORS.rglob("*.py"))
-    assert [name for name in names if name not in code] == []
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +59,7 @@ def test_what_a_report_shows_has_both_headings(sample_result: RunResult) -> None
     } | {(name, finding.units.get(name)) for finding in sample_result.findings for name in finding.observation}
     assert len(shown) > 100
     known = {name for name, unit in shown if f"{HEADING}{heading_key(name, unit)}" in labels}
-    assert {name for name, _ in shown} - known == {"line", "offset"}, "which have labels of places"
+    assert {name for name, _ in shown} - known == {"offset"}, "which has the label of a place"
 
 
 def test_a_result_has_the_headings_of_what_it_shows_and_no_others(sample_result: RunResult) -> None:

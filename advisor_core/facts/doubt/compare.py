@@ -7,6 +7,7 @@ that says less.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,14 +32,18 @@ _CERTAIN = 10
 
 @dataclass(frozen=True)
 class _Pair:
-    """What two tables say of one total: ``frame`` has ``about``, ``first`` and ``second``, ``apart`` is whether they
-    are further apart than rounding explains."""
+    """What two tables say of one total: ``about`` what, and the values of the ``first`` and the ``second``. ``apart``
+    is whether they are further apart than rounding explains."""
 
     total: str
     first: str
     second: str
-    frame: pd.DataFrame
+    values: tuple[tuple[str, float, float], ...]
     apart: bool
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame(self.values, columns=["about", "first", "second"])
 
 
 def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
@@ -56,27 +61,48 @@ def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list
 
 
 def _pairs(said: pd.DataFrame) -> Iterator[_Pair]:
-    """A table that tells a subject twice (a doubled row) says the sum."""
-    whole = said.groupby(["total", "table", "about"], as_index=False, sort=False).agg({"value": "sum"})
-    walls = whole[whole["total"] == "wall"].set_index("about")["value"]
-    for total, rows in whole.groupby("total"):
-        rule = TOTALS[str(total)]
-        by_table = {str(name): own.set_index("about")["value"] for name, own in rows.groupby("table")}
+    """The tables that speak of the same total, two by two. They are few values of many kinds: no frame pays here."""
+    whole = _sums(said)
+    walls = {about: value for values in whole.get("wall", {}).values() for about, value in values.items()}
+    for total, by_table in sorted(whole.items()):
+        rule = TOTALS[total]
+        slack = 1_000 if rule.unit == "ns" else 0
         for first, second in combinations(sorted(by_table), 2):
-            frame = _beside(by_table[first], by_table[second], rule)
-            if frame.empty:
+            beside = _beside(by_table[first], by_table[second], rule)
+            if not beside:
                 continue
-            larger = frame[["first", "second"]].max(axis=1)
-            base = walls.reindex(frame["about"]).to_numpy() if rule.of_step else larger
-            limit = pd.Series(base, index=frame.index).fillna(larger) * rule.rounding
-            apart = ((frame["first"] - frame["second"]).abs() > limit + (1_000 if rule.unit == "ns" else 0)).any()
-            yield _Pair(str(total), first, second, frame, bool(apart))
+            apart = any(
+                abs(one - other) > slack + rule.rounding * _base(rule, walls.get(about), max(one, other))
+                for about, one, other in beside
+            )
+            yield _Pair(total, first, second, beside, apart)
 
 
-def _beside(first: pd.Series, second: pd.Series, rule: Total) -> pd.DataFrame:
-    frame = pd.DataFrame({"first": first, "second": second})
-    frame = frame.fillna(0.0) if rule.complete else frame.dropna()
-    return frame.rename_axis("about").reset_index()
+def _sums(said: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Total to table to subject to value. A table that tells a subject twice (a doubled row) says the sum."""
+    whole: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
+    columns = (said[name].tolist() for name in ("total", "table", "about", "value"))
+    for total, table, about, value in zip(*columns, strict=True):
+        whole[total][table][about] += 0.0 if math.isnan(value) else float(value)
+    return whole
+
+
+def _beside(
+    first: Mapping[str, float], second: Mapping[str, float], rule: Total
+) -> tuple[tuple[str, float, float], ...]:
+    """What both say, or either where the other means nothing by saying nothing."""
+    same = list(first) == list(second)
+    subjects = list(first) if same else sorted(first.keys() | second.keys())
+    return tuple(
+        (about, first.get(about, 0.0), second.get(about, 0.0))
+        for about in subjects
+        if rule.complete or (about in first and about in second)
+    )
+
+
+def _base(rule: Total, wall: float | None, larger: float) -> float:
+    """What rounding is a share of: the step where there is one, else the larger value."""
+    return wall if rule.of_step and wall is not None else larger
 
 
 def _told_by_sums(pair: _Pair, pairs: list[_Pair]) -> bool:
@@ -115,10 +141,11 @@ def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Ma
     """Whether the first of the two tables is to be doubted, rather than the second."""
     unit = TOTALS[pair.total].unit
     same = witness(pair.first, tables) == witness(pair.second, tables)
+    frame = pair.frame
 
     def suspicion(name: str, own: str, other: str) -> tuple[int, bool, float]:
         score = 0 if same else scores.get((unit, witness(name, tables)), 0)
-        return score, name not in SUMMARIES, float(pair.frame[other].sum() - pair.frame[own].sum())
+        return score, name not in SUMMARIES, float(frame[other].sum() - frame[own].sum())
 
     return suspicion(pair.first, "first", "second") >= suspicion(pair.second, "second", "first")
 

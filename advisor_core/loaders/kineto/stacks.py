@@ -38,7 +38,7 @@ def call_stacks(events: pd.DataFrame, ids: Int64Array, callers: Int64Array) -> p
     used, places = np.unique(codes, return_inverse=True)
     example = dict(zip((stacks + 1).tolist(), range(len(stacks)), strict=True))
     texts = ["\n".join(_frames(example.get(code, -1), caller, names)) for code in used.tolist()]
-    return pd.Categorical.from_codes(places, categories=pd.Index(texts, dtype="str"))
+    return pd.Categorical.from_codes(places, categories=pd.Index(texts, dtype=object))
 
 
 def _frames(place: int, caller: Int64Array, names: np.ndarray) -> Iterator[str]:

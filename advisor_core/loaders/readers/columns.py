@@ -33,7 +33,8 @@ class Interner(dict[str, int]):
         cleaned = Interner()
         lookup = np.zeros(max(len(texts), 1), np.int32)
         lookup[used] = cleaned.codes([clean(_text(texts[code])) for code in used.tolist()])
-        return pd.Categorical.from_codes(lookup[codes], categories=pd.Index(list(cleaned), dtype="str"))
+        # plain objects, as `TableSchema.conform` wants categories
+        return pd.Categorical.from_codes(lookup[codes], categories=pd.Index(list(cleaned), dtype=object))
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import Text
-from advisor_core.api.advisors import Column, Observations, Params, Rows, advisor
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import KERNELS, Facts, fact, steps
 
 
@@ -31,6 +31,10 @@ def kernel_lengths(facts: Facts) -> pd.DataFrame:
         Column("short_share", "float", "ratio", "of the kernels: shorter than the parameter short"),
         Column("short_ns", "float", "ns", "device time of these per step", zh="短 kernel 耗时"),
     ),
+    evidence=(
+        Column("length_ns", "int", "ns", "duration of a kernel", zh="时长"),
+        Column("count", "int", "count", "short kernels of this duration", zh="数量"),
+    ),
 )
 def short_kernels(facts: Facts, params: Params) -> Observations:
     """How many kernels are too short to be worth a launch."""
@@ -43,5 +47,13 @@ def short_kernels(facts: Facts, params: Params) -> Observations:
             "short_ns": [short["duration_ns"].sum() / count],
         }
     )
-    title = Text(en="Short kernels", zh="短 kernel")
-    return Observations(frame, lambda row: [Rows(title, KERNELS, short["row"].to_numpy(), ("name", "duration_ns"))])
+
+    def evidence(row: int) -> list[Reference]:
+        counts = short["duration_ns"].value_counts().head(5)
+        table = [{"length_ns": length, "count": count} for length, count in counts.items()]
+        return [
+            Metric(Text(en="Most frequent durations", zh="最常见的时长"), table),
+            Rows(Text(en="Short kernels", zh="短 kernel"), KERNELS, short["row"].to_numpy(), ("name", "duration_ns")),
+        ]
+
+    return Observations(frame, evidence)

@@ -13,8 +13,12 @@ from advisor_core.api.testing import Scene, fact_store, judge_rule, measure, tab
 def test_counts_short_kernels() -> None:
     rows = [{"start_us": 10 * n, "duration_us": length, "core": "AI_CORE"} for n, length in enumerate((1, 2, 9, 3))]
     store = fact_store(facts=[kernel_lengths], kernels=table("kernels", rows))
-    measured = measure(short_kernels, store, short=5_000).frame.iloc[0]
+    observed = measure(short_kernels, store, short=5_000)
+    measured = observed.frame.iloc[0]
     assert (measured["kernels"], measured["short_share"], measured["short_ns"]) == (4, 0.75, 6_000)
+    durations, kernels = short_kernels.evidence_of(observed, 0)
+    assert durations.rows[0] == {"length_ns": 1_000, "count": 1} and durations.units["length_ns"] == "ns"
+    assert kernels.rows.tolist() == [0, 1, 3]
 
 
 def recording(*lengths: float) -> Scene:

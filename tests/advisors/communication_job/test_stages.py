@@ -34,7 +34,7 @@ def test_the_longer_stage_is_named_with_what_it_does_more() -> None:
     assert found.observed is not None and found.observed.ranks is not None
     assert found.observed.ranks(0) == [0, 1]
     stages, types, kernels = found.evidence()
-    assert [row["ranks"] for row in stages.rows] == ["0, 1", "2, 3"]
+    assert [row["stage_ranks"] for row in stages.rows] == ["0, 1", "2, 3"]
     assert types.rows[0]["type"] == "CrossEntropyLoss"
     assert kernels.rows[0]["duration"] == pytest.approx(62_500_000)
 

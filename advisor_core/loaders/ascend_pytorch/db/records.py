@@ -76,7 +76,7 @@ def categorical(
     """``texts[code]`` for every code, each text cleaned once."""
     cleaned = Interner()
     lookup = cleaned.codes([clean(text) for text in texts]) if texts else np.zeros(1, np.int32)
-    return pd.Categorical.from_codes(lookup[codes], categories=pd.Index(list(cleaned), dtype="str"))
+    return pd.Categorical.from_codes(lookup[codes], categories=pd.Index(list(cleaned), dtype=object))
 
 
 class Records:

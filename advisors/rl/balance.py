@@ -1,198 +1,36 @@
-"""Phases of an iteration of reinforcement learning: what each leaves of the device unused, and how evenly the ranks
-share its work.
-
-A phase is a role that was profiled by itself, or what marks in the trace name (facts ``phases`` and ``phase_ledger``).
-"""
+"""RL002: how evenly the ranks share a phase."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Interval, Metric, Observations, Params, Reference, advisor, job_advisor
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import (
-    KERNELS,
-    Facts,
     JobFacts,
     NotApplicable,
-    bookings,
     ledger,
     phase_ledger,
     phases,
     steps,
-    work,
 )
-from advisors.measuring import DEVICE_LANE, next_kernels, share, step_count, step_ns, under
+from advisors.columns import COMPUTING, IDLE, RANK
+from advisors.measuring import share, under
 from advisors.messages import message
-
-LATE = ("idle/host/python", "idle/host/framework", "idle/host/runtime")
-"""The host had not launched the next task and was at work on its own."""
-
-_REFILLING = ("idle/sync", "idle/launch_latency")
-"""What else a host that launches task by task costs: filling the queue again when it had to be drained, and the way of
-each launch to the device."""
+from advisors.rl.columns import KIND, PHASE
 
 _WAITING = ("communication/wait", "communication/unknown")
 """Time in which a rank waits for another, or may: it is no work of the phase."""
-
-_CAUSES = 8
-_LARGEST_GAPS = 3
-_STAGE = (
-    Column("phase", "text", "", "the phase of the iteration, as it is marked or as its role is called", zh="阶段"),
-)
-
-
-# --- RL001, RL003, RL004: what a phase leaves of the device
-
-
-@advisor(
-    "rl.idle",
-    needs=(phases, phase_ledger, steps, bookings, work),
-    wants=(KERNELS,),
-    about=_STAGE,
-    columns=(
-        Column("kind", "text", "", "the known phase that it is: rollout, log_prob, reward ..., '' unknown", zh="类别"),
-        Column("duration_ns", "float", "ns", "time of the phase per step", zh="时长"),
-        Column("phase_share", "float", "ratio", "duration_ns over the wall time of the step", zh="阶段占 step 比例"),
-        Column("idle_ns", "float", "ns", "of it: the device does nothing", zh="空闲"),
-        Column("idle_share", "float", "ratio", "idle_ns over duration_ns", zh="空闲占比"),
-        Column("idle_of_step", "float", "ratio", "idle_ns over the wall time of the step", zh="空闲占 step 比例"),
-        Column("computing_share", "float", "ratio", "of the phase: the device computes", zh="计算占比"),
-        Column(
-            "communicating_share",
-            "float",
-            "ratio",
-            "of the phase: communication that no computing covers",
-            zh="未掩盖通信占比",
-        ),
-        Column("cause", "text", "", "leaf of the ledger with most of the idle time of the phase", zh="原因"),
-        Column("cause_share", "float", "ratio", "of the idle time of the phase: this leaf", zh="主因占比"),
-        Column("second_cause", "text", "", "the leaf with most of the rest, none if there is none", zh="次要原因"),
-        Column("second_share", "float", "ratio", "of the idle time of the phase: that leaf", zh="次因占比"),
-        Column("unknown_share", "float", "ratio", "of the idle time of the phase: no cause known", zh="未知占比"),
-        Column(
-            "late_ns",
-            "float",
-            "ns",
-            "idle while the host was still to launch: Python, operators, runtime calls",
-            zh="迟到",
-        ),
-        Column("late_share", "float", "ratio", "late_ns over duration_ns", zh="迟到占比"),
-        Column(
-            "launch_ns",
-            "float",
-            "ns",
-            "late_ns, and idle after synchronising calls and between launch and start",
-            zh="下发",
-        ),
-        Column("kernels", "float", "count", "device tasks that start in the phase, per step", zh="kernel 数"),
-        Column("mean_kernel_ns", "float", "ns", "their mean duration, none without tasks", zh="kernel 平均时长"),
-        Column("largest_gap_ns", "float", "ns", "longest idle gap that begins in the phase", zh="最长空隙"),
-    ),
-)
-def idle(facts: Facts, params: Params) -> Observations:
-    """What each phase leaves of the device unused, by cause."""
-    spans = facts[phases]
-    booked = facts[bookings]
-    steps, wall = step_count(facts), step_ns(facts)
-    ledger = facts[phase_ledger]
-    per_stage = ledger[ledger["phase"] != ""].groupby(["phase", "path"])["ns"].sum() / steps
-    tasks = _in_stages(spans, facts[work]["start_ns"].to_numpy())
-    lasting = (facts[work]["end_ns"] - facts[work]["start_ns"]).groupby(tasks).agg(["size", "mean"])
-    gaps = booked.gaps.assign(ns=booked.gaps["end_ns"] - booked.gaps["start_ns"])
-    gaps["phase"] = _in_stages(spans, gaps["start_ns"].to_numpy())
-    kinds = dict(zip(spans["phase"].tolist(), spans["kind"].tolist(), strict=True))
-    rows = []
-    for phase in kinds:  # a handful
-        leaves = per_stage.loc[phase]
-        total, unused, late = float(leaves.sum()), under(leaves, "idle"), under(leaves, *LATE)
-        causes = _causes(leaves)
-        first, second = (causes.index[n] if len(causes) > n else None for n in (0, 1))
-        own = gaps.loc[gaps["phase"] == phase, "ns"]
-        known = phase in lasting.index
-        rows.append(
-            {
-                "phase": phase,
-                "kind": kinds[phase],
-                "duration_ns": total,
-                "phase_share": share(total, wall),
-                "idle_ns": unused,
-                "idle_share": share(unused, total),
-                "idle_of_step": share(unused, wall),
-                "computing_share": share(under(leaves, "compute"), total),
-                "communicating_share": share(under(leaves, "communication"), total),
-                "cause": first,
-                "cause_share": share(float(causes.iloc[0]), unused) if first else np.nan,
-                "second_cause": second,
-                "second_share": share(float(causes.iloc[1]), unused) if second else np.nan,
-                "unknown_share": share(under(leaves, "idle/unknown", "idle/host/unknown"), unused),
-                "late_ns": late,
-                "late_share": share(late, total),
-                "launch_ns": under(leaves, *LATE, *_REFILLING),
-                "kernels": float(lasting["size"][phase]) / steps if known else 0.0,
-                "mean_kernel_ns": float(lasting["mean"][phase]) if known else np.nan,
-                "largest_gap_ns": float(own.max()) if len(own) else 0.0,
-            }
-        )
-    frame = pd.DataFrame(rows)
-
-    def evidence(number: int) -> Sequence[Reference]:
-        phase = str(frame["phase"].iloc[number])
-        causes, unused = _causes(per_stage.loc[phase]), float(frame["idle_ns"].iloc[number])
-        told: list[dict[str, Scalar]] = [
-            {"cause": str(path), "time": float(ns), "share": share(float(ns), unused)}
-            for path, ns in causes.head(_CAUSES).items()
-        ]
-        found: list[Reference] = [
-            Metric(message("rl.idle_by_cause", phase=phase), told, {"time": "ns", "share": "ratio"}),
-            *_longest(spans, phase, 1),
-        ]
-        largest = gaps[gaps["phase"] == phase].nlargest(_LARGEST_GAPS, "ns")
-        found += [
-            Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
-            for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
-        ]
-        return [*found, *next_kernels(facts, largest["next"])]
-
-    return Observations(frame, evidence)
-
-
-def _causes(leaves: pd.Series) -> pd.Series:
-    """The idle leaves, largest first."""
-    unused = leaves[leaves.index.str.startswith("idle/")]
-    return unused[unused > 0].sort_values(ascending=False, kind="stable")
-
-
-def _in_stages(spans: pd.DataFrame, times: np.ndarray) -> pd.Series:
-    """The phase that holds each moment, '' for none; the spans are disjoint and in order."""
-    place = np.searchsorted(spans["start_ns"].to_numpy(), times, side="right") - 1
-    inside = (place >= 0) & (times < spans["end_ns"].to_numpy()[np.maximum(place, 0)])
-    names = np.append(spans["phase"].astype(str).to_numpy(dtype=object), "")
-    return pd.Series(names[np.where(inside, place, -1)], dtype=object)
-
-
-def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
-    """The longest stretches of a phase."""
-    own = spans[spans["phase"] == phase]
-    largest = own.assign(ns=own["end_ns"] - own["start_ns"]).nlargest(limit, "ns")
-    return [
-        Interval(message("rl.span", phase=phase), int(start), int(end), DEVICE_LANE)
-        for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
-    ]
-
-
-# --- RL002: how evenly the ranks share a phase
 
 
 @job_advisor(
     "rl.balance",
     needs=(phases, phase_ledger, steps, ledger),
-    about=_STAGE,
+    about=PHASE,
     columns=(
-        Column("kind", "text", "", "the known phase that it is: rollout, log_prob, reward ..., '' unknown", zh="类别"),
+        KIND,
         Column("ranks", "int", "count", "profiled ranks that have the phase", zh="rank 数"),
         Column("longest_rank", "int", "", "the rank with most work in it", zh="耗时最长的 rank"),
         Column("longest_ns", "float", "ns", "its work per step: the phase without waiting for other ranks", zh="最长"),
@@ -233,6 +71,13 @@ def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
             "at_stake_ns over the wall time of a step of that rank",
             zh="可争取时间占比",
         ),
+    ),
+    evidence=(
+        RANK,
+        Column("work", "float", "ns", "its work per step, without waiting", zh="自身工作"),
+        COMPUTING,
+        IDLE,
+        Column("waiting", "float", "ns", "waiting for other ranks, per step", zh="等待"),
     ),
 )
 def balance(facts: JobFacts, params: Params) -> Observations:
@@ -279,8 +124,7 @@ def balance(facts: JobFacts, params: Params) -> Observations:
             }
             for rank, ns in _pairs(done.sort_values(ascending=False, kind="stable"))
         ]
-        units = dict.fromkeys(("work", "computing", "idle", "waiting"), "ns")
-        return [Metric(message("rl.by_rank", phase=phase), told, units)]
+        return [Metric(message("rl.by_rank", phase=phase), told)]
 
     def ranks(number: int) -> Sequence[int]:
         loser, longest = int(frame["loser"].iloc[number]), int(frame["longest_rank"].iloc[number])
@@ -376,6 +220,3 @@ def _pairs(lengths: pd.Series) -> list[tuple[int, float]]:
 def _of(per_leaf: pd.DataFrame, phase: str) -> pd.DataFrame:
     """The leaves of one phase, by path."""
     return per_leaf[per_leaf.index.get_level_values("phase") == phase].droplevel("phase")
-
-
-ADVISORS = (idle, balance)
