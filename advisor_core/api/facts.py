@@ -49,6 +49,7 @@ from advisor_core.facts.device.shapes import (
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.calls import late_gaps, sync_calls
+from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
@@ -138,6 +139,7 @@ __all__ = [
     "fact",
     "host_activity",
     "host_pauses",
+    "host_steps",
     "kernel_list",
     "kernel_type",
     "late_gaps",

@@ -19,7 +19,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.device import chip, pipes, work
     from advisor_core.facts.host import activity as host_activity
     from advisor_core.facts.host import calls as host_calls
-    from advisor_core.facts.host import launches
+    from advisor_core.facts.host import host_steps, launches
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
@@ -37,6 +37,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         host_calls.late_gaps,
         host_calls.sync_calls,
         host_pauses.host_pauses,
+        host_steps.host_steps,
         collective_state.collective_state,
         collective_calls.recorded_calls,
         collective_calls.collective_calls,

@@ -12,6 +12,7 @@ from advisors.host_dispatch import (
     copies,
     dataloader,
     gc,
+    host_only,
     idle,
     late_launches,
     launch_blocking,
@@ -38,4 +39,5 @@ ADVISORS = (
     copies.copies,
     step_boundary.step_boundary,
     pauses.pauses,
+    host_only.host_only,
 )
