@@ -72,6 +72,7 @@ from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.start_up import StartUp, start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
+from advisor_core.facts.steps.warm_up import WarmUp, warm_up
 from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -127,6 +128,7 @@ __all__ = [
     "Timeline",
     "Unavailable",
     "Vocabulary",
+    "WarmUp",
     "bookings",
     "chip",
     "collective_calls",
@@ -166,5 +168,6 @@ __all__ = [
     "tensor_bytes",
     "timeline",
     "union",
+    "warm_up",
     "work",
 ]

@@ -23,13 +23,25 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
-    from advisor_core.facts.steps import kernel_list, marks, phases, rank_summary, start_up, steps, timeline
+    from advisor_core.facts.steps import (
+        kernel_list,
+        marks,
+        phases,
+        rank_summary,
+        recorded_steps,
+        start_up,
+        steps,
+        timeline,
+        warm_up,
+    )
 
     registry.add(
         work.work,
         kernel_list.kernel_list,
         start_up.start_up,
         marks.step_marks,
+        recorded_steps.recorded_steps,
+        warm_up.warm_up,
         steps.steps,
         timeline.timeline,
         launches.launches,
