@@ -19,6 +19,7 @@ from advisors.host_dispatch import (
     logging,
     operators,
     pauses,
+    replayed_steps,
     step_boundary,
     sync_calls,
     task_switch,
@@ -40,4 +41,5 @@ ADVISORS = (
     step_boundary.step_boundary,
     pauses.pauses,
     host_only.host_only,
+    replayed_steps.replayed_steps,
 )
