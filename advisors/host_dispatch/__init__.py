@@ -10,6 +10,7 @@ from advisors.host_dispatch import (
     allocator,
     compile,
     copies,
+    cpu_collectives,
     dataloader,
     gc,
     host_only,
@@ -41,5 +42,6 @@ ADVISORS = (
     step_boundary.step_boundary,
     pauses.pauses,
     host_only.host_only,
+    cpu_collectives.cpu_collectives,
     replayed_steps.replayed_steps,
 )
