@@ -17,9 +17,9 @@ from advisors.messages import message
     wants=(HOST_EVENTS,),
     columns=(
         PROFILED_STEPS,
-        Column("first_ns", "int", "ns", "wall time of the first step", zh="首个 step"),
-        Column("usual_ns", "int", "ns", "median of the other steps", zh="其余中位数"),
-        Column("first_over_rest", "float", "ratio", "first_ns over usual_ns", zh="首个 step 与其余之比"),
+        Column("first_step_ns", "int", "ns", "wall time of the first step", zh="首个 step"),
+        Column("usual_ns", "int", "ns", "median of the other steps", zh="常规耗时"),
+        Column("first_over_rest", "float", "ratio", "first_step_ns over usual_ns", zh="首个 step 与其余之比"),
         Column("compile_ns", "int", "ns", "of the difference: calls that compile", zh="编译"),
         Column("first_calls_ns", "int", "ns", "of it: other first calls, far longer than later ones", zh="首次调用"),
         Column("wait_ns", "int", "ns", "of it: collectives that take far longer than later ones", zh="等待"),
@@ -31,7 +31,7 @@ def first_uses(facts: Facts, params: Params) -> Observations:
     first = found.end_ns - found.start_ns
     frame = row(
         steps=len(facts[steps]),
-        first_ns=first,
+        first_step_ns=first,
         usual_ns=found.usual_ns,
         first_over_rest=share(first, found.usual_ns),
         compile_ns=found.compile_ns,

@@ -24,7 +24,7 @@ _FUSED: Final = re.compile(
     columns=(
         Column("mode", "text", "", "recorded value of HCCL_OP_EXPANSION_MODE, '' unset", zh="展开模式"),
         Column("vector_cores", "bool", "", "it expands collectives on the vector cores", zh="在 AIV 上展开"),
-        Column("fused", "float", "count", "fused kernels that communicate, per step", zh="融合通信算子"),
+        Column("fused_calls", "float", "count", "fused kernels that communicate, per step", zh="融合通信次数"),
         Column("operator", "text", "", "type of most of them", zh="算子"),
     ),
 )
@@ -40,7 +40,7 @@ def expansion(facts: Facts, params: Params) -> Observations:
     frame = row(
         mode=mode,
         vector_cores="AIV" in mode.upper(),
-        fused=float(rows.sum()) / step_count(facts),
+        fused_calls=float(rows.sum()) / step_count(facts),
         operator=str(device["type"][rows].astype(str).mode().iloc[0]),
     )
 

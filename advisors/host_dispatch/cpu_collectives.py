@@ -28,7 +28,7 @@ with torch 2.13; the name is that of `ProcessGroupGloo`)."""
         IDLE_SHARE,
         Column("total_ns", "float", "ns", "such a collective runs, per step", zh="合计"),
         Column("calls", "float", "count", "such collectives per step", zh="次数"),
-        Column("operation", "text", "", "the one with most time", zh="集合通信"),
+        Column("operation", "text", "", "the one with most time", zh="通信算子"),
         Column("longest_ns", "int", "ns", "longest of them", zh="最长"),
     ),
 )

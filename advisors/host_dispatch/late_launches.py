@@ -86,7 +86,7 @@ from advisors.without_waiting import Change, replay
             zh="任务队列",
         ),
         Column(
-            "replayed",
+            "graphs",
             "text",
             "",
             "whole (every step replays a captured graph), some_steps, pieces (parts of steps), none or unknown",
@@ -135,7 +135,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         operator=operators.index[0] if len(operators) else None,
         operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
         task_queue=task_queue,
-        replayed=replay_mode(facts),
+        graphs=replay_mode(facts),
         queue_saved_ns=replayed.saved_by(queue) / steps,
     )
 

@@ -25,7 +25,7 @@ def test_the_kernel_of_a_published_case(aiv: bool) -> None:
     found = outcome("PB018", kernel(2_117, 967, aiv=aiv).store())
     seen = found.first.observation
     assert found.state == "fail" and seen["operator"] == "MoeTokenPermuteGrad" and found.first.severity == "low"
-    assert seen["core_share"] == pytest.approx(967 / 2117) and seen["waiting_ns"] == 1_150_000
+    assert seen["core_work_share"] == pytest.approx(967 / 2117) and seen["stalled_ns"] == 1_150_000
     assert found.first.impact_ns == 1_150_000
     assert found.evidence()[0].rows.tolist() == [1]
 

@@ -16,7 +16,7 @@ def decode(type_: str) -> Scene:
 )
 def test_aiv_beside_kernels_that_communicate(type_: str) -> None:
     found = outcome("CO016", decode(type_).store(variables={"HCCL_OP_EXPANSION_MODE": "AIV"}))
-    assert found.state == "fail" and found.first.observation["fused"] == 2
+    assert found.state == "fail" and found.first.observation["fused_calls"] == 2
     assert found.first.observation["operator"] == type_ and found.first.impact_ns == 0
     assert not any(one.hazards for one in found.first.advice)
 
