@@ -49,6 +49,7 @@ from advisor_core.facts.device.shapes import (
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.calls import late_gaps, sync_calls
+from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
@@ -71,6 +72,7 @@ from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.start_up import StartUp, start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
+from advisor_core.facts.steps.warm_up import WarmUp, warm_up
 from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -126,6 +128,7 @@ __all__ = [
     "Timeline",
     "Unavailable",
     "Vocabulary",
+    "WarmUp",
     "bookings",
     "chip",
     "collective_calls",
@@ -138,6 +141,7 @@ __all__ = [
     "fact",
     "host_activity",
     "host_pauses",
+    "host_steps",
     "kernel_list",
     "kernel_type",
     "late_gaps",
@@ -164,5 +168,6 @@ __all__ = [
     "tensor_bytes",
     "timeline",
     "union",
+    "warm_up",
     "work",
 ]

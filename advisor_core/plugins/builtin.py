@@ -19,17 +19,29 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.device import chip, pipes, work
     from advisor_core.facts.host import activity as host_activity
     from advisor_core.facts.host import calls as host_calls
-    from advisor_core.facts.host import launches
+    from advisor_core.facts.host import host_steps, launches
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
-    from advisor_core.facts.steps import kernel_list, marks, phases, rank_summary, start_up, steps, timeline
+    from advisor_core.facts.steps import (
+        kernel_list,
+        marks,
+        phases,
+        rank_summary,
+        recorded_steps,
+        start_up,
+        steps,
+        timeline,
+        warm_up,
+    )
 
     registry.add(
         work.work,
         kernel_list.kernel_list,
         start_up.start_up,
         marks.step_marks,
+        recorded_steps.recorded_steps,
+        warm_up.warm_up,
         steps.steps,
         timeline.timeline,
         launches.launches,
@@ -37,6 +49,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         host_calls.late_gaps,
         host_calls.sync_calls,
         host_pauses.host_pauses,
+        host_steps.host_steps,
         collective_state.collective_state,
         collective_calls.recorded_calls,
         collective_calls.collective_calls,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
@@ -36,8 +37,10 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
     if isinstance(found, Missing) or isinstance(summary, Missing):
         missing = next(each for each in (summary, found) if isinstance(each, Missing))
         if missing.kind != "failed":  # which has been said
+            # a recording of the host alone is read as far as it goes; else the input is as good as unread
+            severity: Literal["error", "warning"] = "warning" if host_steps in store else "error"
             source = f"rank {profile.rank}"
-            store.diagnostics.append(Diagnostic(severity="error", source=source, message=missing.reason))
+            store.diagnostics.append(Diagnostic(severity=severity, source=source, message=missing.reason))
         return [], []
     paths = found["path"].unique().tolist()
     edges = np.searchsorted(found["step"].to_numpy(), np.arange(len(summary) + 1))  # its rows are in order of steps

@@ -15,6 +15,7 @@ from advisors.capture import (
     size,
     start_up,
     steps,
+    warm_up,
 )
 
 ADVISORS = (
@@ -28,6 +29,7 @@ ADVISORS = (
     size.size,
     outside.outside,
     start_up.waiting_to_start,
+    warm_up.first_uses,
     launches.launches,
     disagreement.disagreement,
 )

@@ -8,10 +8,14 @@ from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Setting, advisor
 from advisor_core.api.facts import (
     HOST_EVENTS,
+    OPERATORS,
     PROFILE,
     Facts,
+    Unavailable,
+    host_steps,
     work,
 )
+from advisors.host_times import SHOWN, time_on_host
 from advisors.measuring import row
 from advisors.messages import message
 
@@ -19,7 +23,8 @@ from advisors.messages import message
 @advisor(
     "capture.activities",
     needs=(PROFILE,),
-    wants=(HOST_EVENTS, work),
+    wants=(HOST_EVENTS, work, host_steps, OPERATORS),
+    evidence=SHOWN,
     columns=(
         Column(
             "framework_recorded", "bool", "", "calls of the framework were recorded", nullable=True, zh="已记录框架调用"
@@ -41,6 +46,10 @@ def activities(facts: Facts, params: Params) -> Observations:
     framework, npu = _requested(chosen, "CPU"), _requested(chosen, "NPU")
     if framework is None and events is not None:
         framework = calls > 0
+    if npu is None and calls:
+        npu = tasks > 0
+    if chosen is None and not calls and not tasks:
+        raise Unavailable(message("capture.neither"), message("capture.neither.collect"), ("host", "device"))
     frame = row(
         framework_recorded=True if calls else framework,
         device_recorded=True if tasks else npu,
@@ -52,7 +61,8 @@ def activities(facts: Facts, params: Params) -> Observations:
         found: list[Scalar] = [calls, tasks]
         rows = [dict(zip(("framework_calls", "device_tasks"), found, strict=True))]
         setting = Setting(message("capture.setting"), "activities", chosen, profile.setting_files.get("profiler", ""))
-        return [*([setting] if chosen is not None else []), Metric(message("capture.recorded"), rows)]
+        recorded = Metric(message("capture.recorded"), rows)
+        return [*([setting] if chosen is not None else []), recorded, *time_on_host(facts)]
 
     return Observations(frame, evidence)
 

@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     start_up,
     steps,
     union,
+    warm_up,
     work,
 )
 from advisors.measuring import DEVICE_LANE, LARGEST, row, share
@@ -25,7 +26,7 @@ from advisors.messages import message
 @advisor(
     "capture.outside",
     needs=(PROFILE, steps, work),
-    wants=(KERNELS, kernel_list, start_up),
+    wants=(KERNELS, kernel_list, start_up, warm_up),
     columns=(
         Column(
             "outside_ns",
@@ -58,6 +59,8 @@ def outside(facts: Facts, params: Params) -> Observations:
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     if start_up in facts:  # told by a rule of its own
         first = min(first, facts[start_up].began_ns)
+    if warm_up in facts:  # so is this
+        first = min(first, facts[warm_up].start_ns)
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     before, after = (starts < first), (ends > last)
     parts = {

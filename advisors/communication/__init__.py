@@ -9,6 +9,7 @@ from __future__ import annotations
 from advisors.communication import (
     all_reduce,
     bandwidth,
+    expansion,
     late_rank,
     launch_gaps,
     links,
@@ -30,4 +31,5 @@ ADVISORS = (
     links.links,
     bandwidth.bandwidth,
     pipeline.pipeline,
+    expansion.expansion,
 )

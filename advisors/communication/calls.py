@@ -66,6 +66,7 @@ def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
         wait="wait_ns",
         launch_gaps="launch_gap_ns",
         waits_for_rank="peer",
+        source="source",
     )
     return Metric(message("communication.per_call"), rows)
 

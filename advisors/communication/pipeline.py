@@ -61,7 +61,7 @@ def pipeline(facts: Facts, params: Params) -> Observations:
     calls = calls[calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)]
     if calls.empty:
         raise NotApplicable(message("communication.no_p2p"))
-    untold = bool((calls["moving_ns"] < 0).any())
+    untold = bool((calls["source"] == "").any())
     mixed = float(calls["unknown_ns"].sum()) / steps if untold else 0.0
     waited = under(per_leaf, "communication/wait/pipeline") + mixed
     reported = facts.get(STEP_TRACE)

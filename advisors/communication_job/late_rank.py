@@ -15,7 +15,16 @@ import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
-from advisor_core.api.facts import JobFacts, NotApplicable, Unavailable, collective_calls, ledger, rank_summary, steps
+from advisor_core.api.facts import (
+    POINT_TO_POINT,
+    JobFacts,
+    NotApplicable,
+    Unavailable,
+    collective_calls,
+    ledger,
+    rank_summary,
+    steps,
+)
 from advisors.columns import LONGEST, OPERATION, RANK, SHARE_OF_STEP, WAITS
 from advisors.measuring import records, share
 from advisors.messages import message
@@ -241,7 +250,8 @@ def _arrivals(
     """What each rank waits for the last to arrive, ns per step as in `_waits`, and the collectives with the last of
     each; only those of which every rank was profiled."""
     every = pd.concat([frame.assign(rank=rank) for rank, frame in calls.items()], ignore_index=True)
-    every = every[every["last_rank"] >= 0]
+    between = every["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
+    every = every[(every["last_rank"] >= 0) & ~between]  # stages of a pipeline wait for one another in any case
     if every.empty:
         return pd.DataFrame(), pd.DataFrame()
     waits = every.groupby(["last_rank", "rank"])["waited_ns"].sum().unstack(fill_value=0).astype(float)

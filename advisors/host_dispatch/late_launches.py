@@ -29,6 +29,7 @@ from advisor_core.api.facts import (
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
+from advisors.host_dispatch.replayed_steps import replay_mode
 from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
 from advisors.measuring import (
     LARGEST,
@@ -85,6 +86,13 @@ from advisors.without_waiting import Change, replay
             zh="任务队列",
         ),
         Column(
+            "graphs",
+            "text",
+            "",
+            "whole (every step replays a captured graph), some_steps, pieces (parts of steps), none or unknown",
+            zh="图重放",
+        ),
+        Column(
             "queue_saved_ns",
             "float",
             "ns",
@@ -133,6 +141,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         operator=operators.index[0] if len(operators) else None,
         operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
         task_queue=task_queue,
+        graphs=replay_mode(facts),
         queue_saved_ns=replayed.saved_by(queue) / steps,
     )
 

@@ -12,7 +12,6 @@ from advisors.layers.blocks import Block, Pass
 from advisors.layers.layers import Layers, layers
 from advisors.messages import message
 
-
 BLOCKS = {
     Block.EMBEDDING.key: "layers.block.embedding",
     Block.NORM.key: "layers.block.norm",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+
+_AI_CORES = ("AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV")
+_NAMED = 3
+"""So many combinations of dtypes are named."""
 
 
 @advisor(
@@ -23,6 +29,14 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
         Column("longest_ns", "float", "ns", "the longest of them", zh="最长"),
         Column("double", "bool", "", "it reads or writes DOUBLE", zh="双精度"),
         Column("narrow_integer", "bool", "", "it reads INT16, INT8 or UINT8", zh="窄整型"),
+        Column("long_integer", "bool", "", "it reads INT64 or UINT64", zh="64 位整型"),
+        Column(
+            "on_ai_core",
+            "text",
+            "",
+            "dtypes of the inputs with which the same operator runs on the AI Core in this recording, '' none",
+            zh="AI Core 上的数据类型",
+        ),
         *shares("total_ns"),
     ),
 )
@@ -47,6 +61,8 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
     both = result["dtypes"].astype(str) + ";" + result["out"].astype(str)
     result["double"] = both.str.contains("DOUBLE|COMPLEX128").astype(bool)
     result["narrow_integer"] = result["dtypes"].astype(str).str.contains("INT16|INT8").astype(bool)
+    result["long_integer"] = result["dtypes"].astype(str).str.contains("INT64").astype(bool)
+    result["on_ai_core"] = result["operator"].map(_on_ai_core(own.frame)).fillna("")
     result["longest_ns"] = result["longest_ns"].astype("float64")
     for name in ("kernels", "total_ns"):
         result[name] = result[name] / own.steps
@@ -57,3 +73,11 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
         return [kernel_rows(message("network_structure.ai_cpu_rows"), rows), *call_stack(facts, rows)]
 
     return Observations(result, evidence)
+
+
+def _on_ai_core(kernels: pd.DataFrame) -> dict[str, str]:
+    """Operator type to the dtypes with which it runs on the AI Core."""
+    core = kernels[kernels["core"].isin(_AI_CORES)]
+    dtypes = core["input_dtypes"].astype(str).where(core["input_dtypes"] != "", None)
+    texts = dtypes.dropna().groupby(core["type"].astype(str)).agg(lambda found: ", ".join(sorted(set(found))[:_NAMED]))
+    return {str(operator): str(text) for operator, text in texts.items()}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from advisors.pipeline_bound import clock, kernels, products, roofline
+from advisors.pipeline_bound import clock, kernels, products, roofline, waiting
 
-ADVISORS = (kernels.kernels, products.product_efficiency, clock.clock, *roofline.ADVISORS)
+ADVISORS = (kernels.kernels, products.product_efficiency, clock.clock, waiting.waiting, *roofline.ADVISORS)

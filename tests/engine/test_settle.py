@@ -84,8 +84,57 @@ def test_a_rank_alone_is_compared_with_none() -> None:
     assert settle({3: calls(900, members=1)}, 1)[3].empty and settle({}, 0) == {}
 
 
-def test_sends_and_receives_are_not_compared() -> None:
-    assert settle({n: calls(100 * (n + 1), members=2, operation="batchSendRecv") for n in (0, 1)}, 0)[1].empty
+def ends(sent: int, received: int, *, ranks: str = "0,8") -> dict[int, pd.DataFrame]:
+    """A send of rank 0 and its receive on rank 8, ns that each takes."""
+    return {
+        0: calls(sent, members=2, operation="send", ranks=ranks),
+        8: calls(received, members=2, operation="receive", ranks=ranks),
+    }
+
+
+def test_of_a_send_and_its_receive_the_longer_waits_for_the_other() -> None:
+    late_sender = settle(ends(100, 900), 16)
+    assert late_sender[8]["last_rank"].tolist() == [0] and late_sender[8]["waited_ns"].tolist() == [800]
+    assert late_sender[0]["waited_ns"].tolist() == [0] and late_sender[0]["pair"].tolist() == [True]
+    receive = ends(100, 900)[8]
+    assert booked(receive, late_sender[8]) == {
+        "compute/matmul": 1000, "communication/wait/pipeline": 800, "communication/transmit": 100
+    }  # fmt: skip
+    late_receiver = settle(ends(700, 200), 16)
+    assert late_receiver[0]["last_rank"].tolist() == [8] and late_receiver[0]["waited_ns"].tolist() == [500]
+
+
+def test_the_number_within_the_group_says_which_send_meets_which_receive() -> None:
+    job = {
+        0: pd.concat([ends(100, 0)[0], ends(300, 0)[0].assign(index=1, work=1)], ignore_index=True),
+        8: ends(0, 900)[8].assign(index=1),
+    }
+    found = settle(job, 16)
+    assert found[0]["work"].tolist() == [1] and found[8]["waited_ns"].tolist() == [600]
+
+
+def test_a_send_alone_or_with_another_send_is_not_compared() -> None:
+    two_sends = {n: calls(100 * (n + 1), members=2, operation="send", ranks="0,1") for n in (0, 1)}
+    assert settle(two_sends, 2)[0].empty
+    assert settle({0: ends(100, 900)[0], 1: calls(50, members=1)}, 16)[0].empty
+
+
+def test_without_recorded_ranks_a_pair_is_known_only_where_all_ranks_are_there() -> None:
+    """Ranks 0 and 9 of two pairs side by side, whose groups share a hash, would look like a pair."""
+    pair = ends(100, 900, ranks="")
+    assert settle(pair, 16)[0].empty
+    assert settle(pair, 2)[8]["waited_ns"].tolist() == [800]
+    other = {1: ends(100, 900, ranks="")[0], 9: ends(100, 900, ranks="")[8]}
+    assert settle({**pair, **other}, 4)[0].empty
+
+
+def test_a_batch_meets_a_batch_where_the_ranks_of_the_group_are_recorded() -> None:
+    job = {n: calls(100 * (n + 1), members=2, operation="batchSendRecv") for n in (0, 1)}
+    assert settle(job, 2)[1].empty
+    named = {n: frame.assign(ranks="0,1") for n, frame in job.items()}
+    assert settle(named, 2)[1]["waited_ns"].tolist() == [100]
+    many = {n: frame.assign(ranks="0,1,2,3", members=4) for n, frame in job.items()}
+    assert settle(many, 4)[1].empty
 
 
 def test_what_is_sent_to_each_rank_by_its_need_does_not_end_together() -> None:

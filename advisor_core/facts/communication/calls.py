@@ -129,6 +129,13 @@ COLUMNS = (
     *RECORDED,
     Column("last_rank", "int", "", "rank that arrived last, -1 where the ranks of the job were not compared"),
     Column("waited_ns", "int", "ns", "uncovered waiting for that rank"),
+    Column(
+        "source",
+        "text",
+        "",
+        "what tells waiting from moving data: planes (tasks of this rank), arrivals (of all ranks of the collective), "
+        "pair (both ends of a send and a receive); '' nothing does",
+    ),
 )
 
 
@@ -149,6 +156,10 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
     waited = waits["waited_ns"].fillna(0).astype("int64").to_numpy()
     unknown = np.where(last >= 0, calls["unknown_ns"], 0)
     for_last = np.minimum(waited, unknown)
+    pair = waits["pair"].eq(True).to_numpy()
+    compared = (last >= 0) & (calls["unknown_ns"] > 0).to_numpy()
+    by_ranks = np.where(pair, "pair", "arrivals")
+    source = np.where(compared, by_ranks, np.where(calls["moving_ns"] >= 0, "planes", ""))
     untold = (calls["waits_for"] < 0).to_numpy() & (for_last > 0)
     return calls.assign(
         last_rank=last,
@@ -158,6 +169,7 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
         transmit_ns=calls["transmit_ns"] + unknown - for_last,
         waits_for=np.where(untold, last, calls["waits_for"]),
         waits_for_ns=np.where(untold, for_last, calls["waits_for_ns"]),
+        source=source,
     )
 
 

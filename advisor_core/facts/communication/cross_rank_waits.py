@@ -1,4 +1,5 @@
-"""Waits of one rank that the comparison of the ranks shows: who came last to a collective, and how long that took.
+"""Waits of one rank that the comparison of the ranks shows: who came last to a collective, or to a send and its
+receive, and how long that took.
 
 `advisor_core.job.settle` makes it; a rank that is looked at alone has `NO_WAITS`. It is given to the facts of a rank
 before any of them that depends on it is computed.
@@ -18,7 +19,10 @@ COLUMNS = (
     Column("work", "int", "", "row of work"),
     Column("last_rank", "int", "", "the rank that arrived last"),
     Column("waited_ns", "int", "ns", "uncovered time that this rank waited for it, 0 for the last rank itself"),
+    Column("pair", "bool", "", "a send and its receive were compared, not a collective"),
 )
 
-NO_WAITS = pd.DataFrame({column.name: pd.Series(dtype="int64") for column in COLUMNS})
+_DTYPES = {"int": "int64", "bool": "bool"}
+
+NO_WAITS = pd.DataFrame({column.name: pd.Series(dtype=_DTYPES[column.dtype]) for column in COLUMNS})
 """Nothing was compared."""

@@ -21,7 +21,8 @@ def bookings(facts: Facts) -> Bookings:
 
 def divided(pieces: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
     """``pieces`` of `Bookings` in which ``communication/unknown`` of the compared collectives is waiting for the last
-    rank, for as long as that took, and then transfer. No time is added or lost."""
+    rank, for as long as that took, and then transfer. Waiting in a send or receive is that of the pipeline, as where
+    planes tell it. No time is added or lost."""
     unknown = pieces[(pieces["path"] == _UNKNOWN) & pieces["collective"].isin(waits["work"]) & ~pieces["overlapped"]]
     if unknown.empty:
         return pieces
@@ -30,9 +31,9 @@ def divided(pieces: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
     before = lengths.groupby(unknown["collective"]).cumsum() - lengths
     left = (compared["waited_ns"].to_numpy() - before).clip(lower=0)
     arrival = unknown["start_ns"] + left.where(left < lengths, lengths)
-    waiting = unknown.assign(
-        end_ns=arrival, path=("communication/wait/rank " + compared["last_rank"].astype(str)).to_numpy(dtype=object)
-    )
+    for_rank = "communication/wait/rank " + compared["last_rank"].astype(str)
+    paths = for_rank.where(~compared["pair"], "communication/wait/pipeline").to_numpy(dtype=object)
+    waiting = unknown.assign(end_ns=arrival, path=paths)
     moving = unknown.assign(start_ns=arrival, path="communication/transmit")
     parts = [frame[frame["end_ns"] > frame["start_ns"]] for frame in (waiting, moving)]
     rest = pieces.drop(index=unknown.index)

@@ -159,6 +159,19 @@ class Database:
         found = self._run(f'SELECT {chosen} FROM "{self._names[table.lower()]}" ORDER BY rowid')
         return {column: [row[place] for row in found] for place, column in enumerate(columns)}
 
+    def distinct(self, table: str, column: str) -> Int64Array:
+        """The ids that a column holds, each once; neither NULL nor what is negative. Raises `Unavailable`."""
+        self.require(table, column)
+        chosen = self._integer(self._columns_of(table), column)
+        found = self._run(f'SELECT DISTINCT {chosen} FROM "{self._names[table.lower()]}"')
+        ids = np.array([number for (number,) in found], np.int64)
+        return ids[ids >= 0]
+
+    def count(self, table: str) -> int:
+        """How many rows a table has. Raises `Unavailable`."""
+        self.require(table)
+        return int(self._run(f'SELECT count(*) FROM "{self._names[table.lower()]}"')[0][0])
+
     def unchanged(self) -> bool:
         """Whether the file is what it was when it was opened."""
         try:

@@ -21,7 +21,7 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
     assert (seen["operator"], seen["dtypes"], seen["kernels"]) == ("Unique", "INT64", 2)
     assert (seen["total_ns"], seen["longest_ns"]) == (50_000, 25_000)
     assert found.first.impact_ns == 50_000 and found.first.severity == "high"
-    assert kinds(found) == ["code"] and found.evidence()[0].rows.tolist() == [0, 1]
+    assert kinds(found) == ["code", "code"] and found.evidence()[0].rows.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,20 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
 def test_ai_cpu_advice_follows_the_dtype(dtype: str, out: str, double: bool, narrow: bool) -> None:
     found = judge_rule("NS021", on_ai_cpu(25, dtype, out=out).store())
     assert (found.first.observation["double"], found.first.observation["narrow_integer"]) == (double, narrow)
-    assert kinds(found) == ["code", "code"]
+    integers = ["code"] if "INT64" in dtype and not double else []
+    assert kinds(found) == ["code", "code", *integers]
+
+
+def test_the_type_is_named_as_the_cause_with_those_that_run_on_the_ai_core() -> None:
+    made = (
+        on_ai_cpu(25)
+        .tensors(2000, 5, "Unique", ("64 INT32",), ("64 INT32",))
+        .tensors(2010, 5, "Unique", ("64 FLOAT",), ("64 FLOAT",), core="AI_VECTOR_CORE")
+    )
+    seen = outcome("NS021", made.store()).first
+    assert seen.observation["long_integer"] and seen.observation["on_ai_core"] == "FLOAT, INT32"
+    assert "INT32" in seen.advice[0].text.en and "overflow" in (seen.advice[0].risk or seen.advice[0].text).en
+    assert outcome("NS021", on_ai_cpu(25).store()).first.observation["on_ai_core"] == ""
 
 
 @pytest.mark.parametrize(("duration", "count"), [(20, 3), (9.9, 1)])

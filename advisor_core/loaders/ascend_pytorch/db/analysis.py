@@ -65,7 +65,7 @@ def collectives(database: Database, source: RowidSource) -> pd.DataFrame:
     for name, column in _TIME_COLUMNS.items():
         frame[name] = times.spans_ns(amounts[column] * _MS_TO_US)
     frame["source_row"] = source.add(table, texts["rowid"].to_numpy())
-    return _used(frame[_is_operation(texts) & (frame["elapse_ns"] != times.NO_TIME)], database, table)
+    return _used(frame[is_operation(texts) & (frame["elapse_ns"] != times.NO_TIME)], database, table)
 
 
 def collective_bandwidth(database: Database, source: RowidSource) -> pd.DataFrame:
@@ -82,7 +82,7 @@ def collective_bandwidth(database: Database, source: RowidSource) -> pd.DataFram
     frame["packets"] = amounts["count"].fillna(0).clip(lower=0).astype(np.int64)
     frame["max_packet_bytes"] = np.where(frame["packets"] > 0, _bytes(amounts["package_size"]), -1)
     frame["source_row"] = source.add(table, texts["rowid"].to_numpy())
-    moved = _is_operation(texts) & ((frame["bytes"] > 0) | (frame["transit_ns"] > 0))
+    moved = is_operation(texts) & ((frame["bytes"] > 0) | (frame["transit_ns"] > 0))
     keys = ["step", "name", "group", "transport"]
     grouped = frame[moved].groupby(keys, sort=False, observed=True)
     sums = grouped.agg(
@@ -111,7 +111,7 @@ def links(database: Database, source: RowidSource) -> pd.DataFrame:
     frame["transit_ns"] = times.spans_ns(amounts["transit_time"] * _MS_TO_US)
     frame["bandwidth"] = amounts["bandwidth"] * 1e9
     frame["source_row"] = source.add(table, texts["rowid"].to_numpy())
-    possible = _is_operation(texts) & (frame["source_rank"] >= 0) & (frame["target_rank"] >= 0)
+    possible = is_operation(texts) & (frame["source_rank"] >= 0) & (frame["target_rank"] >= 0)
     return _used(frame[possible], database, table)
 
 
@@ -136,7 +136,8 @@ def _named(texts: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _is_operation(texts: pd.DataFrame) -> pd.Series:
+def is_operation(texts: pd.DataFrame) -> pd.Series:
+    """Which rows are of an operation; the others are totals."""
     return ~texts["hccl_op_name"].str.startswith(_TOTAL)
 
 

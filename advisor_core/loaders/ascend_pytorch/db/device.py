@@ -56,6 +56,7 @@ def kernels(records: Records, source: RowidSource) -> pd.DataFrame:
         own[column] = compute[column]
     own["model"] = compute["model"].where(compute["model"] != vocabulary.UINT32_NONE, -1)
     counters = _counters(records, compute["id"].to_numpy())
+    _say_lost_counters(records, counters, compute["taskType"].to_numpy())
     shared = pd.DataFrame({"source_row": source.add("COMMUNICATION_OP", talks["rowid"].to_numpy())})
     for column in ("start_ns", "duration_ns", "connection"):
         shared[column] = talks[column]
@@ -109,6 +110,17 @@ def _counters(records: Records, ids: Int64Array) -> dict[str, np.ndarray]:
     known = (rows >= 0) & ~np.isnan(column) & ~(read["value"] < 0)
     values[column[known].astype(np.int64), rows[known]] = read["value"][known]
     return dict(zip(columns, values, strict=True))
+
+
+def _say_lost_counters(records: Records, counters: dict[str, np.ndarray], kinds: Int64Array) -> None:
+    """Kernels with fewer counters than others that ran on the same kind of core: in real exports all have as many."""
+    if not counters:
+        return
+    recorded = pd.Series((~np.isnan(np.stack(list(counters.values())))).sum(axis=0))
+    fewer = int((recorded < recorded.groupby(kinds).transform("max")).sum())
+    if fewer:
+        file = records.database.file
+        records.problems.say("warning", message("db.counters_lost", file=file, kernels=fewer))
 
 
 def steps_of(records: Records, tasks: pd.DataFrame) -> Int64Array:

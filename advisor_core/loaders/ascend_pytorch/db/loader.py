@@ -24,6 +24,7 @@ from advisor_core.loaders.ascend_pytorch.db import analysis as db_analysis
 from advisor_core.loaders.ascend_pytorch.db import device as db_device
 from advisor_core.loaders.ascend_pytorch.db import host as db_host
 from advisor_core.loaders.ascend_pytorch.db import memory as db_memory
+from advisor_core.loaders.ascend_pytorch.db import references
 from advisor_core.loaders.ascend_pytorch.db.records import Records
 from advisor_core.loaders.export import Export, Place, lacking
 from advisor_core.loaders.readers.database import Database, RowidSource
@@ -122,11 +123,16 @@ class AscendDatabases:
                     except Unavailable as reason:
                         said = self._at_level(table, reason, level)
                         export.missing[table.name] = lacking(said, table.collect, reason.collect)
+            if self._records is not None:
+                references.check(self._records)
+            holder = next((database for database in opened if database.has("CommAnalyzerTime")), None)
+            if holder is not None:
+                references.check_analysis(holder, self._problems_of(holder))
             if self._profiler is not None:
                 export.metadata, export.metadata_file = _metadata(self._profiler), self._profiler.file
             files = [hashed.result() for hashed in hashes]
         for database, file in zip(opened, files, strict=True):
-            problems = next(problems for problems in self._problems if problems.file == database.file)
+            problems = self._problems_of(database)
             if file is None or not database.unchanged():
                 problems.say("error", message("loader.db_changed", file=database.file))
             if file is not None:
@@ -137,6 +143,9 @@ class AscendDatabases:
         for problems in self._problems:
             export.diagnostics.extend(problems.diagnostics())
         return export
+
+    def _problems_of(self, database: Database) -> Problems:
+        return next(problems for problems in self._problems if problems.file == database.file)
 
     def _open(self, path: Path | None, name: str) -> tuple[Database | None, Missing | None]:
         """An open database, or why there is none."""

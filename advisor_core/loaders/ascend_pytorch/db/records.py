@@ -50,6 +50,11 @@ class Strings:
         self._ids = ids[order]
         self._texts = [texts[place] for place in order.tolist()]
 
+    @property
+    def numbers(self) -> Int64Array:
+        """The ids that there are."""
+        return self._ids
+
     def of(self, ids: Int64Array) -> list[str]:
         """The text of each id."""
         if not len(self._ids):
