@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 
 
 def kernel(duration: float, core: float, *, aiv: bool = True) -> Scene:
@@ -22,7 +22,7 @@ def kernel(duration: float, core: float, *, aiv: bool = True) -> Scene:
 
 @pytest.mark.parametrize("aiv", [True, False])
 def test_the_kernel_of_a_published_case(aiv: bool) -> None:
-    found = outcome("PB018", kernel(2_117, 967, aiv=aiv).store())
+    found = judge_rule("PB018", kernel(2_117, 967, aiv=aiv).store())
     seen = found.first.observation
     assert found.state == "fail" and seen["operator"] == "MoeTokenPermuteGrad" and found.first.severity == "low"
     assert seen["core_work_share"] == pytest.approx(967 / 2117) and seen["stalled_ns"] == 1_150_000
@@ -32,10 +32,10 @@ def test_the_kernel_of_a_published_case(aiv: bool) -> None:
 
 @pytest.mark.parametrize(("duration", "core"), [(897, 887), (2_000, 1_100), (90, 20)])
 def test_kernels_whose_cores_work_or_that_are_short_are_in_order(duration: float, core: float) -> None:
-    assert outcome("PB018", kernel(duration, core).store()).state in ("pass", "not_applicable")
+    assert judge_rule("PB018", kernel(duration, core).store()).state in ("pass", "not_applicable")
 
 
 def test_without_counters_nothing_is_said() -> None:
     made = Scene().step(1, -10, 520).kernel(0, 500, core="AI_CPU")
     made.rows["kernels"][-1]["aic_ns"] = float("nan")
-    assert outcome("PB018", made.store()).state != "fail"
+    assert judge_rule("PB018", made.store()).state != "fail"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.steps.recorded_steps import recorded_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.warm_up import warm_up
 from advisor_core.facts.store import FactStore
-from tests.advisors.build import Scene, outcome
 
 MS = 1_000.0
 
@@ -44,15 +44,15 @@ def test_a_first_step_that_compiles_is_left_out_and_told_once() -> None:
     assert (found.step, found.usual_ns, found.compile_ns) == (0, 10_000_000, 45_000_000)
     assert found.end_ns - found.start_ns == 60_000_000 and found.first_calls_ns == found.wait_ns == 0
     assert store[ledger]["ns"].sum() == 29_500_000  # three steps, the last to the end of its last task
-    told = outcome("DQ019", loop(60, compile_ms=45).store())
+    told = judge_rule("DQ019", loop(60, compile_ms=45).store())
     assert told.state == "fail" and told.first.observation["steps"] == 3
     assert told.first.observation["first_over_rest"] == 6.0
-    assert outcome("DQ015", loop(60, compile_ms=45).store()).state == "pass"
+    assert judge_rule("DQ015", loop(60, compile_ms=45).store()).state == "pass"
 
 
 def test_what_only_the_first_step_compiles_is_no_finding_about_the_steady_step() -> None:
-    assert outcome("HD005", loop(60, compile_ms=45).store()).state != "fail"
-    assert outcome("HD005", loop(60, compile_ms=45, later_compile_ms=5).store()).state == "fail"
+    assert judge_rule("HD005", loop(60, compile_ms=45).store()).state != "fail"
+    assert judge_rule("HD005", loop(60, compile_ms=45, later_compile_ms=5).store()).state == "fail"
 
 
 def test_a_first_call_that_takes_far_longer_than_later_ones() -> None:
@@ -73,7 +73,7 @@ def test_a_first_call_that_takes_far_longer_than_later_ones() -> None:
 def test_other_first_steps_stay(made: Scene) -> None:
     store = made.store()
     assert numbers(store) == [0, 1, 2, 3]
-    assert outcome("DQ019", made.store()).state == "not_applicable"
+    assert judge_rule("DQ019", made.store()).state == "not_applicable"
 
 
 def test_a_chosen_step_is_shown_whichever_it_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 
 
 def decode(type_: str) -> Scene:
@@ -15,7 +15,7 @@ def decode(type_: str) -> Scene:
     "type_", ["MoeDistributeDispatchV2", "MoeDistributeCombine", "MatmulAllReduce", "AllGatherMatmul"]
 )
 def test_aiv_beside_kernels_that_communicate(type_: str) -> None:
-    found = outcome("CO016", decode(type_).store(variables={"HCCL_OP_EXPANSION_MODE": "AIV"}))
+    found = judge_rule("CO016", decode(type_).store(variables={"HCCL_OP_EXPANSION_MODE": "AIV"}))
     assert found.state == "fail" and found.first.observation["fused_calls"] == 2
     assert found.first.observation["operator"] == type_ and found.first.impact_ns == 0
     assert not any(one.hazards for one in found.first.advice)
@@ -23,10 +23,10 @@ def test_aiv_beside_kernels_that_communicate(type_: str) -> None:
 
 @pytest.mark.parametrize("variables", [{"HCCL_OP_EXPANSION_MODE": "AI_CPU"}, {"HCCL_ALGO": ""}])
 def test_other_modes_are_in_order(variables: dict[str, str]) -> None:
-    assert outcome("CO016", decode("MoeDistributeCombine").store(variables=variables)).state == "pass"
+    assert judge_rule("CO016", decode("MoeDistributeCombine").store(variables=variables)).state == "pass"
 
 
 def test_without_such_kernels_or_without_recorded_variables_nothing_is_said() -> None:
     aiv = {"HCCL_OP_EXPANSION_MODE": "AIV"}
-    assert outcome("CO016", decode("MatMulV2").store(variables=aiv)).state == "not_applicable"
-    assert outcome("CO016", decode("MoeDistributeCombine").store(variables={})).state == "cannot_answer"
+    assert judge_rule("CO016", decode("MatMulV2").store(variables=aiv)).state == "not_applicable"
+    assert judge_rule("CO016", decode("MoeDistributeCombine").store(variables={})).state == "cannot_answer"

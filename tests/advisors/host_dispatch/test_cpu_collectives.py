@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advisors.build import Scene, outcome
+from advisor_core.api.testing import Scene, judge_rule
 
 WORKER = 300
 
@@ -14,7 +14,7 @@ def between(start: float, duration: float) -> Scene:
 
 
 def test_only_the_time_in_which_the_device_is_idle_counts() -> None:
-    found = outcome("HD016", between(300, 400).store())
+    found = judge_rule("HD016", between(300, 400).store())
     seen = found.first.observation
     assert found.state == "fail" and (seen["total_ns"], seen["idle_ns"]) == (400_000, 300_000)
     assert (seen["operation"], seen["calls"], seen["longest_ns"]) == ("gloo:all_reduce", 1, 400_000)
@@ -22,9 +22,9 @@ def test_only_the_time_in_which_the_device_is_idle_counts() -> None:
 
 
 def test_beside_kernels_it_costs_nothing() -> None:
-    assert outcome("HD016", between(50, 300).store()).state == "pass"
+    assert judge_rule("HD016", between(50, 300).store()).state == "pass"
 
 
 def test_without_such_collectives_or_outside_of_the_steps_nothing_is_said() -> None:
-    assert outcome("HD016", Scene().step(1, -10, 420).kernel(0, 400).store()).state == "not_applicable"
-    assert outcome("HD016", between(2_000, 300).store()).state == "not_applicable"
+    assert judge_rule("HD016", Scene().step(1, -10, 420).kernel(0, 400).store()).state == "not_applicable"
+    assert judge_rule("HD016", between(2_000, 300).store()).state == "not_applicable"

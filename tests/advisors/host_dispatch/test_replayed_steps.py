@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.testing import Scene, judge_rule
 from advisors.host_dispatch.replayed_steps import replay_mode
-from tests.advisors.build import Scene, outcome
 
 
 def steps(*modes: str, work_us: float = 100) -> Scene:
@@ -39,7 +39,7 @@ def test_which_parts_are_replayed(modes: tuple[str, ...], expected: str) -> None
 
 
 def test_eager_steps_beside_replayed_ones_of_the_same_work() -> None:
-    found = outcome("HD015", steps("graph", "eager", "graph", "graph").store())
+    found = judge_rule("HD015", steps("graph", "eager", "graph", "graph").store())
     seen = found.first.observation
     assert found.state == "fail" and (seen["eager_steps"], seen["replayed_steps"]) == (1, 3)
     # 4 x (100 + 600) against 4 x (100 + 10) us, the last step without its last gap
@@ -49,7 +49,7 @@ def test_eager_steps_beside_replayed_ones_of_the_same_work() -> None:
 
 @pytest.mark.parametrize("modes", [("graph", "prefill", "graph"), ("graph", "graph"), ("eager", "eager"), ("pieces",)])
 def test_other_work_or_one_mode_alone_is_no_finding(modes: tuple[str, ...]) -> None:
-    assert outcome("HD015", steps(*modes).store()).state == "not_applicable"
+    assert judge_rule("HD015", steps(*modes).store()).state == "not_applicable"
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_other_work_or_one_mode_alone_is_no_finding(modes: tuple[str, ...]) -> N
 )
 def test_full_graphs_are_advised_unless_whole_steps_are_replayed(modes: tuple[str, ...], advised: bool) -> None:
     """A replay somewhere is no proof that decode runs as a graph as a whole."""
-    texts = [one.text.en for one in outcome("HD002", steps(*modes).store()).first.advice]
+    texts = [one.text.en for one in judge_rule("HD002", steps(*modes).store()).first.advice]
     assert any("FULL_DECODE_ONLY" in text for text in texts) is advised

@@ -41,10 +41,10 @@ def test_the_type_is_named_as_the_cause_with_those_that_run_on_the_ai_core() -> 
         .tensors(2000, 5, "Unique", ("64 INT32",), ("64 INT32",))
         .tensors(2010, 5, "Unique", ("64 FLOAT",), ("64 FLOAT",), core="AI_VECTOR_CORE")
     )
-    seen = outcome("NS021", made.store()).first
+    seen = judge_rule("NS021", made.store()).first
     assert seen.observation["long_integer"] and seen.observation["on_ai_core"] == "FLOAT, INT32"
     assert "INT32" in seen.advice[0].text.en and "overflow" in (seen.advice[0].risk or seen.advice[0].text).en
-    assert outcome("NS021", on_ai_cpu(25).store()).first.observation["on_ai_core"] == ""
+    assert judge_rule("NS021", on_ai_cpu(25).store()).first.observation["on_ai_core"] == ""
 
 
 @pytest.mark.parametrize(("duration", "count"), [(20, 3), (9.9, 1)])
