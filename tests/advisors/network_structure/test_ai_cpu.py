@@ -21,7 +21,7 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
     assert (seen["operator"], seen["dtypes"], seen["kernels"]) == ("Unique", "INT64", 2)
     assert (seen["total_ns"], seen["longest_ns"]) == (50_000, 25_000)
     assert found.first.impact_ns == 50_000 and found.first.severity == "high"
-    assert kinds(found) == ["code"] and found.evidence()[0].rows.tolist() == [0, 1]
+    assert kinds(found) == ["investigate", "code"] and found.evidence()[0].rows.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,9 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
 def test_ai_cpu_advice_follows_the_dtype(dtype: str, out: str, double: bool, narrow: bool) -> None:
     found = outcome("NS021", on_ai_cpu(25, dtype, out=out).store())
     assert (found.first.observation["double"], found.first.observation["narrow_integer"]) == (double, narrow)
-    assert kinds(found) == ["code", "code"]
+    assert kinds(found) == ["investigate", "code", "code"]
+    assert any("64-bit floating-point" in advice.text.en for advice in found.first.advice) == double
+    assert any("narrow integer" in advice.text.en for advice in found.first.advice) == narrow
 
 
 @pytest.mark.parametrize(("duration", "count"), [(20, 3), (9.9, 1)])
