@@ -21,7 +21,7 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
     assert (seen["operator"], seen["dtypes"], seen["kernels"]) == ("Unique", "INT64", 2)
     assert (seen["total_ns"], seen["longest_ns"]) == (50_000, 25_000)
     assert found.first.impact_ns == 50_000 and found.first.severity == "high"
-    assert kinds(found) == ["code", "code"] and found.evidence()[0].rows.tolist() == [0, 1]
+    assert kinds(found) == ["investigate", "code", "code"] and found.evidence()[0].rows.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,10 @@ def test_ai_cpu_operator_is_named_with_its_dtypes() -> None:
 def test_ai_cpu_advice_follows_the_dtype(dtype: str, out: str, double: bool, narrow: bool) -> None:
     found = judge_rule("NS021", on_ai_cpu(25, dtype, out=out).store())
     assert (found.first.observation["double"], found.first.observation["narrow_integer"]) == (double, narrow)
-    integers = ["code"] if "INT64" in dtype and not double else []
-    assert kinds(found) == ["code", "code", *integers]
+    wide = dtype == "INT64" and not double
+    assert kinds(found) == ["investigate", *["code"] * (1 + double + narrow + wide)]
+    assert any("64-bit floating-point" in advice.text.en for advice in found.first.advice) == double
+    assert any("narrow integer" in advice.text.en for advice in found.first.advice) == narrow
 
 
 def test_the_type_is_named_as_the_cause_with_those_that_run_on_the_ai_core() -> None:
@@ -43,7 +45,8 @@ def test_the_type_is_named_as_the_cause_with_those_that_run_on_the_ai_core() -> 
     )
     seen = judge_rule("NS021", made.store()).first
     assert seen.observation["long_integer"] and seen.observation["on_ai_core"] == "FLOAT, INT32"
-    assert "INT32" in seen.advice[0].text.en and "overflow" in (seen.advice[0].risk or seen.advice[0].text).en
+    (wide,) = [one for one in seen.advice if "64-bit integers" in one.text.en]
+    assert "INT32" in wide.text.en and wide.risk is not None and "overflow" in wide.risk.en and not seen.advice[0].hazards
     assert judge_rule("NS021", on_ai_cpu(25).store()).first.observation["on_ai_core"] == ""
 
 
