@@ -12,7 +12,6 @@ from advisor_core.api.facts import COLLECTIVES, KERNELS, POINT_TO_POINT, Facts, 
 from advisors.measuring import records, share
 from advisors.messages import message
 
-
 _DIVIDED_OR_SUMMED = re.compile(r"all_?reduce|reduce_?scatter|all_?gather", re.I)
 _ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
 

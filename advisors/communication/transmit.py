@@ -19,7 +19,14 @@ from advisor_core.api.facts import (
     timeline,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import all_to_all, call_metric, call_rows, calls_in_steps, divides_or_sums, leaf_metric
+from advisors.communication.calls import (
+    all_to_all,
+    call_metric,
+    call_rows,
+    calls_in_steps,
+    divides_or_sums,
+    leaf_metric,
+)
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.transfers import chains, hideable_ns, message_bytes
 
