@@ -36,7 +36,7 @@ from advisors.messages import message
     columns=(
         STEP_NS,
         Column("operation", "text", "", "kind of operation", zh="通信算子"),
-        Column("divides_or_sums", "bool", "", "it is an AllReduce, ReduceScatter or AllGather", zh="是否归约或收集"),
+        Column("divides_or_sums", "bool", "", "it is an AllReduce, ReduceScatter or AllGather", zh="归约或收集"),
         Column("active_ns", "float", "ns", "its time without waiting", zh="活跃时间"),
         Column("median_ns", "float", "ns", "median over operations of the same kind, group and size", zh="中位数"),
         Column("spread_ns", "float", "ns", "median absolute deviation of those, times 1.4826", zh="离散"),

@@ -36,8 +36,8 @@ from advisors.transfers import message_bytes, time_by_size
     ),
     columns=(
         STEP_NS,
-        Column("divides_or_sums", "bool", "", "they are AllReduce, ReduceScatter or AllGather", zh="是否归约或收集"),
-        Column("point_to_point", "bool", "", "they send to or receive from single ranks", zh="是否点对点"),
+        Column("divides_or_sums", "bool", "", "they are AllReduce, ReduceScatter or AllGather", zh="归约或收集"),
+        Column("point_to_point", "bool", "", "they send to or receive from single ranks", zh="点对点"),
         Column("calls", "float", "count", "operations of this kind and group per step", zh="次数"),
         Column(
             "small_calls", "float", "count", "of these: below the size from which a link is used well", zh="小包次数"

@@ -63,9 +63,9 @@ from advisors.transfers import chains, hideable_ns, message_bytes
             "bool",
             "",
             "an AllReduce, ReduceScatter or AllGather is among what moves data uncovered",
-            zh="含归约或收集",
+            zh="归约或收集",
         ),
-        Column("all_to_all", "bool", "", "an all-to-all is among what moves data uncovered", zh="含 all-to-all"),
+        Column("all_to_all", "bool", "", "an all-to-all is among what moves data uncovered", zh="all-to-all"),
     ),
 )
 def transmit(facts: Facts, params: Params) -> Observations:

@@ -134,7 +134,7 @@ def test_unaligned_advice_follows_the_axis_and_the_kind_of_run() -> None:
         "If the operand is a weight",
     ]
     assert all(advice.risk for advice in inference.first.advice)
-    assert [advice.hazards for advice in inference.first.advice] == [[], ["accuracy"], ["accuracy"]]
+    assert [advice.hazards for advice in inference.first.advice] == [[], ["accuracy"], ["accuracy", "crash"]]
     vocabulary = times(Scene(), 0, 2000, "4096,50257", "50257,2048", "4096,2048")
     vocabulary.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     first = kernels_alone("SA001", until_the_end(vocabulary)).first
