@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 _NARROW = ("FLOAT16", "BF16")
+_QUANTISED = ("INT8", "UINT8", "INT4")
 _HALF = 2
 """Bytes by which an FP32 number becomes shorter, and bytes of a 16-bit one."""
 
@@ -26,6 +27,13 @@ def reads_fp32(text: str) -> bool:
     """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it."""
     dtypes = text.split(";")
     return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW)
+
+
+def reads_half(text: str) -> bool:
+    """Whether a floating-point type of 16 bits is read, and none of integers of 8 bits or fewer, as quantised operands
+    are."""
+    dtypes = text.split(";")
+    return any(name in dtypes for name in _NARROW) and not any(name in dtypes for name in _QUANTISED)
 
 
 def wide_kernels(own: StepKernels) -> Bools:

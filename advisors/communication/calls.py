@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Reference, Rows
-from advisor_core.api.facts import COLLECTIVES, KERNELS, Facts, collective_calls, row_refs
+from advisor_core.api.facts import COLLECTIVES, KERNELS, POINT_TO_POINT, Facts, collective_calls, row_refs
 from advisors.columns import LEAF, OPERATION, SHARE_OF_STEP, TIME
 from advisors.measuring import records, share
 from advisors.messages import message
+
+_DIVIDED_OR_SUMMED = re.compile(r"all_?reduce|reduce_?scatter|all_?gather", re.I)
+_ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
+
+
+def divides_or_sums(operations: pd.Series) -> pd.Series:
+    """Which operations are an AllReduce, ReduceScatter or AllGather: what data, tensor and sequence parallelism use."""
+    return operations.str.contains(_DIVIDED_OR_SUMMED.pattern, case=False, regex=True)
+
+
+def all_to_all(operations: pd.Series) -> pd.Series:
+    """Which operations are an all-to-all, with equal or different sizes: what brings tokens to experts."""
+    return operations.str.contains(_ALL_TO_ALL.pattern, case=False, regex=True)
+
+
+def point_to_point(operations: pd.Series) -> pd.Series:
+    """Which operations send to or receive from single ranks."""
+    return operations.str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
 
 
 def calls_in_steps(facts: Facts) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps
+from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps, divides_or_sums
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -36,6 +36,7 @@ from advisors.messages import message
     columns=(
         STEP_NS,
         Column("operation", "text", "", "kind of operation", zh="通信算子"),
+        Column("divides_or_sums", "bool", "", "it is an AllReduce, ReduceScatter or AllGather", zh="归约或收集"),
         Column("active_ns", "float", "ns", "its time without waiting", zh="活跃时间"),
         Column("median_ns", "float", "ns", "median over operations of the same kind, group and size", zh="中位数"),
         Column("spread_ns", "float", "ns", "median absolute deviation of those, times 1.4826", zh="离散"),
@@ -73,6 +74,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
             "step_number": calls["step"],
             "step_ns": wall,
             "operation": calls["operation"],
+            "divides_or_sums": divides_or_sums(calls["operation"].astype(str)),
             "active_ns": calls["active_ns"],
             "median_ns": calls["median_ns"],
             "spread_ns": calls["spread_ns"] * 1.4826,

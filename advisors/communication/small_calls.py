@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import calls_in_steps
+from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import message_bytes, time_by_size
@@ -36,6 +36,8 @@ from advisors.transfers import message_bytes, time_by_size
     ),
     columns=(
         STEP_NS,
+        Column("divides_or_sums", "bool", "", "they are AllReduce, ReduceScatter or AllGather", zh="归约或收集"),
+        Column("point_to_point", "bool", "", "they send to or receive from single ranks", zh="点对点"),
         Column("calls", "float", "count", "operations of this kind and group per step", zh="次数"),
         Column(
             "small_calls", "float", "count", "of these: below the size from which a link is used well", zh="小包次数"
@@ -111,6 +113,8 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     for column in ("calls", "small_calls", "transmit_ns", "saveable_ns"):
         frame[column] = frame[column] / steps
     frame = frame.reset_index()
+    frame["divides_or_sums"] = divides_or_sums(frame["operation"].astype(str))
+    frame["point_to_point"] = point_to_point(frame["operation"].astype(str))
     frame["step_ns"] = wall
     frame["saveable_share"] = frame["saveable_ns"] / wall
 

@@ -19,7 +19,16 @@ from advisor_core.api.facts import (
     timeline,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import (
+    CALL,
+    LEAVES,
+    all_to_all,
+    call_metric,
+    call_rows,
+    calls_in_steps,
+    divides_or_sums,
+    leaf_metric,
+)
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.transfers import chains, hideable_ns, message_bytes
 
@@ -51,6 +60,14 @@ from advisors.transfers import chains, hideable_ns, message_bytes
         Column(
             "largest_bytes", "float", "B", "largest message of one operation, from the bytes on its links", zh="最大包"
         ),
+        Column(
+            "divides_or_sums",
+            "bool",
+            "",
+            "an AllReduce, ReduceScatter or AllGather is among what moves data uncovered",
+            zh="归约或收集",
+        ),
+        Column("all_to_all", "bool", "", "an all-to-all is among what moves data uncovered", zh="all-to-all"),
     ),
     evidence=(
         *LEAVES,
@@ -67,6 +84,7 @@ def transmit(facts: Facts, params: Params) -> Observations:
     before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
     hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / count
     sizes = message_bytes(calls)
+    bare_kinds = calls.loc[calls["transmit_ns"] > 0, "operation"].astype(str)
     frame = row(
         step_ns=wall,
         time_ns=bare,
@@ -78,6 +96,8 @@ def transmit(facts: Facts, params: Params) -> Observations:
         moving_overlap_ratio=share(moving - bare, moving),
         calls=len(calls) / count,
         largest_bytes=float(sizes.max()) if sizes.notna().any() else np.nan,
+        divides_or_sums=bool(divides_or_sums(bare_kinds).any()),
+        all_to_all=bool(all_to_all(bare_kinds).any()),
     )
 
     def evidence(number: int) -> Sequence[Reference]:

@@ -91,7 +91,7 @@ _WAIT = r"^communication/wait/rank (\d+)$"
         Column(
             "cause", "text", "", "what takes the late rank longer than the others, as a leaf of the ledger", zh="原因"
         ),
-        Column("cause_ns", "float", "ns", "by how much, per step", zh="原因"),
+        Column("cause_ns", "float", "ns", "by how much, per step; 0 where nothing does", zh="原因"),
         Column(
             "computing_excess_ns", "float", "ns", "its computing less the median of the others, per step", zh="计算多出"
         ),
@@ -164,7 +164,7 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
                 "arrival_known": not arrival.empty,
                 "arrival_ns": float(arrival.reindex(index=[late], columns=others).fillna(0.0).to_numpy().mean()),
                 "cause": excess.index[0] if len(excess) else None,
-                "cause_ns": float(excess.iloc[0]) if len(excess) else np.nan,
+                "cause_ns": float(excess.iloc[0]) if len(excess) else 0.0 if late in ranks else np.nan,
                 "computing_excess_ns": _excess_of(per_leaf, late, others, "compute/"),
                 "idle_excess_ns": _excess_of(per_leaf, late, others, "idle/"),
             }

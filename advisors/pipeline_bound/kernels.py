@@ -22,7 +22,7 @@ from advisor_core.api.facts import (
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.computations import computations, matches
-from advisors.half_precision import reads_fp32
+from advisors.half_precision import reads_fp32, reads_half
 from advisors.messages import message
 from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, step_kernels
 
@@ -70,6 +70,13 @@ _ABOUT = (
         Column("core", "text", "", "the kind of core that it runs on", zh="核类型"),
         Column("shape", "text", "", "shape of the largest input", zh="shape"),
         Column("reads_fp32", "bool", "", "it reads FP32 and no floating-point type of 16 bits", zh="只读 FP32"),
+        Column(
+            "reads_half",
+            "bool",
+            "",
+            "it reads a floating-point type of 16 bits and no quantised operand",
+            zh="读 16 位浮点",
+        ),
         KERNELS_PER_STEP,
         MEAN_NS,
         TOTAL_NS,
@@ -149,6 +156,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
+    table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
     table["streaming"] = _streaming(table)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
     table = table.assign(**own.shares(table["total_ns"]))

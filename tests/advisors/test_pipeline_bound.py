@@ -151,20 +151,25 @@ def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
         (True, False),
         (False, False),
         (True, False),
+        (True, False),
     ]
     assert [("Cube:" in a.text.en, "Vector:" in a.text.en) for a in vector.first.advice] == [
-        (False, True),
         (False, False),
+        (False, True),
     ]
     wide = Scene().tensors(0, 2000, "SwiGlu", ["4096,1024 FLOAT"], ["4096,512 FLOAT"], core=VECTOR)
     in_fp32 = judged("PB001", until_the_end(wide.busy(aiv_vec=1000))).first.advice
     assert [("Vector:" in a.text.en, "FP16" in a.text.en) for a in in_fp32] == [(False, False), (True, True)]
     loading = one("MatMulV3", "AI_CORE", 2000, aic_mte2=1000)
-    assert kinds(judged("PB002", loading)) == ["code", "code", "investigate", "code"]
+    assert kinds(judged("PB002", loading)) == ["code", "investigate", "code", "code"]
     assert "npu_format_cast" in judged("PB002", loading).first.advice[3].text.en
     few_rows = Scene().tensors(0, 2000, "MatMulV3", ["16,1024 BF16", "1024,512 BF16"], ["16,512 BF16"])
     decode = judged("PB002", until_the_end(few_rows.busy(aic_mte2=1000))).first.advice
     assert len(decode) == 5 and "quantise" in decode[4].text.en
+    assert "weight-sync" in decode[4].excludes and "In RL" in decode[4].risk.en
+    quantised = Scene().tensors(0, 2000, "MatMulV3", ["16,1024 BF16", "1024,512 INT8"], ["16,512 BF16"])
+    given = judged("PB002", until_the_end(quantised.busy(aic_mte2=1000))).first.advice
+    assert not any("quantise" in advice.text.en for advice in given), "it is quantised already"
     loading.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     assert kinds(judged("PB002", loading)) == ["code", "investigate"]
 
@@ -298,7 +303,8 @@ def test_product_advice_names_the_cause_that_is_seen() -> None:
     many = {"ai_core_num": 32, "aiv_num": 32, "aic_frequency": 1000}
     found = judged("PB011", product(3000, m=640, n=768, k=8192), chip=many)
     assert found.first.observation["peak_share"] == pytest.approx(30 / 32)
-    assert kinds(found) == ["code", "investigate"]
+    assert kinds(found) == ["code", "investigate", "code"]
+    assert found.first.advice[2].hazards == ["accuracy"], "a larger batch changes a training"
 
 
 @pytest.mark.parametrize("without", ["kernels", "pipes", "chip", "shapes"])

@@ -30,11 +30,20 @@ def halting() -> Scene:
 def test_aiv_is_for_one_group_and_never_for_the_process(rule: str) -> None:
     (advice,) = naming(specs(rule), "hccl_op_expansion_mode")
     assert "3}" in advice.text.en and "pg_options" in advice.text.en and not advice.set
-    assert advice.hazards == ["hang"] and "Can hang" in advice.risk.en and "挂死" in advice.risk.zh
+    assert advice.hazards == ["hang", "crash"] and "Can hang" in advice.risk.en and "挂死" in advice.risk.zh
     assert "`HCCL_OP_EXPANSION_MODE`" in advice.text.en
     assert advice.holds_for.phase == ["prefill", "decode"] and advice.holds_for.chip == ["A3"]
     assert advice.holds_for.versions == {"extension": ">=7.0.0"}
     assert {"mc2", "moe-dispatch"} <= set(advice.excludes)
+
+
+def test_a_group_that_is_made_anew_is_made_by_all_ranks() -> None:
+    """`new_group` is a collective call: ranks that leave it out leave the others waiting."""
+    made = [advice for rule in ("CO003", "CO005", "CO009") for advice in naming(specs(rule), "new_group(")]
+    assert len(made) == 3
+    for advice in made:
+        assert "hang" in advice.hazards and "same order" in advice.text.en + advice.risk.en
+        assert "相同的顺序" in advice.text.zh + advice.risk.zh
 
 
 def test_aiv_is_for_inference_on_chips_that_have_it_and_comes_last() -> None:

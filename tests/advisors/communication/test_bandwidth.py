@@ -43,7 +43,9 @@ def test_rdma_between_servers_has_settings_of_its_own() -> None:
 
 def test_fewer_digits_of_gradients_are_for_training_only_and_come_last() -> None:
     trained = advised("CO014", training(between_servers(bandwidth=1e9)))
-    assert naming(trained, "bfloat16") == [trained[-1]] and trained[-1].hazards == ["accuracy"]
+    (fewer,), (seldom,) = naming(trained, "bfloat16"), naming(trained, "accumulates")
+    assert trained[-2:] == [fewer, seldom] and fewer.hazards == ["accuracy"]
+    assert seldom.hazards == ["crash"] and "FSDP" in seldom.risk.en
     assert not naming(advised("CO014", between_servers(bandwidth=1e9)), "bfloat16")
 
 

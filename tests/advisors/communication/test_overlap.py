@@ -36,4 +36,4 @@ def test_overlap_of_unknown_kind_asks_for_level_1() -> None:
     scene = Scene().kernel(0, 500).collective(500, 500, None)
     found = judge_rule("CO001", scene.store())
     assert found.first.observation["unknown_share"] == 1
-    assert [advice.kind for advice in found.first.advice] == ["collect", "investigate"]
+    assert [advice.kind for advice in found.first.advice] == ["collect", "collect", "investigate"]

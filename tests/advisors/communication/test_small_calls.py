@@ -17,6 +17,17 @@ def packets(*, small: int) -> Scene:
     return scene
 
 
+def found_kind(operation: str) -> tuple[bool, bool]:
+    """What is said of the kind of the operations: that data is divided or summed, and that they are point to point."""
+    scene = packets(small=10)
+    for table in ("kernels", "communication_tasks", "collectives", "collective_bandwidth"):
+        for row in scene.rows[table]:
+            row["name"] = row["name"].replace("allReduce", operation)
+    seen = outcome("CO005", scene.store()).first.observation
+    assert seen["operation"] == operation
+    return bool(seen["divides_or_sums"]), bool(seen["point_to_point"])
+
+
 def test_small_packets_cost_what_each_takes_whatever_its_size() -> None:
     found = judge_rule("CO005", packets(small=10).store())
     seen = found.first.observation
@@ -51,6 +62,8 @@ def test_small_packets_of_training_go_into_buckets_and_those_of_inference_serve_
     trained, served = advised("CO005", training(packets(small=10))), advised("CO005", decoding(packets(small=10)))
     assert "bucket_cap_mb" in trained[0].text.en and not naming(served, "bucket_cap_mb")
     assert not naming(served, "flat buffer") and "--max-num-seqs" in served[0].text.en
+    assert not naming(served, "no_sync") and found_kind("allReduce") == (True, False)
+    assert found_kind("send") == (False, True) and found_kind("alltoall") == (False, False)
     assert naming(served, "hccl_op_expansion_mode") == [served[-1]] and not naming(trained, "hccl_op_expansion_mode")
 
 

@@ -101,11 +101,32 @@ def test_products_are_fused_with_collectives_by_what_the_phase_has() -> None:
 
     assert found(training(buckets(100, 200, 50)), "A2 A3") == {"--use-ascend-mc2", "--use-ascend-coc"}
     assert found(training(buckets(100, 200, 50)), "950") == {"--use-ascend-coc"}
-    assert found(decoding(buckets(100, 200, 50)), "A2 A3") == {"enable_fused_mc2"}
-    assert found(buckets(100, 200, 50), "A2 A3") == {"torch_npu.npu_mm_all_reduce_base", "enable_fused_mc2"}
+    assert found(decoding(buckets(100, 200, 50)), "A2 A3") == set()
+    assert found(buckets(100, 200, 50), "A2 A3") == {"torch_npu.npu_mm_all_reduce_base"}
     assert found(buckets(100, 200, 50), "910A") == set()
     (fused,) = naming(specs("CO003"), "torch_npu.npu_mm_all_reduce_base")
     assert (fused.holds_for.phase, fused.holds_for.chip) == (["prefill"], ["A2"])
+
+
+def test_what_moves_decides_what_is_advised() -> None:
+    """Tokens that are exchanged have other remedies than gradients and activations that are summed."""
+
+    def exchange() -> Scene:
+        scene = buckets(100, 200, 50)
+        for table in ("kernels", "communication_tasks", "collectives", "collective_bandwidth"):
+            for row in scene.rows[table]:
+                row["name"] = row["name"].replace("allReduce", "alltoallv")
+        return scene
+
+    seen = outcome("CO003", exchange().store()).first.observation
+    assert (seen["divides_or_sums"], seen["all_to_all"]) == (False, True)
+    seen = outcome("CO003", buckets(100, 200, 50).store()).first.observation
+    assert (seen["divides_or_sums"], seen["all_to_all"]) == (True, False)
+    given = advised("CO003", training(exchange()), chip=CHIPS["A2 A3"])
+    assert naming(given, "--moe-alltoall-overlap-comm")
+    assert not naming(given, "--overlap-grad-reduce") and not naming(given, "--use-ascend")
+    served = advised("CO003", decoding(exchange()), chip=CHIPS["A2 A3"])
+    assert naming(served, "enable_fused_mc2") and naming(served, "multistream_overlap_shared_expert")
 
 
 def test_the_two_ways_to_fuse_exclude_each_other_and_aiv() -> None:

@@ -47,8 +47,9 @@ def test_experts_are_evened_out_by_what_the_phase_has() -> None:
     """Serving has EPLB, whose settings differ by model runner; what changes training can cost quality and says so."""
     ranks = {rank: expert(rank, LOADS, rows=LOADS[rank] * 2) for rank in range(3)}
     served = judge_rule("CO012", ranks).first.advice
-    assert "--enable-eplb" in served[0].text.en and "DYNAMIC_EPLB" in served[0].text.en
-    assert "model runner" in served[0].risk.en and "1024 tokens" in served[0].risk.en
+    assert not served[0].hazards and served[1].hazards == ["crash", "accuracy"]
+    assert "--enable-eplb" in served[1].text.en and "DYNAMIC_EPLB" in served[1].text.en
+    assert "model runner" in served[1].risk.en and "1024 tokens" in served[1].risk.en
     assert not any("--moe-" in advice.text.en for advice in served)
     trained = [
         advice for advice in book("communication")["CO012"].rule.advice if advice.holds_for.phase == ["training"]

@@ -27,8 +27,10 @@ def test_the_rank_that_communicates_least_is_late() -> None:
     seen = found.first.observation
     assert (seen["late"], seen["saveable_ns"], seen["longest_wait_ns"]) == (1, 200_000, 400_000)
     assert (seen["idle_excess_ns"], seen["computing_excess_ns"], seen["by_idle"]) == (300_000, 0, True)
-    assert found.first.severity == "high" and len(found.first.advice) == 2
-    assert found.first.advice[1].text.en.startswith("It is its host")
+    assert found.first.severity == "high" and seen["late_coarse"] is True
+    kinds = [advice.kind for advice in found.first.advice]
+    assert kinds == ["collect", "investigate", "investigate"]
+    assert found.first.advice[1].text.en.startswith("Its device idles longer")
 
 
 def test_a_device_that_is_late_is_told_apart() -> None:

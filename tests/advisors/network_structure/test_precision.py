@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
-from advisors.half_precision import reads_fp32
+from advisors.half_precision import reads_fp32, reads_half
 from tests.advisors.network_structure.scenes import kinds, scene_of
 
 
@@ -109,3 +109,18 @@ def test_fp32_without_work_on_the_cube_is_not_applicable() -> None:
 )
 def test_reads_fp32(dtypes: str, expected: bool) -> None:
     assert reads_fp32(dtypes) is expected
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        ("BF16;BF16", True),
+        ("FLOAT16;FLOAT", True),
+        ("BF16;INT8", False),
+        ("INT8;INT8;FLOAT", False),
+        ("FLOAT;FLOAT", False),
+        ("", False),
+    ],
+)
+def test_operands_that_are_quantised_already_do_not_count_as_16_bits(dtypes: str, expected: bool) -> None:
+    assert reads_half(dtypes) is expected

@@ -27,14 +27,14 @@ def test_blocks_that_leave_cores_idle_fire() -> None:
     assert seen["cores"] == 24 and seen["efficiency"] == 0.5 and seen["recorded_blocks"] == 12
     assert (seen["good_n"], seen["good_m"]) == (2816, 256)  # 22 of 24; 24 of 24
     assert found.first.impact_ns == 500_000 and found.first.severity == "high"
-    assert kinds(found) == ["config", "code"], "tensor parallelism changes N by whole factors only: 2816 is not one"
+    assert kinds(found) == ["code", "config"], "tensor parallelism changes N by whole factors only: 2816 is not one"
 
 
 def test_a_size_that_is_another_model_is_not_advised() -> None:
     """N = 512 would have to become 2816."""
     found = judged("SA004", blocks_of(128, 512, 4))
     assert found.first.observation["good_n"] == 2816
-    assert [advice.text.en.split()[0] for advice in found.first.advice] == ["Raise", "Merge"]
+    assert not any("tensor parallelism divides N" in advice.text.en for advice in found.first.advice)
 
 
 @pytest.mark.parametrize(

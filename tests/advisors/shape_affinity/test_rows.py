@@ -25,12 +25,20 @@ def test_rows_that_leave_cores_idle_fire() -> None:
     assert (seen["operator"], seen["rows"], seen["cores"], seen["rounds"]) == ("RmsNorm", 48, 40, 2)
     assert (seen["fewer"], seen["more"]) == (40, 80) and seen["efficiency"] == pytest.approx(0.6)
     assert found.first.impact_ns == 400_000 and found.first.severity == "medium"
-    assert kinds(found) == ["config", "config"] and found.first.advice[0].risk is not None
+    assert kinds(found) == ["investigate", "config", "config"]
+    assert not any(one.hazards for one in found.first.advice)
+
+
+def test_another_batch_changes_a_training() -> None:
+    scene = rows(48).tensors(5000, 1, "RmsNormGrad", core=VECTOR)
+    found = judged("SA003", scene, chip=SMALL)
+    assert kinds(found) == ["investigate", "config"]
+    assert found.first.advice[1].hazards == ["accuracy"] and "loss" in found.first.advice[1].risk.en
 
 
 def test_fewer_rows_than_cores_cannot_become_fewer() -> None:
     found = judged("SA003", rows(16, blocks=16), chip=SMALL)
-    assert found.first.impact_ns == 600_000 and kinds(found) == ["config"]
+    assert found.first.impact_ns == 600_000 and kinds(found) == ["investigate", "config"]
 
 
 @pytest.mark.parametrize(
