@@ -167,7 +167,7 @@ def _noticed(result: RunResult) -> set[str]:
     noticed = set()
     if 1 in Counter((step.role, step.rank) for step in result.profile.steps).values():
         noticed.add("steps")
-    if result.profile.world_size and result.profile.world_size > len(result.profile.ranks):
+    if _expected_ranks(result) > len(result.profile.ranks):
         noticed.add("all_ranks")
     settings = result.environment.profiler
     before = [settings.get(f"schedule.{name}") for name in ("skip_first", "wait", "warmup")]
@@ -178,6 +178,13 @@ def _noticed(result: RunResult) -> set[str]:
     if any(source.level in ("level_none", "level0") for source in result.inputs):
         noticed.add("level1")
     return noticed
+
+
+def _expected_ranks(result: RunResult) -> int:
+    """The ranks that the job has at least: as recorded, else as a finding of missing ranks counted them by the groups
+    and peers that the profiles name (the column ``expected`` beside ``missing``)."""
+    counted = [finding.observation["expected"] for finding in result.findings if "missing" in finding.observation]
+    return max(result.profile.world_size or 0, *(count for count in counted if isinstance(count, int)), 0)
 
 
 def _steps_within(result: RunResult | None, seconds: Seconds) -> int:
@@ -203,7 +210,7 @@ def _estimate(result: RunResult, steps: int, ranks: tuple[int, ...] | None) -> E
     level = next((source.level for source in result.inputs if source.level), "")
     growth = recording().growth.get(level)
     wall = sum(step.wall_ns for step in result.ledger) / recorded
-    count = len(ranks) if ranks is not None else max(result.profile.world_size or 0, len(result.profile.ranks))
+    count = len(ranks) if ranks is not None else max(_expected_ranks(result), len(result.profile.ranks))
     return Estimate(
         bytes=round(size / recorded * (growth or 1.0) * steps * count),
         ranks=count,

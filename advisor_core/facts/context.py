@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.profile import PROFILE
+from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.shapes import per_text, shapes_of
@@ -22,15 +22,18 @@ GRAPH_SHARE = 0.5
 """A graph runs when more than this share of the kernels belongs to one, or of the launches to replays; our choice: the
 most of a step."""
 
+_WAVEFRONT = 64
+
 
 @fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
 
-    ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``steps``, ``graph_mode``, ``with_stack``, ``l2_cache``,
-    ``world_size``.
+    ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``, ``steps``,
+    ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
     """
     profile, device = facts[PROFILE], facts.get(work)
+    amd = _amd(profile, facts.get(HOST_EVENTS))
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     return {
         "kind": kind,
@@ -38,6 +41,9 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
+        "amd": amd,
+        # ROCm reports the number of its architecture under this name: 9.4 for gfx942
+        "compute_capability": None if amd else profile.chip.get("compute_capability"),
         "steps": len(facts[steps]) if steps in facts else None,
         "graph_mode": _graph_mode(facts),
         "with_stack": profile.profiler.get("with_stack"),
@@ -77,6 +83,22 @@ def _phase(kernels: pd.DataFrame | None, words: Vocabulary) -> str:
 def _activation_rows(text: str) -> int:
     shapes = shapes_of(text)
     return shapes[0][-2] if shapes and len(shapes[0]) >= 2 else -1
+
+
+def _amd(profile: Profile, events: pd.DataFrame | None) -> bool | None:
+    """Whether a GPU is AMD's: by its name, the size of its wavefronts (64 work-items on AMD Instinct, 32 threads on
+    every NVIDIA GPU), or the runtime that was called. ``None`` where nothing tells, and for other devices."""
+    if profile.vendor != "gpu":
+        return None
+    name = str(profile.chip.get("name") or "")
+    if "AMD" in name or profile.chip.get("warp_size") == _WAVEFRONT or "hip_runtime" in profile.versions:
+        return True
+    if name or "cuda_runtime" in profile.versions:
+        return False
+    if events is None:
+        return None
+    calls = events["name"][events["category"] == "runtime"].astype(str)
+    return True if calls.str.startswith("hip").any() else False if calls.str.startswith("cuda").any() else None
 
 
 def _graph_mode(facts: Facts) -> bool | None:

@@ -144,10 +144,13 @@ def _judged(
             }
             recorded, failures = _collect(deriving, progress)
             waits = _compared(recorded)
+            usable = [source for source in sources if source in recorded or source not in deriving]
+            ranks = Counter(source.role for source in usable)
             judging = {
-                source: workers.start(number[source], judge, source, options, waits.get(source, NO_WAITS))
-                for source in sources
-                if source in recorded or source not in deriving
+                source: workers.start(
+                    number[source], judge, source, options, waits.get(source, NO_WAITS), ranks[source.role]
+                )
+                for source in usable
             }
             outcomes, unjudged = _collect(judging, progress, announced=recorded)
         finally:

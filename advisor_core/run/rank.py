@@ -170,21 +170,21 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
     return Recorded(loaded.profile.rank, loaded.profile.world_size, known)
 
 
-def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS) -> RankOutcome:
-    """Measure and judge one rank, whose ledger ``waits`` (the fact ``cross_rank_waits``) closes. Raises `InputError`
-    when nothing of it is usable."""
+def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS, ranks: int = 1) -> RankOutcome:
+    """Measure and judge one rank of ``ranks`` in the input, whose ledger ``waits`` (the fact ``cross_rank_waits``)
+    closes. Raises `InputError` when nothing of it is usable."""
     with quiet():
-        return _judge(source, options, waits)
+        return _judge(source, options, waits, ranks)
 
 
-def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame) -> RankOutcome:
+def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame, ranks: int) -> RankOutcome:
     host, book = prepared(options)
     loaded = _held.pop((source, options), None) or _load(source, options)
     began = time.perf_counter()
     profile, store = loaded.profile, loaded.store
     store.settle(waits)
     words = host.vocabulary(profile.vendor)
-    context = _context(store)
+    context = {**_context(store), "ranks": ranks}
     job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)

@@ -45,6 +45,9 @@ _INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
             "of the kernels that compute: recorded without pipe times",
             zh="未测占比",
         ),
+        Column(
+            "shapes_asked", "bool", "", "the profiler was told to record shapes", nullable=True, zh="已要求记录 shape"
+        ),
         Column("inflating", "int", "count", "options that make the host slower while profiling", zh="拖慢 host"),
         Column("inflating_options", "text", "", "which options these are", zh="拖慢 host 的选项"),
         PROFILED_STEPS,
@@ -71,6 +74,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         untyped_share=float((computing["type"] == "").mean()) if known and computing is not None else np.nan,
         unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
+        shapes_asked=profile.profiler.get("record_shapes"),
         inflating=len(options),
         inflating_options=", ".join(options),
         steps=len(facts[rank_summary]) if rank_summary in facts else 0,

@@ -22,6 +22,7 @@ from advisor_core.contracts.keys import Answers, Key
 from advisor_core.contracts.missing import Missing
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.host import load_host
+from advisor_core.result.finding import Advice, Evidence, Finding, Impact
 from advisor_core.result.run import (
     Environment,
     Input,
@@ -607,3 +608,32 @@ def test_a_rule_that_several_roles_lack_is_told_once() -> None:
     chosen = plan("verl", found)
     assert [choice.rules for choice in chosen.choices if choice.id == "host"] == [("AB001",)]
     assert [rule for rule, _ in chosen.open] == ["CD001"]
+
+
+def test_missing_ranks_that_only_groups_tell_are_asked_for() -> None:
+    text = Text(en="x", zh="x")
+    missing = Finding(
+        rule="AB001",
+        name="x",
+        fingerprint="AB001",
+        title=text,
+        why=text,
+        verify=text,
+        severity="low",
+        confidence="high",
+        rank=None,
+        ranks=[0],
+        step=None,
+        subject={},
+        impact=Impact(ns_per_step=0, gross_ns_per_step=0, share_of_step=0, basis="exact"),
+        observation={"profiled": 1, "expected": 4, "missing": 3},
+        units={},
+        condition="missing > 0",
+        evidence=[Evidence.model_validate({"kind": "metric", "title": text, "rank": None})],
+        advice=[Advice(kind="collect", text=text)],
+    )
+    given = result(world_size=None).model_copy(update={"findings": [missing]})
+    asked = plan("torch", given)
+    assert asked.has("all_ranks") and "PROFILED_RANKS = None\n" in render(asked, "en")
+    assert asked.estimate is not None and asked.estimate.ranks == 4
+    assert plan("torch", result(world_size=None)).ranks == (0,)

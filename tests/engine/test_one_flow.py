@@ -86,3 +86,9 @@ def test_a_rank_is_kept_for_the_options_that_it_was_loaded_with(level0: Path) ->
         assert [step.step for step in judge(source, RunOptions()).steps] == [10, 11]
     finally:
         release()
+
+
+def test_rules_of_a_rank_know_how_many_ranks_are_in_the_input(level0: Path) -> None:
+    one, other = discover(list(installed_host().loaders.values()), level0)
+    assert judge(one, RunOptions()).context["ranks"] == 1
+    assert judge(other, RunOptions(), NO_WAITS, 2).context["ranks"] == 2

@@ -12,6 +12,8 @@ PROFILE_NAMES: dict[str, Column] = {
         Column("level", "text", "", "profiler level: level_none, level0, level1 or level2"),
         Column("framework", "text", "", "framework of the job, such as PyTorch"),
         Column("chip", "text", "", "generations that the chip can be of, such as A2 A3"),
+        Column("amd", "bool", "", "the GPU is one of AMD (ROCm)"),
+        Column("compute_capability", "float", "", "of the GPU, as 9.0; only of NVIDIA"),
         Column("ranks", "int", "count", "ranks in the input"),
         Column("world_size", "int", "count", "ranks in the job"),
         Column("steps", "int", "count", "steps recorded"),

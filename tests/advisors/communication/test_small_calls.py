@@ -23,7 +23,7 @@ def found_kind(operation: str) -> tuple[bool, bool]:
     for table in ("kernels", "communication_tasks", "collectives", "collective_bandwidth"):
         for row in scene.rows[table]:
             row["name"] = row["name"].replace("allReduce", operation)
-    seen = outcome("CO005", scene.store()).first.observation
+    seen = judge_rule("CO005", scene.store()).first.observation
     assert seen["operation"] == operation
     return bool(seen["divides_or_sums"]), bool(seen["point_to_point"])
 

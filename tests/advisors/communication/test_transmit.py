@@ -118,9 +118,9 @@ def test_what_moves_decides_what_is_advised() -> None:
                 row["name"] = row["name"].replace("allReduce", "alltoallv")
         return scene
 
-    seen = outcome("CO003", exchange().store()).first.observation
+    seen = judge_rule("CO003", exchange().store()).first.observation
     assert (seen["divides_or_sums"], seen["all_to_all"]) == (False, True)
-    seen = outcome("CO003", buckets(100, 200, 50).store()).first.observation
+    seen = judge_rule("CO003", buckets(100, 200, 50).store()).first.observation
     assert (seen["divides_or_sums"], seen["all_to_all"]) == (True, False)
     given = advised("CO003", training(exchange()), chip=CHIPS["A2 A3"])
     assert naming(given, "--moe-alltoall-overlap-comm")

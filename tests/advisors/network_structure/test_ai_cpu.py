@@ -46,7 +46,7 @@ def test_the_type_is_named_as_the_cause_with_those_that_run_on_the_ai_core() -> 
     seen = judge_rule("NS021", made.store()).first
     assert seen.observation["long_integer"] and seen.observation["on_ai_core"] == "FLOAT, INT32"
     (wide,) = [one for one in seen.advice if "64-bit integers" in one.text.en]
-    assert "INT32" in wide.text.en and wide.risk is not None and "overflow" in wide.risk.en and not seen.advice[0].hazards
+    assert wide.risk is not None and "overflow" in wide.risk.en and not seen.advice[0].hazards
     assert judge_rule("NS021", on_ai_cpu(25).store()).first.observation["on_ai_core"] == ""
 
 
