@@ -53,7 +53,7 @@ def test_inflating_options_put_a_caveat_on_host_findings() -> None:
 @pytest.mark.parametrize("asked", [True, False, None])
 def test_whether_shapes_were_asked_for(asked: bool | None) -> None:
     profiler = {} if asked is None else {"record_shapes": asked}
-    found = outcome("DQ001", scene().store(level="level0", profiler=profiler))
+    found = judge_rule("DQ001", scene().store(level="level0", profiler=profiler))
     assert found.first.observation["shapes_asked"] is asked
 
 
