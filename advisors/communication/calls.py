@@ -66,6 +66,7 @@ CALL = (
     Column("wait", "int", "ns", "uncovered, waiting for other ranks", zh="等待"),
     Column("launch_gaps", "int", "ns", "uncovered, begun and doing nothing", zh="内部空隙"),
     Column("waits_for_rank", "int", "", "the rank that it waits for, where that is known", zh="等待的 rank"),
+    Column("source", "text", "", "what told who waits: planes, arrivals or pair; '' unknown", zh="来源"),
 )
 """What `call_metric` shows of a collective."""
 

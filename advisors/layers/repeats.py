@@ -27,6 +27,9 @@ TRIED = 12
 LAST = 2
 """The last unit is so many times as long as the longest other one, at most: what comes behind it has no border."""
 
+FURTHEST = 8
+"""Where units differ in size, the end of the last one is looked for within so many times the longest other one."""
+
 LEAST_COMMON = 0.5
 """Units that have this share in common are alike."""
 
@@ -172,7 +175,7 @@ def _end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
     if alike == len(pattern):
         return behind + alike
     # What lies between differs from unit to unit: the end is where the last kernels of the unit before stand.
-    most = LAST * int(np.diff(starts).max())
+    most = FURTHEST * int(np.diff(starts).max())
     unit, rest = types[starts[-2] : starts[-1]], types[starts[-1] : starts[-1] + most]
     for length in range(2, min(TAIL, len(unit)) + 1):
         tail = unit[-length:]

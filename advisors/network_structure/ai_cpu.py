@@ -7,8 +7,10 @@ import pandas as pd
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import kernel_rows, step_kernels
 
 _AI_CORES = ("AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV")
 _NAMED = 3
@@ -18,7 +20,7 @@ _NAMED = 3
 @advisor(
     "network_structure.ai_cpu",
     needs=(step_kernels,),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, layers),
     about=(
         OPERATOR_TYPE,
         Column("dtypes", "text", "", "dtypes of its inputs", zh="数据类型"),
@@ -39,6 +41,7 @@ _NAMED = 3
         ),
         *shares("total_ns"),
     ),
+    evidence=PLACES,
 )
 def ai_cpu(facts: Facts, params: Params) -> Observations:
     """Operators that run on the AI CPU instead of the AI Core."""
@@ -70,7 +73,10 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
 
     def evidence(row: int) -> list[Reference]:
         rows = mine[(mine["operator"] == result["operator"][row]) & (mine["dtypes"] == result["dtypes"][row])]
-        return [kernel_rows(message("network_structure.ai_cpu_rows"), rows), *call_stack(facts, rows)]
+        return [
+            kernel_rows(message("network_structure.ai_cpu_rows"), rows),
+            *origin(facts, rows),
+        ]
 
     return Observations(result, evidence)
 

@@ -7,14 +7,16 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, TOTAL_NS, shares
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import kernel_rows, step_kernels
 
 
 @advisor(
     "network_structure.classes",
     needs=(step_kernels,),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, layers),
     columns=(
         KERNELS_PER_STEP,
         TOTAL_NS,
@@ -23,6 +25,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
         *shares("total_ns"),
     ),
     about=(Column("operator_class", "text", "", "class of operator, as in the ledger", zh="算子类别"),),
+    evidence=PLACES,
 )
 def classes(facts: Facts, params: Params) -> Observations:
     """How much of a step the kernels of each class take."""
@@ -38,6 +41,6 @@ def classes(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> list[Reference]:
         mine = frame[np.asarray(frame["operator_class"] == table["operator_class"].iloc[number])]
-        return [kernel_rows(message("classes.rows"), mine), *call_stack(facts, mine)]
+        return [kernel_rows(message("classes.rows"), mine), *origin(facts, mine)]
 
     return Observations(table, evidence)

@@ -16,14 +16,16 @@ from advisors.columns import shares
 from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, records, step_kernels
 
 
 @advisor(
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
-    wants=(step_replay, launches, HOST_EVENTS),
+    wants=(step_replay, launches, HOST_EVENTS, layers),
     about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
         Column("api", "text", "", "what replaces the chain", zh="接口"),
@@ -87,7 +89,10 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, call_stack, ker
         ),
         *shares("saving_ns", "kernel_saving_ns"),
     ),
-    evidence=(Column("types", "text", "", "operator types of the chain", zh="类型"),),
+    evidence=(
+        *PLACES,
+        Column("types", "text", "", "operator types of the chain", zh="类型"),
+    ),
 )
 def fusion(facts: Facts, params: Params) -> Observations:
     """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
@@ -134,7 +139,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
             ),
             Metric(message("network_structure.fusion.by_shape"), records(top)),
             kernel_rows(message("network_structure.fusion.kernels"), part),
-            *call_stack(facts, part),
+            *origin(facts, part),
         ]
 
     return Observations(frame, evidence)

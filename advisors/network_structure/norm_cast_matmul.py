@@ -11,8 +11,10 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, a
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
 from advisors.columns import shares
 from advisors.first_tensor import first_dtype, first_elements
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import kernel_rows, step_kernels
 
 _NORM = re.compile(r"^(Add)?(RmsNorm|LayerNorm)(V\d)?$", re.I)
 _CAST = re.compile(r"^Cast$", re.I)
@@ -22,7 +24,7 @@ _NARROW = ("FLOAT16", "BF16")
 @advisor(
     "network_structure.norm_cast_matmul",
     needs=(step_kernels,),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, layers),
     about=(Column("norm", "text", "", "operator type of the normalisation", zh="归一化"),),
     columns=(
         Column("chains", "float", "count", "chains per step", zh="链数"),
@@ -32,6 +34,7 @@ _NARROW = ("FLOAT16", "BF16")
         Column("total_ns", "float", "ns", "both", zh="合计"),
         *shares("total_ns"),
     ),
+    evidence=PLACES,
 )
 def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     """Normalisation in 16 bits, cast to FP32, matrix product in FP32."""
@@ -82,7 +85,7 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
         chain = frame.iloc[np.concatenate([cast[mine] - 1, cast[mine], places[mine]])]
         return [
             kernel_rows(message("network_structure.norm_chain"), chain),
-            *call_stack(facts, frame.iloc[cast[mine]]),
+            *origin(facts, frame.iloc[cast[mine]]),
         ]
 
     return Observations(result, evidence)

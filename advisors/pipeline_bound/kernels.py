@@ -23,8 +23,10 @@ from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS,
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.computations import computations, matches
 from advisors.half_precision import reads_fp32, reads_half
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import PIPE_COLUMNS, STREAMING, call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, STREAMING, kernel_rows, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
 
@@ -63,7 +65,7 @@ _ABOUT = (
 @advisor(
     "pipeline_bound.kernels",
     needs=(step_kernels, pipes),
-    wants=(chip, fusion_chains, launches, HOST_EVENTS),
+    wants=(chip, fusion_chains, launches, HOST_EVENTS, layers),
     about=_ABOUT,
     columns=(
         Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
@@ -114,6 +116,7 @@ _ABOUT = (
         *_SHARES,
     ),
     evidence=(
+        *PLACES,
         Column("pipe", "text", "", "pipe of the core", zh="流水"),
         Column("busy", "float", "ratio", "part of the duration in which it is at work", zh="忙碌占比"),
     ),
@@ -167,7 +170,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
             Metric(message("pipeline_bound.pipes"), ratios_of),
-            *call_stack(facts, rows),
+            *origin(facts, rows),
         ]
 
     return Observations(table, evidence)

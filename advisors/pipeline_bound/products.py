@@ -15,9 +15,11 @@ from advisor_core.api.facts import (
     pipes,
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
 from advisors.products import matrix_products, tiles
-from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, records, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, records, step_kernels
 
 BLOCK_N = 128
 """The narrower of the two blocks of a product: that which gives work to more cores."""
@@ -26,7 +28,7 @@ BLOCK_N = 128
 @advisor(
     "pipeline_bound.products",
     needs=(step_kernels, matrix_products, chip, pipes),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, layers),
     about=(
         OPERATOR_TYPE,
         Column("left_shape", "text", "", "shape of the left operand", zh="左矩阵 shape"),
@@ -62,6 +64,7 @@ BLOCK_N = 128
         ),
         *shares("total_ns"),
     ),
+    evidence=PLACES,
 )
 def product_efficiency(facts: Facts, params: Params) -> Observations:
     """Matrix products: how much of the peak of the cube cores they reach."""
@@ -95,7 +98,7 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
             Metric(message("pipeline_bound.best_products"), records(best)),
-            *call_stack(facts, rows),
+            *origin(facts, rows),
         ]
 
     return Observations(table, evidence)

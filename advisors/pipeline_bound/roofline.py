@@ -10,15 +10,17 @@ import pandas as pd
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Chip, Facts, NotApplicable, chip, launches, pipes
 from advisors.convolutions import convolutions, peak
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.messages import message
 from advisors.products import products
-from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kernel_rows, step_kernels
 
 
 @advisor(
     "pipeline_bound.roofline",
     needs=(step_kernels,),
-    wants=(chip, pipes, launches, HOST_EVENTS),
+    wants=(chip, pipes, launches, HOST_EVENTS, layers),
     params=("bandwidth",),
     about=(Column("operator", "text", "", "operator type", zh="算子"),),
     columns=(
@@ -44,6 +46,7 @@ from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, call_
         Column("share_of_step", "float", "ratio", "total_ns over the step", zh="占 step"),
         Column("share_of_computing", "float", "ratio", "total_ns over the kernel time of the step", zh="占计算"),
     ),
+    evidence=PLACES,
 )
 def roofline(facts: Facts, params: Params) -> Observations:
     """Operators by type: how near they come to what the chip can do.
@@ -92,7 +95,10 @@ def roofline(facts: Facts, params: Params) -> Observations:
 
     def evidence(row: int) -> Sequence[Reference]:
         rows = frame[frame["type"].astype(str) == table["operator"][row]]
-        return [kernel_rows(message("pipeline_bound.roofline.rows"), rows, PIPE_COLUMNS), *call_stack(facts, rows)]
+        return [
+            kernel_rows(message("pipeline_bound.roofline.rows"), rows, PIPE_COLUMNS),
+            *origin(facts, rows),
+        ]
 
     return Observations(table, evidence)
 

@@ -7,15 +7,17 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
 from advisors.measuring import share
 from advisors.messages import message
-from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, step_kernels
 
 
 @advisor(
     "pipeline_bound.waiting",
     needs=(step_kernels,),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, layers),
     about=(OPERATOR_TYPE, Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape")),
     columns=(
         Column("operator_class", "text", "", "its class in the ledger", zh="算子类别"),
@@ -28,6 +30,7 @@ from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_ke
         Column("stalled_ns", "float", "ns", "total_ns without the time of the cores, per step", zh="核外等待"),
         Column("stalled_share", "float", "ratio", "stalled_ns over the step", zh="核外等待占比"),
     ),
+    evidence=PLACES,
 )
 def waiting(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: how much of their duration their cores work.
@@ -61,6 +64,9 @@ def waiting(facts: Facts, params: Params) -> Observations:
     def evidence(row: int) -> list[Reference]:
         rows = mine[mine["signature"] == table["signature"][row]]
         columns = (*PIPE_COLUMNS[:5], "aic_ns", "aiv_ns", "stream")
-        return [kernel_rows(message("pipeline_bound.rows"), rows, columns), *call_stack(facts, rows)]
+        return [
+            kernel_rows(message("pipeline_bound.rows"), rows, columns),
+            *origin(facts, rows),
+        ]
 
     return Observations(table, evidence)

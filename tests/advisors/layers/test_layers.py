@@ -22,7 +22,7 @@ from advisors.step_kernels import step_kernels
 from tests.advisors.build import host
 
 
-def _facts(path: Path) -> FactStore:
+def facts_of(path: Path) -> FactStore:
     loaders = host().loaders
     source = discover(list(loaders.values()), path)[0]
     return fact_store(host(), loaders[source.loader].load(source))
@@ -32,7 +32,7 @@ def _facts(path: Path) -> FactStore:
 def transformer(tmp_path_factory: pytest.TempPathFactory) -> FactStore:
     folder = tmp_path_factory.mktemp("transformer")
     write_sample(folder)
-    return _facts(folder)
+    return facts_of(folder)
 
 
 def test_the_layers_of_a_simulated_transformer(transformer: FactStore) -> None:
@@ -80,7 +80,7 @@ def test_the_drawing_has_the_sums_of_the_layers(transformer: FactStore) -> None:
 
 
 def test_a_convolutional_network_has_no_layers(profiles: Path) -> None:
-    found = _facts(profiles / "ascend" / "alexnet-ddp-text-level1").find(layers)
+    found = facts_of(profiles / "ascend" / "alexnet-ddp-text-level1").find(layers)
     assert isinstance(found, Missing)
     assert "no layers" in found.reason.en
 
@@ -132,6 +132,6 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_the_layers_of_real_recordings(profiles: Path, name: str) -> None:
-    found = _facts(profiles / name)[layers]
+    found = facts_of(profiles / name)[layers]
     assert isinstance(found, Layers)
     assert list(zip(found.towers["layers"], found.towers["kernels"], strict=True)) == [REAL[name]]

@@ -39,9 +39,8 @@ def test_equal_units_are_found_to_the_element(
 @given(
     times=st.integers(3, 8),
     experts=st.lists(st.integers(1, 6), min_size=8, max_size=8),
-    sizes=st.randoms(use_true_random=False),
 )
-def test_units_with_loops_of_any_length_are_found(times: int, experts: list[int], sizes: object) -> None:
+def test_units_with_loops_of_any_length_are_found(times: int, experts: list[int]) -> None:
     """As layers do whose routing decides how many experts run: attention, then a loop, then what closes the layer."""
     values = [EMBEDDING, EMBEDDING + 1]
     starts = []

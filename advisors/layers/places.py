@@ -1,0 +1,63 @@
+"""Where kernels come from: which part of the model they run for, in which pass and how many layers, and which code."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Reference
+from advisor_core.api.facts import Facts
+from advisors.columns import PER_STEP_NS
+from advisors.layers.blocks import Block, Pass
+from advisors.layers.layers import layers
+from advisors.messages import message
+from advisors.step_kernels import call_stack, records, step_kernels
+
+SHOWN = 8
+
+PLACES = (
+    Column("part_of_model", "text", "", "embedding, norm, attention, ffn, experts, head ...", zh="模型部分"),
+    Column("pass", "text", "", "forward, recomputation, backward or optimizer", zh="阶段"),
+    Column("layers", "int", "count", "layers in which they run; 0: in none", zh="层数"),
+    Column("runs", "float", "count", "kernels there, per step", zh="kernel 数"),
+    PER_STEP_NS,
+)
+"""The columns that `origin` shows."""
+
+
+def origin(facts: Facts, part: pd.DataFrame) -> list[Reference]:
+    """Where in the model the kernels ``part``, rows of the frame of `StepKernels`, run, and where the code calls the
+    longest of them; nothing of what is not known. For advisors that want the facts ``layers`` and ``launches`` and the
+    table ``host_events``, and show the columns `PLACES`."""
+    return [*_places(facts, part), *call_stack(facts, part)]
+
+
+def _places(facts: Facts, part: pd.DataFrame) -> list[Reference]:
+    """The parts of the model with most time first."""
+    found = facts.get(layers)
+    if found is None or not len(part):
+        return []
+    rows = part.index.to_numpy()
+    frame = pd.DataFrame(
+        {
+            "block": found.blocks[rows],
+            "pass": found.passes[rows],
+            "tower": found.tower[rows],
+            "layer": found.layer[rows],
+            "ns": part["duration_ns"].to_numpy(),
+        }
+    )
+    each = frame.groupby(["block", "pass"])["ns"].agg(["size", "sum"])
+    inside = frame[frame["layer"] >= 0].drop_duplicates(["block", "pass", "tower", "layer"])
+    counts = inside.groupby(["block", "pass"]).size().reindex(each.index, fill_value=0)
+    steps = facts[step_kernels].steps
+    table = pd.DataFrame(
+        {
+            "part_of_model": [Block(block).key for block, _ in each.index],
+            "pass": [Pass(one).key for _, one in each.index],
+            "layers": counts.to_numpy(),
+            "runs": each["size"].to_numpy() / steps,
+            "per_step_ns": each["sum"].to_numpy() / steps,
+        }
+    )
+    table = table.sort_values("per_step_ns", ascending=False, kind="stable").head(SHOWN)
+    return [Metric(message("layers.places"), records(table))]
