@@ -90,7 +90,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     fixed = sized["kind"].map(time_by_size(sized)["fixed_ns"])
     sizes = message_bytes(sized).fillna(sized["bytes"])
     joined = sizes < float(params["bucket"])
-    kept_share = _kept_operations(sized[joined], sizes, float(params["bucket"])).reindex(sized.index, fill_value=1.0)
+    kept_share = _kept_share(sized[joined], sizes, float(params["bucket"])).reindex(sized.index, fill_value=1.0)
     # What is moved at the best bandwidth needs the rest of the time; of one size alone that is all that can be said.
     usual = sized["moving_ns"] - sized["bytes"] / best * 1e9
     lost = (fixed.fillna(usual) * (1 - kept_share)).clip(lower=0, upper=sized["moving_ns"])
@@ -140,7 +140,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-def _kept_operations(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
+def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
     """Which part of each operation stays when those of one kind and step are put together in messages of ``bucket``
     bytes."""
     groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])

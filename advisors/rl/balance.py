@@ -110,7 +110,7 @@ def balance(facts: JobFacts, params: Params) -> Observations:
         lengths = lengths.dropna()
         if len(lengths) < 2:
             continue
-        rows.append({"phase": phase, "kind": kinds[phase], **_spread(lengths), **_more(done, lengths)})
+        rows.append({"phase": phase, "kind": kinds[phase], **_spread(lengths), **_largest_excess(done, lengths)})
         rows[-1] |= _stake(rows[-1], lengths, per_leaf, booked, walls)
     if not rows:
         raise NotApplicable(message("rl.one_rank"))
@@ -163,7 +163,7 @@ def _spread(lengths: pd.Series) -> dict[str, Scalar]:
     }
 
 
-def _more(work: pd.DataFrame, lengths: pd.Series) -> dict[str, Scalar]:
+def _largest_excess(work: pd.DataFrame, lengths: pd.Series) -> dict[str, Scalar]:
     """Of which leaf the longest rank has most above the median of all."""
     work_by_leaf = work[lengths.index].fillna(0.0)
     excess = work_by_leaf[_ends(lengths)[0]] - work_by_leaf.median(axis=1)
