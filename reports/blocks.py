@@ -335,10 +335,10 @@ class Document:
 
 def cards(blocks: Sequence[Block]) -> list[Card]:
     """All cards among blocks, causes after their symptom."""
-    found: list[Card] = []
+    nested: list[Card] = []
     for block in blocks:
         if isinstance(block, Card):
-            found += [block, *cards(block.causes)]
+            nested += [block, *cards(block.causes)]
         elif isinstance(block, Section):
-            found += cards(block.blocks)
-    return found
+            nested += cards(block.blocks)
+    return nested

@@ -32,7 +32,7 @@ def verdict(outline: Outline, labels: Labels) -> str:
     parts = sorted(
         zip(mean.roots, percents([node.ns for node in mean.roots]), strict=True), key=lambda pair: -pair[0].ns
     )
-    said: list[str] = []
+    clauses: list[str] = []
     for node, percent in parts:
         if node.ns == 0:
             continue
@@ -45,9 +45,9 @@ def verdict(outline: Outline, labels: Labels) -> str:
                 what = labels("verdict.unknown", what=what)
             else:
                 what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
-        said.append(labels("verdict.next" if said else "verdict.part", percent=percent or "< 1", what=what))
+        clauses.append(labels("verdict.next" if clauses else "verdict.part", percent=percent or "< 1", what=what))
     ranks, steps = outline.ranks, mean.mean.steps
-    time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(said)
+    time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(clauses)
     if outline.has_roles:
         of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
         return labels("verdict.of_roles", time=time, what=of, parts=listed)
@@ -144,8 +144,8 @@ def coverage(outline: Outline, labels: Labels) -> list[str]:
 def for_others(outline: Outline, labels: Labels) -> list[str]:
     """A sentence for each rule set that is for other devices than those recorded."""
     return [
-        labels("rules.for_others", count=found.rules, ruleset=found.ruleset, devices=labels.of(found.devices))
-        for found in outline.for_others
+        labels("rules.for_others", count=rule_set.rules, ruleset=rule_set.ruleset, devices=labels.of(rule_set.devices))
+        for rule_set in outline.for_others
     ]
 
 

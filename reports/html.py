@@ -57,9 +57,9 @@ class HtmlRenderer:
         return page(document(outline, labels, limits), labels)
 
 
-def page(found: Document, labels: Labels) -> str:
+def page(document: Document, labels: Labels) -> str:
     """A document as a page."""
-    return _Page(labels).render(found)
+    return _Page(labels).render(document)
 
 
 def _trees(outline: Outline) -> int:
@@ -80,7 +80,7 @@ class _Page:
         self.shared = {
             "t": labels,
             "block": self.block,
-            "blocks": lambda found: prose.joined(self.block(one) for one in found),
+            "blocks": lambda blocks: prose.joined(self.block(one) for one in blocks),
             "line": self.line,
             "chart": self.chart,
             "fills": Keys(labels),
@@ -89,13 +89,13 @@ class _Page:
         template = _environment().get_template("blocks.html.j2")
         self.macros: Any = template.make_module(self.shared)
 
-    def render(self, found: Document) -> str:
+    def render(self, document: Document) -> str:
         return (
             _environment()
             .get_template("report.html.j2")
             .render(
                 **self.shared,
-                page=found,
+                page=document,
                 lang="zh-CN" if self.labels.lang == "zh" else "en",
                 css=prose.trusted(_style()),
                 patterns=patterns(),

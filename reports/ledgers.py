@@ -107,12 +107,12 @@ def ledgers(result: RunResult) -> list[Ledger]:
             if entry.pieces:
                 pieces.setdefault(key, entry.pieces)
 
-    def of(found: Mapping[tuple[Lane, str], T], mean: MeanStep) -> dict[str, T]:
-        own: dict[str, T] = {}
-        for ((role, rank), path), value in found.items():
+    def of(by_path: Mapping[tuple[Lane, str], T], mean: MeanStep) -> dict[str, T]:
+        first_by_path: dict[str, T] = {}
+        for ((role, rank), path), value in by_path.items():
             if mean.role in (None, role) and mean.rank in (None, rank):
-                own.setdefault(path, value)
-        return own
+                first_by_path.setdefault(path, value)
+        return first_by_path
 
     return [
         Ledger(mean, of(details, mean), of(pieces, mean) if mean.rank is not None else {}, of(reasons, mean))
@@ -142,8 +142,8 @@ def ledger_rows(columns: Sequence[Ledger], order: Ledger, siblings: int = 12) ->
     """The tree as lines. Beyond ``siblings`` entries under one parent, the smallest share one line."""
 
     def cells(paths: Iterable[str]) -> tuple[tuple[int, float], ...]:
-        wanted = list(paths)
-        sums = [sum(ledger.under(path) for path in wanted) for ledger in columns]
+        entries = list(paths)
+        sums = [sum(ledger.under(path) for path in entries) for ledger in columns]
         return tuple((ns, ledger.share(ns)) for ns, ledger in zip(sums, columns, strict=True))
 
     def lines(nodes: Sequence[Node], depth: int) -> Iterator[LedgerRow]:

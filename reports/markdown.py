@@ -72,9 +72,9 @@ class MarkdownRenderer:
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
         trees = self._trees(outline, labels)
-        while len(found := text(document(outline, labels, _limits(trees)), labels)) > WHOLE and trees:
+        while len(written := text(document(outline, labels, _limits(trees)), labels)) > WHOLE and trees:
             trees -= 1
-        return found
+        return written
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""
@@ -90,9 +90,9 @@ class MarkdownRenderer:
         return len(outline.items)
 
 
-def text(found: Document, labels: Labels) -> str:
+def text(page: Document, labels: Labels) -> str:
     """A document as Markdown."""
-    return _Writer(labels).document(found)
+    return _Writer(labels).document(page)
 
 
 def _limits(trees: int) -> Limits:
@@ -107,7 +107,7 @@ class _Writer:
         self._anchors: Mapping[str, str] = {}
 
     def document(self, page: Document) -> str:
-        written = {found.id: found.number.lower() for found in cards(page.sections)}
+        written = {card.id: card.number.lower() for card in cards(page.sections)}
         sections = (block for block in (*page.first, *page.sections) if isinstance(block, Section))
         self._anchors = written | {section.id: _slug(section.title) for section in sections}
         lines = [f"# {page.kind}", "", f"**{escape_markdown(page.verdict)}**", "", *self._pairs(page.ran)]
@@ -216,13 +216,13 @@ class _Writer:
             yield from (f"- {self.line(item)}" for item in items.items)
         yield ""
 
-    def _pairs(self, found: Pairs) -> Iterator[str]:
-        names, values = ([pair[part] for pair in found.pairs] for part in (0, 1))
-        if found.style == "ran":
+    def _pairs(self, pairs: Pairs) -> Iterator[str]:
+        names, values = ([pair[part] for pair in pairs.pairs] for part in (0, 1))
+        if pairs.style == "ran":
             yield from self._rows([self.line(name, True) for name in names], [[self.line(v, True) for v in values]])
         else:
-            rows = [[self.line(name, True), self.line(value, True)] for name, value in found.pairs]
-            yield from self._rows([escape_markdown(found.title), ""], rows)
+            rows = [[self.line(name, True), self.line(value, True)] for name, value in pairs.pairs]
+            yield from self._rows([escape_markdown(pairs.title), ""], rows)
 
     def _table(self, table: Table) -> Iterator[str]:
         heads = [escape_markdown(_head(column)) for column in table.columns]
@@ -256,7 +256,7 @@ class _Writer:
     def _definition(self, term: str, blocks: Sequence[Block]) -> Iterator[str]:
         if len(blocks) == 1 and isinstance(one := blocks[0], Items | Paragraph):
             lines = one.items if isinstance(one, Items) else (one.content,)
-            yield from (f"**{term}**{self.t('word.colon')}{self.t.join([self.line(found) for found in lines])}", "")
+            yield from (f"**{term}**{self.t('word.colon')}{self.t.join([self.line(content) for content in lines])}", "")
         else:
             yield from (f"**{term}**", "")
             yield from self._blocks(blocks)
@@ -284,22 +284,22 @@ class _Writer:
             rows.append([number, title, t(f"severity.{item.severity}"), cost, stake.share, " ".join(change)])
         yield from self._rows(["", *(t(key) for key in keys)], rows, (False, False, False, True, True, False))
 
-    def _card(self, found: Card, is_root: bool) -> Iterator[str]:
-        yield from (f"{'###' if is_root else '####'} {found.number}", "")
-        yield from (f"**{_unbold(markdown_inline(found.title))}**", "")
-        facts = [self.t(f"severity.{found.severity}"), *self._stake(found.stake), found.own]
-        facts += [self.line(fact) for fact in found.facts]
+    def _card(self, card: Card, is_root: bool) -> Iterator[str]:
+        yield from (f"{'###' if is_root else '####'} {card.number}", "")
+        yield from (f"**{_unbold(markdown_inline(card.title))}**", "")
+        facts = [self.t(f"severity.{card.severity}"), *self._stake(card.stake), card.own]
+        facts += [self.line(fact) for fact in card.facts]
         yield from (" · ".join(fact for fact in facts if fact), "")
-        yield from self.block(found.body)
-        yield from self._judged(found.judged)
-        for cause in found.causes:
+        yield from self.block(card.body)
+        yield from self._judged(card.judged)
+        for cause in card.causes:
             yield from self._card(cause, is_root=False)
 
     def _stake(self, stake: Stake) -> Sequence[str]:
         return [stake.why_none] if stake.why_none else [f"**{stake.time}**", stake.share, stake.basis]
 
-    def _steps(self, found: Steps) -> Iterator[str]:
-        for number, step in enumerate(found.steps, 1):
+    def _steps(self, steps: Steps) -> Iterator[str]:
+        for number, step in enumerate(steps.steps, 1):
             chips = " ".join(self.line((setting,)) for setting in step.settings)
             yield from (f"{number}. **{step.kind}** {chips}".rstrip(), "")
             indent = " " * (len(str(number)) + 2)
@@ -307,9 +307,9 @@ class _Writer:
             for name, note in step.notes:
                 yield from ("", f"{indent}*{name}*{self._pieces(note)}")
             yield ""
-        if found.withheld:
-            yield from (f"**{found.withheld_title}**", "")
-            yield from self._items(Items(found.withheld))
+        if steps.withheld:
+            yield from (f"**{steps.withheld_title}**", "")
+            yield from self._items(Items(steps.withheld))
 
     def _judged(self, details: Details) -> Iterator[str]:
         """How a finding was judged, as one table."""

@@ -116,11 +116,11 @@ class Outline:
     @cached_property
     def anchors(self) -> dict[str, str]:
         """The first finding of each rule that fired."""
-        found: dict[str, str] = {}
+        anchors: dict[str, str] = {}
         for root in self.items:
             for item in root.walk():
-                found.setdefault(item.finding.rule, item.anchor)
-        return found
+                anchors.setdefault(item.finding.rule, item.anchor)
+        return anchors
 
     @cached_property
     def kinds(self) -> list[tuple[Item, int]]:
@@ -143,22 +143,24 @@ class Outline:
         groups: dict[State, list[RuleOutcome]] = {state: [] for state in STATE_ORDER}
         for outcome in _together([outcome for outcome in self.result.rules if outcome.only_for is None]):
             groups[outcome.state].append(outcome)
-        return {state: sorted(found, key=lambda outcome: outcome.rule) for state, found in groups.items()}
+        return {state: sorted(outcomes, key=lambda outcome: outcome.rule) for state, outcomes in groups.items()}
 
     @cached_property
     def for_others(self) -> list[ForOthers]:
         """The sets, or parts of sets, that are for devices of which none was recorded."""
         judged = {outcome.rule for outcome in self.result.rules if outcome.only_for is None}
-        found: dict[tuple[str, str], tuple[Text, set[str]]] = {}
+        rules_by_set: dict[tuple[str, str], tuple[Text, set[str]]] = {}
         for outcome in self.result.rules:
             if outcome.only_for is not None and outcome.rule not in judged:
-                found.setdefault((outcome.ruleset, outcome.only_for.en), (outcome.only_for, set()))[1].add(outcome.rule)
-        return [ForOthers(ruleset, devices, len(rules)) for (ruleset, _), (devices, rules) in found.items()]
+                rules_by_set.setdefault((outcome.ruleset, outcome.only_for.en), (outcome.only_for, set()))[1].add(
+                    outcome.rule
+                )
+        return [ForOthers(ruleset, devices, len(rules)) for (ruleset, _), (devices, rules) in rules_by_set.items()]
 
     @property
     def outcomes(self) -> int:
         """Rules that were asked: without those that were left out, or are for other devices."""
-        return sum(len(found) for state, found in self.rules.items() if state != "left_out")
+        return sum(len(outcomes) for state, outcomes in self.rules.items() if state != "left_out")
 
     @property
     def unanswered(self) -> int:
@@ -188,14 +190,14 @@ class Outline:
     @property
     def unrecorded(self) -> list[str]:
         """Environment variables that an advice names and the profile does not record."""
-        wanted = {
+        advised = {
             name
             for finding in self.result.findings
             for advice in finding.advice
             if advice.kind == "env"
             for name in advice.set
         }
-        return sorted(wanted - self.result.environment.variables.keys())
+        return sorted(advised - self.result.environment.variables.keys())
 
 
 def _together(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
@@ -205,14 +207,14 @@ def _together(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:
         about = (outcome.rule, outcome.state, repr(outcome.reason), repr(outcome.collect), ranks)
         groups.setdefault(about if outcome.role is not None else (*about, len(groups)), []).append(outcome)
     return [
-        own[0]
-        if len(own) == 1
-        else own[0].model_copy(
+        members[0]
+        if len(members) == 1
+        else members[0].model_copy(
             update={
-                "role": ", ".join(outcome.role or "" for outcome in own),
-                "findings": sum(outcome.findings for outcome in own),
-                "severity": min((o.severity for o in own if o.severity), key=SEVERITIES.index, default=None),
+                "role": ", ".join(outcome.role or "" for outcome in members),
+                "findings": sum(outcome.findings for outcome in members),
+                "severity": min((o.severity for o in members if o.severity), key=SEVERITIES.index, default=None),
             }
         )
-        for own in groups.values()
+        for members in groups.values()
     ]

@@ -48,19 +48,19 @@ def items(result: RunResult) -> list[Item]:
     problems = {problem.number: problem for problem in result.problems}
 
     def item(problem: Problem) -> Item:
-        own = problem.findings[0]
+        fingerprint = problem.findings[0]
         causes = tuple(item(problems[number]) for number in problem.causes)
-        return Item(problem, findings[own], anchors[own], causes)
+        return Item(problem, findings[fingerprint], anchors[fingerprint], causes)
 
     return [item(problem) for problem in result.problems if problem.parent is None]
 
 
 def _anchors(fingerprints: Sequence[str]) -> list[str]:
     """An id for each finding, from its fingerprint, so that a link from a ticket survives a new run."""
-    seen: dict[str, int] = defaultdict(int)
+    counts: dict[str, int] = defaultdict(int)
     anchors = []
     for fingerprint in fingerprints:
         slug = re.sub(r"[^A-Za-z0-9]+", "-", fingerprint).strip("-")[:64] or "finding"
-        seen[slug] += 1
-        anchors.append(f"f-{slug}" if seen[slug] == 1 else f"f-{slug}--{seen[slug]}")
+        counts[slug] += 1
+        anchors.append(f"f-{slug}" if counts[slug] == 1 else f"f-{slug}--{counts[slug]}")
     return anchors

@@ -63,12 +63,12 @@ def evidence(items: Sequence[Evidence], result: RunResult, labels: Labels) -> li
     groups = groupby(items, key=lambda item: item.model_copy(update={"start_ns": None, "end_ns": None, "rows": []}))
     tables: list[Table] = []
     for first, members in groups:
-        found = list(members)
+        alike = list(members)
         if first.kind == "interval":
-            rows = [row for item in found for row in _interval(item, result, labels)]
+            rows = [row for item in alike for row in _interval(item, result, labels)]
             tables.append(_table(first, rows, {**first.units, "duration": "ns"}, result, labels))
         else:
-            tables += [_table(item, item.rows, item.units, result, labels) for item in found]
+            tables += [_table(item, item.rows, item.units, result, labels) for item in alike]
     return tables
 
 
@@ -82,10 +82,10 @@ def _table(
     title = labels.of(item.title)
 
     def value(row: Mapping[str, Scalar], name: str) -> str:
-        found = row.get(name)
-        if isinstance(found, int) and units.get(name) == "ns" and found >= EPOCH_NS:
-            return _relative(found, item.rank, result, labels)
-        return cell(found, units.get(name), labels)
+        content = row.get(name)
+        if isinstance(content, int) and units.get(name) == "ns" and content >= EPOCH_NS:
+            return _relative(content, item.rank, result, labels)
+        return cell(content, units.get(name), labels)
 
     return Table(
         kind=item.kind,
@@ -132,8 +132,8 @@ def cell(value: Scalar, unit: str | None, labels: Labels) -> str:
 
 
 def _is_numeric(values: Sequence[Scalar]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(is_number(value) for value in known)
+    present = [value for value in values if value is not None]
+    return bool(present) and all(is_number(value) for value in present)
 
 
 def _interval(item: Evidence, result: RunResult, labels: Labels) -> list[dict[str, Scalar]]:
@@ -218,9 +218,9 @@ def observation(finding: Finding, labels: Labels) -> list[tuple[str, str]]:
 
 def pairs(values: Mapping[str, Scalar], labels: Labels) -> list[tuple[str, str]]:
     """A mapping of settings or details as names and values; a name that ends in a unit gives the unit."""
-    found = []
+    named_values = []
     for name, value in values.items():
         ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "") if is_number(value) else ""
         label = name if ending in ("_share", "_ratio") else name.removesuffix(ending)
-        found.append((labels.name(label), cell(value, _ENDINGS.get(ending), labels)))
-    return found
+        named_values.append((labels.name(label), cell(value, _ENDINGS.get(ending), labels)))
+    return named_values

@@ -37,16 +37,16 @@ def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
             case Figure(data=LedgerBars() as bars):
                 lines += [f"  {bar}" for bar in text_bars(bars, t)]
             case Headlines(items=items):
-                findings = [[f"  {told}" for told in _headline(item, t)] for item in items]
+                findings = [[f"  {line}" for line in _headline(item, t)] for item in items]
                 place = len(lines)
     where = [one_line(str(path)) for path in report_paths]
     last = [f"{t('term.report')}{t('word.colon')}{t.join(where)}"] if where else []
     room = LINES - len(lines) - len(last)
     while len(findings) > 1 and sum(map(len, findings)) > room:
         findings.pop()
-    told = [line for finding in findings for line in finding]
-    fitting = asides if len(told) + len(asides) <= room else []
-    return "\n".join(line.rstrip() for line in [*lines[:place], *told, *lines[place:], *fitting, *last])
+    finding_lines = [line for finding in findings for line in finding]
+    fitting = asides if len(finding_lines) + len(asides) <= room else []
+    return "\n".join(line.rstrip() for line in [*lines[:place], *finding_lines, *lines[place:], *fitting, *last])
 
 
 _LAYOUT: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {

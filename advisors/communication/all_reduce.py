@@ -58,7 +58,9 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
     frame = groups.agg(
         calls=("name", "size"), transmit_ns=("transmit_ns", "sum"), bytes=("known", "sum"), members=("members", "max")
     ).reset_index()
-    late = {group: float(chains(found)["displaced_ns"].sum()) for group, found in calls.groupby("group")}
+    late = {
+        group: float(chains(calls_of_group)["displaced_ns"].sum()) for group, calls_of_group in calls.groupby("group")
+    }
     frame["transmit_ns"] -= frame["group"].map(late)
     for column in ("calls", "transmit_ns", "bytes"):
         frame[column] = frame[column] / steps
@@ -69,8 +71,8 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
     frame["tensor_parallel"] = float(profile.parallel.get("tp", np.nan))
 
     def evidence(number: int) -> Sequence[Reference]:
-        own = calls[calls["group"] == frame["group"].iloc[number]]
-        own = own.sort_values("transmit_ns", ascending=False, kind="stable")
-        return [call_metric(own), *call_rows(facts, own)]
+        calls_of_group = calls[calls["group"] == frame["group"].iloc[number]]
+        calls_of_group = calls_of_group.sort_values("transmit_ns", ascending=False, kind="stable")
+        return [call_metric(calls_of_group), *call_rows(facts, calls_of_group)]
 
     return Observations(frame, evidence)

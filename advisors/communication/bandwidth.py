@@ -49,14 +49,16 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
     calls, steps, wall, table = calls_in_steps(facts), step_count(facts), step_ns(facts), facts[LINKS]
     usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
     single = ~table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
-    known = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
-    chosen = (known & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
-    own = table[chosen].assign(row=np.flatnonzero(chosen))
-    if own.empty:
+    is_link = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
+    chosen = (is_link & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
+    transfers = table[chosen].assign(row=np.flatnonzero(chosen))
+    if transfers.empty:
         raise NotApplicable(message("communication.no_large"))
-    own["bandwidth"] = own["bytes"] / own["transit_ns"] * 1e9
+    transfers["bandwidth"] = transfers["bytes"] / transfers["transit_ns"] * 1e9
     keys = ["group", "transport"]
-    frame = own.groupby(keys, observed=True, sort=True).agg(bandwidth=("bandwidth", "max"), operations=("op", "size"))
+    frame = transfers.groupby(keys, observed=True, sort=True).agg(
+        bandwidth=("bandwidth", "max"), operations=("op", "size")
+    )
     frame = frame.reset_index()
     for column in keys:
         frame[column] = frame[column].astype(str)
@@ -65,7 +67,10 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
     traced = calls[calls["moving_ns"] >= 0].groupby("group")[["moving_ns", "transmit_ns"]].sum() / steps
     for column in ("moving_ns", "transmit_ns"):
         frame[column] = frame["group"].map(traced[column]).astype(float)
-    tails = {group: float(chains(found)["tail_ns"].sum()) / steps for group, found in calls.groupby("group")}
+    tails = {
+        group: float(chains(calls_of_group)["tail_ns"].sum()) / steps
+        for group, calls_of_group in calls.groupby("group")
+    }
     # The end of a transfer stays uncovered, however fast it becomes.
     stays = np.minimum(frame["group"].map(tails).astype(float), frame["transmit_ns"]) * frame["ratio"].clip(upper=1)
     faster = frame["moving_ns"] * (1 - frame["ratio"])
@@ -75,11 +80,13 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         subject = frame.iloc[number]
-        mine = own[(own["group"].astype(str) == subject["group"]) & (own["transport"] == subject["transport"])]
-        mine = mine.sort_values("bandwidth", ascending=False, kind="stable")
+        of_link = transfers[
+            (transfers["group"].astype(str) == subject["group"]) & (transfers["transport"] == subject["transport"])
+        ]
+        of_link = of_link.sort_values("bandwidth", ascending=False, kind="stable")
         columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
         return [
-            Rows(message("communication.fastest_rows"), LINKS, mine["row"].to_numpy()[:LARGEST], columns),
+            Rows(message("communication.fastest_rows"), LINKS, of_link["row"].to_numpy()[:LARGEST], columns),
             call_metric(calls[calls["group"] == subject["group"]].sort_values("transmit_ns", ascending=False)),
         ]
 

@@ -41,11 +41,11 @@ def calls_in_steps(facts: Facts) -> pd.DataFrame:
 def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:
     """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
     chosen = calls.head(limit)
-    found: list[Reference] = []
+    references: list[Reference] = []
     for where in row_refs(chosen):
         if where.table is KERNELS:
             columns = ("name", "start_ns", "duration_ns")
-            found.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
+            references.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
     exported = facts.get(COLLECTIVES)
     if exported is not None and len(exported) and len(chosen):
         names = exported["name"].astype(str).str.split("@").str[0]
@@ -53,8 +53,8 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
         rows = place.dropna().sort_values(kind="stable").index.to_numpy()
         if len(rows):
             shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
-            found.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
-    return found
+            references.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
+    return references
 
 
 ELAPSE = Column("elapse", "int", "ns", "from its begin to its end", zh="总时长")

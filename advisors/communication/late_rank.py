@@ -60,7 +60,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
     late = named.index.str.removeprefix(_WAIT)
     peers = pd.Index(late.str.extract(r"(\d+)$", expand=False)).astype(int)
     mostly = calls["waits_for_ns"] * 2 > calls["uncovered_ns"]
-    held = calls["waits_for"][mostly].value_counts().reindex(peers, fill_value=0)
+    calls_held_up = calls["waits_for"][mostly].value_counts().reindex(peers, fill_value=0)
     longest = calls.groupby("waits_for")["waits_for_ns"].max().reindex(peers, fill_value=0)
     open_ns = under(per_leaf, "communication")
     frame = pd.DataFrame(
@@ -70,7 +70,7 @@ def late_rank(facts: Facts, params: Params) -> Observations:
             "wait_ns": named.to_numpy(),
             "wait_share": named.to_numpy() / wall,
             "share_of_uncovered": named.to_numpy() / open_ns,
-            "calls": held.to_numpy() / steps,
+            "calls": calls_held_up.to_numpy() / steps,
             "all_calls": len(calls) / steps,
             "longest_ns": longest.to_numpy().astype(float),
             "is_global": [not str(name).startswith("group ") for name in late],
@@ -79,17 +79,17 @@ def late_rank(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         name = str(frame["late"].iloc[number])
-        own = pieces_of(booked, _WAIT + name)
-        per_task = own.groupby("wait")["ns"].sum().sort_values(ascending=False, kind="stable")
+        waits = pieces_of(booked, _WAIT + name)
+        per_task = waits.groupby("wait")["ns"].sum().sort_values(ascending=False, kind="stable")
         columns = ("lane", "name", "own_rank", "peer_rank", "start_ns", "duration_ns")
-        found: list[Reference] = [
+        references: list[Reference] = [
             Rows(message("communication.waits", rank=name), COMMUNICATION_TASKS, per_task.index.to_numpy(), columns)
         ]
-        longest = own.iloc[int(own["ns"].to_numpy().argmax())]
+        longest = waits.iloc[int(waits["ns"].to_numpy().argmax())]
         title = message("communication.longest_wait", rank=name)
-        found.append(Interval(title, int(longest["start_ns"]), int(longest["end_ns"]), DEVICE_LANE))
-        mine = calls[calls["waits_for"] == peers[number]]
-        mine = mine.sort_values("waits_for_ns", ascending=False, kind="stable")
-        return [*found, call_metric(mine), *call_rows(facts, mine)]
+        references.append(Interval(title, int(longest["start_ns"]), int(longest["end_ns"]), DEVICE_LANE))
+        calls_held_up = calls[calls["waits_for"] == peers[number]]
+        calls_held_up = calls_held_up.sort_values("waits_for_ns", ascending=False, kind="stable")
+        return [*references, call_metric(calls_held_up), *call_rows(facts, calls_held_up)]
 
     return Observations(frame, evidence)

@@ -48,9 +48,9 @@ def links(facts: Facts, params: Params) -> Observations:
     between = (table["transport"] != "LOCAL") & (table["source_rank"] != table["target_rank"])
     moved = (table["transit_ns"] > 0) & (table["bytes"] > 0)
     chosen = (between & moved & (totals if totals.any() else True)).to_numpy()
-    own = table[chosen].assign(row=np.flatnonzero(chosen))
+    transfers = table[chosen].assign(row=np.flatnonzero(chosen))
     keys = ["group", "source_rank", "target_rank", "transport"]
-    frame = own.groupby(keys, observed=True, sort=True)[["bytes", "transit_ns"]].sum().reset_index()
+    frame = transfers.groupby(keys, observed=True, sort=True)[["bytes", "transit_ns"]].sum().reset_index()
     frame["bandwidth"] = frame["bytes"] / frame["transit_ns"] * 1e9
     kind = frame.groupby(["transport", "group"], observed=True)["bandwidth"]
     frame["links"] = kind.transform("size")
@@ -72,12 +72,14 @@ def links(facts: Facts, params: Params) -> Observations:
         alike = frame[(frame["transport"] == subject["transport"]) & (frame["group"] == subject["group"])]
         slowest = alike.sort_values("bandwidth", kind="stable")
         rows = records(slowest, source="source_rank", target="target_rank", bandwidth="bandwidth", moved="bytes")
-        mine = (own["source_rank"] == subject["source_rank"]) & (own["target_rank"] == subject["target_rank"])
-        mine &= (own["transport"] == subject["transport"]) & (own["group"] == subject["group"])
+        of_link = (transfers["source_rank"] == subject["source_rank"]) & (
+            transfers["target_rank"] == subject["target_rank"]
+        )
+        of_link &= (transfers["transport"] == subject["transport"]) & (transfers["group"] == subject["group"])
         columns = ("name", "op", "source_rank", "target_rank", "transport", "bytes", "transit_ns", "bandwidth")
         return [
             Metric(message("communication.links"), rows),
-            Rows(message("communication.link_rows"), LINKS, own.loc[mine, "row"].to_numpy(), columns),
+            Rows(message("communication.link_rows"), LINKS, transfers.loc[of_link, "row"].to_numpy(), columns),
         ]
 
     return Observations(frame, evidence)
@@ -91,11 +93,11 @@ def _median_of_others(frame: pd.DataFrame) -> pd.Series:
         order = kind["bandwidth"].sort_values(kind="stable")
         values, count = order.to_numpy(), len(order)
         place = np.arange(count)
-        left, right = (count - 2) // 2, (count - 1) // 2
+        below, above = (count - 2) // 2, (count - 1) // 2
 
         def without(target: int, place: np.ndarray = place, values: np.ndarray = values) -> np.ndarray:
             """For each link the value that stands at ``target`` when the link itself is left out."""
             return np.asarray(values[np.minimum(target + (place <= target), len(values) - 1)])
 
-        result.loc[order.index] = (without(left) + without(right)) / 2
+        result.loc[order.index] = (without(below) + without(above)) / 2
     return result

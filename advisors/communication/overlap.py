@@ -82,14 +82,14 @@ def overlap(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        found: list[Reference] = [leaf_metric(per_leaf, wall)]
+        references: list[Reference] = [leaf_metric(per_leaf, wall)]
         if calls is not None:
             largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
-            found += [call_metric(largest), *call_rows(facts, largest)]
+            references += [call_metric(largest), *call_rows(facts, largest)]
         if STEP_TRACE in facts and len(facts[STEP_TRACE]):
             columns = ("step", "uncovered_communication_ns", "overlapped_ns", "communication_ns")
             rows = np.arange(len(facts[STEP_TRACE]))
-            found.append(Rows(message("common.exporter_totals"), STEP_TRACE, rows, columns))
-        return found
+            references.append(Rows(message("common.exporter_totals"), STEP_TRACE, rows, columns))
+        return references
 
     return Observations(frame, evidence)

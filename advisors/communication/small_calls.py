@@ -78,32 +78,32 @@ from advisors.transfers import message_bytes, time_by_size
 def small_calls(facts: Facts, params: Params) -> Observations:
     """Operations too small to use the links, and the time that this costs."""
     calls, steps, wall = calls_in_steps(facts), step_count(facts), step_ns(facts)
-    known = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
-    if known.empty:
+    sized = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
+    if sized.empty:
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
-    rates = known["bytes"] / known["moving_ns"] * 1e9
-    wide = _over_rdma(facts[COLLECTIVE_BANDWIDTH], known["name"])
-    small = (known["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
+    rates = sized["bytes"] / sized["moving_ns"] * 1e9
+    wide = _over_rdma(facts[COLLECTIVE_BANDWIDTH], sized["name"])
+    small = (sized["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
     # Operations over RDMA are compared with each other, those inside a server with each other.
     best = rates.groupby(wide).transform("max")
-    known["kind"] = known.groupby(["operation", "group", wide], observed=True).ngroup()
-    fixed = known["kind"].map(time_by_size(known)["fixed_ns"])
-    sizes = message_bytes(known).fillna(known["bytes"])
+    sized["kind"] = sized.groupby(["operation", "group", wide], observed=True).ngroup()
+    fixed = sized["kind"].map(time_by_size(sized)["fixed_ns"])
+    sizes = message_bytes(sized).fillna(sized["bytes"])
     joined = sizes < float(params["bucket"])
-    kept = _kept_operations(known[joined], sizes, float(params["bucket"])).reindex(known.index, fill_value=1.0)
+    kept_share = _kept_share(sized[joined], sizes, float(params["bucket"])).reindex(sized.index, fill_value=1.0)
     # What is moved at the best bandwidth needs the rest of the time; of one size alone that is all that can be said.
-    usual = known["moving_ns"] - known["bytes"] / best * 1e9
-    lost = (fixed.fillna(usual) * (1 - kept)).clip(lower=0, upper=known["moving_ns"])
-    bare = known["transmit_ns"] / known["moving_ns"]
-    known["saveable"] = (lost * bare + known["launch_gap_ns"] * (1 - kept)).where(joined, 0.0)
-    known["fixed"] = fixed
-    known["best"] = best
-    known["small"] = small
-    groups = known.groupby(["operation", "group"], sort=True)
+    usual = sized["moving_ns"] - sized["bytes"] / best * 1e9
+    lost = (fixed.fillna(usual) * (1 - kept_share)).clip(lower=0, upper=sized["moving_ns"])
+    bare = sized["transmit_ns"] / sized["moving_ns"]
+    sized["saveable"] = (lost * bare + sized["launch_gap_ns"] * (1 - kept_share)).where(joined, 0.0)
+    sized["fixed"] = fixed
+    sized["best"] = best
+    sized["small"] = small
+    groups = sized.groupby(["operation", "group"], sort=True)
     frame = groups.agg(calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")).astype(
         float
     )
-    tiny = known[small].groupby(["operation", "group"])
+    tiny = sized[small].groupby(["operation", "group"])
     sums = tiny[["bytes", "moving_ns", "transmit_ns"]].sum().reindex(frame.index)
     frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)
     frame["small_bandwidth"] = sums["bytes"] / sums["moving_ns"] * 1e9
@@ -120,30 +120,32 @@ def small_calls(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         subject = frame.iloc[number]
-        own = known[
-            (known["operation"] == subject["operation"]) & (known["group"] == subject["group"]) & known["small"]
+        small_of_kind = sized[
+            (sized["operation"] == subject["operation"]) & (sized["group"] == subject["group"]) & sized["small"]
         ]
-        own = own.sort_values("saveable", ascending=False, kind="stable")
-        own = own.assign(rate=own["bytes"] / own["moving_ns"] * 1e9)
-        rows = records(own, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets")
-        found: list[Reference] = [Metric(message("communication.small"), rows)]
+        small_of_kind = small_of_kind.sort_values("saveable", ascending=False, kind="stable")
+        small_of_kind = small_of_kind.assign(rate=small_of_kind["bytes"] / small_of_kind["moving_ns"] * 1e9)
+        rows = records(
+            small_of_kind, operation="name", size="bytes", moving="moving_ns", bandwidth="rate", packets="packets"
+        )
+        references: list[Reference] = [Metric(message("communication.small"), rows)]
         table = facts[COLLECTIVE_BANDWIDTH]
         names = table["name"].astype(str).str.split("@").str[0]
-        moved = np.flatnonzero((names.isin(own["name"]) & (table["bytes"] > 0)).to_numpy())
+        moved = np.flatnonzero((names.isin(small_of_kind["name"]) & (table["bytes"] > 0)).to_numpy())
         if len(moved):
             columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
-            found.append(Rows(message("communication.bandwidth_rows"), COLLECTIVE_BANDWIDTH, moved, columns))
-        return found
+            references.append(Rows(message("communication.bandwidth_rows"), COLLECTIVE_BANDWIDTH, moved, columns))
+        return references
 
     return Observations(frame, evidence)
 
 
-def _kept_operations(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
+def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
     """Which part of each operation stays when those of one kind and step are put together in messages of ``bucket``
     bytes."""
     groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])
-    kept: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
-    return kept.clip(upper=1.0)
+    kept_share: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
+    return kept_share.clip(upper=1.0)
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:

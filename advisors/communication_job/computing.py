@@ -23,8 +23,8 @@ def computing_in_steps(facts: Facts) -> pd.DataFrame:
     """Computing within the steps."""
     windows, device = facts[steps], facts[work]
     inside = (device["start_ns"] >= windows["start_ns"].min()) & (device["start_ns"] < windows["end_ns"].max())
-    own: pd.DataFrame = device[inside & ~device["communication"]]
-    return own
+    computing: pd.DataFrame = device[inside & ~device["communication"]]
+    return computing
 
 
 def longest_kernels(facts: Facts, device: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +33,7 @@ def longest_kernels(facts: Facts, device: pd.DataFrame) -> pd.DataFrame:
     shown = device.loc[longest.index, ["row", "type", "start_ns"]].assign(duration_ns=longest)
     shown["type"] = shown["type"].astype(str)
     table = facts[PROFILE].tables.get("kernels")
-    known = facts.get(KERNELS) is not None and table is not None
-    shown["file"] = table.source.file if known and table is not None else ""
-    shown["line"] = table.positions(shown["row"].to_numpy()) if known and table is not None else -1
+    has_positions = facts.get(KERNELS) is not None and table is not None
+    shown["file"] = table.source.file if has_positions and table is not None else ""
+    shown["line"] = table.positions(shown["row"].to_numpy()) if has_positions and table is not None else -1
     return shown.reset_index(drop=True)

@@ -96,8 +96,8 @@ def _rows(facts: Facts, experts: pd.DataFrame) -> float:
         return float("nan")
     shapes = facts[KERNELS]["input_shapes"].iloc[experts["row"].to_numpy()]
     rows = per_text(shapes, lambda text: next((shape[0] for shape in shapes_of(text) if shape), -1))
-    known = rows[rows > 0].astype(float)
-    return float(known.sum()) if len(known) else float("nan")
+    tokens = rows[rows > 0].astype(float)
+    return float(tokens.sum()) if len(tokens) else float("nan")
 
 
 @job_advisor(
@@ -147,16 +147,16 @@ def experts(facts: JobFacts, params: Params) -> Observations:
     """Experts that get different numbers of tokens, and what even ones would save."""
     parts = facts.ranks(expert_part)
     groups = sorted({part.members for part in parts.values()})
-    found = {group: sorted(rank for rank in parts if parts[rank].members == group) for group in groups}
-    found = {group: ranks for group, ranks in found.items() if len(ranks) > 1}
-    if not found:
+    ranks_of_group = {group: sorted(rank for rank in parts if parts[rank].members == group) for group in groups}
+    ranks_of_group = {group: ranks for group, ranks in ranks_of_group.items() if len(ranks) > 1}
+    if not ranks_of_group:
         raise Unavailable(
             message("communication_job.experts_alone"), message("communication_job.stages.collect"), ("all_ranks",)
         )
     windows, ledgers = facts.ranks(steps), facts.ranks(ledger)
     walls = {rank: float(ledgers[rank]["ns"].sum()) / len(windows[rank]) for rank in parts}
     rows = []
-    for group, ranks in found.items():
+    for group, ranks in ranks_of_group.items():
         count = len(windows[ranks[0]])
         totals = pd.Series({rank: float(parts[rank].phases_ns.sum()) / len(windows[rank]) for rank in ranks})
         tokens = pd.Series({rank: parts[rank].rows for rank in ranks})
@@ -178,7 +178,7 @@ def experts(facts: JobFacts, params: Params) -> Observations:
                 "saveable_share": share(saveable, wall),
             }
         )
-    frame, subjects = pd.DataFrame(rows), list(found.values())
+    frame, subjects = pd.DataFrame(rows), list(ranks_of_group.values())
 
     def evidence(number: int) -> Sequence[Reference]:
         ranks, longest = subjects[number], int(frame["longest_rank"].iloc[number])

@@ -11,13 +11,13 @@ def group_members(groups: pd.Series, profile: Profile, dimension: str) -> tuple[
     """The recorded group in which most of the operations took place; of several those of the size recorded for this
     dimension first."""
     counts, size = groups.value_counts(), profile.parallel.get(dimension)
-    found = [
+    candidates = [
         (size is not None and len(ranks) == size, int(count), tuple(ranks))
         for group, count in zip(counts.index.tolist(), counts.tolist(), strict=True)
         for key, ranks in profile.groups.items()
         if group and key.endswith(str(group))
     ]
-    return max(found, default=(False, 0, ()))[2]
+    return max(candidates, default=(False, 0, ()))[2]
 
 
 def pipeline_by_order(profile: Profile) -> tuple[int, ...]:
@@ -32,5 +32,5 @@ def pipeline_by_order(profile: Profile) -> tuple[int, ...]:
 def group_of_size(profile: Profile, dimension: str) -> tuple[int, ...]:
     """The only recorded group of the size of a dimension; empty where there is none, or several that differ."""
     size = profile.parallel.get(dimension)
-    found = {tuple(ranks) for ranks in profile.groups.values() if len(ranks) == size}
-    return found.pop() if len(found) == 1 else ()
+    groups = {tuple(ranks) for ranks in profile.groups.values() if len(ranks) == size}
+    return groups.pop() if len(groups) == 1 else ()

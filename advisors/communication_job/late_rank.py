@@ -137,14 +137,14 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
     }
     rows = []
     for late, waiting in held_up.items():
-        others = [rank for rank in ranks if rank != late]
-        wait = sum(waiting[rank] for rank in others) / len(others)
+        other_ranks = [rank for rank in ranks if rank != late]
+        wait = sum(waiting[rank] for rank in other_ranks) / len(other_ranks)
         leaf = f"communication/wait/rank {late}"
         # A rank that waits longest for its neighbours in the pipeline says little of who is late elsewhere.
-        believers = [rank for rank in others if waiting[rank] > 0 and str(favourite[rank]) == leaf]
-        excess = _excess(per_leaf, late, others)
-        wall = sum(walls[rank] for rank in others) / len(others)
-        longest = max(others, key=waiting.__getitem__)
+        believers = [rank for rank in other_ranks if waiting[rank] > 0 and str(favourite[rank]) == leaf]
+        excess = _excess(per_leaf, late, other_ranks)
+        wall = sum(walls[rank] for rank in other_ranks) / len(other_ranks)
+        longest = max(other_ranks, key=waiting.__getitem__)
         saveable = min((saved.get((late, rank), 0.0) for rank in believers), default=0.0)
         rows.append(
             {
@@ -157,46 +157,50 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
                 "saveable_ns": saveable,
                 "saveable_share": share(saveable, walls[longest]),
                 "witnesses": len(believers),
-                "ranks": len(others),
+                "ranks": len(other_ranks),
                 "witness_ranks": ", ".join(map(str, believers)),
                 "profiled": late in ranks,
                 "confirmed_by_arrival": None if arrival.empty else bool(arrival.sum(axis=1).idxmax() == late),
                 "arrival_known": not arrival.empty,
-                "arrival_ns": float(arrival.reindex(index=[late], columns=others).fillna(0.0).to_numpy().mean()),
+                "arrival_ns": float(arrival.reindex(index=[late], columns=other_ranks).fillna(0.0).to_numpy().mean()),
                 "cause": excess.index[0] if len(excess) else None,
                 "cause_ns": float(excess.iloc[0]) if len(excess) else 0.0 if late in ranks else np.nan,
-                "computing_excess_ns": _excess_of(per_leaf, late, others, "compute/"),
-                "idle_excess_ns": _excess_of(per_leaf, late, others, "idle/"),
+                "computing_excess_ns": _excess_of(per_leaf, late, other_ranks, "compute/"),
+                "idle_excess_ns": _excess_of(per_leaf, late, other_ranks, "idle/"),
             }
         )
     frame = pd.DataFrame(rows, columns=[column.name for column in (*_ABOUT, *_COLUMNS)])
 
     def evidence(number: int) -> Sequence[Reference]:
         late = int(frame["late"].iloc[number])
-        own = waits.loc[late].drop(late, errors="ignore")
-        seen: list[dict[str, Scalar]] = [
-            {"rank": int(rank), "waits": float(own[rank]), "share_of_step": share(float(own[rank]), walls[rank])}
-            for rank in own.index
+        waits_of_ranks = waits.loc[late].drop(late, errors="ignore")
+        witness_rows: list[dict[str, Scalar]] = [
+            {
+                "rank": int(rank),
+                "waits": float(waits_of_ranks[rank]),
+                "share_of_step": share(float(waits_of_ranks[rank]), walls[rank]),
+            }
+            for rank in waits_of_ranks.index
         ]
-        found: list[Reference] = [Metric(message("communication_job.witnesses", late=late), seen)]
+        references: list[Reference] = [Metric(message("communication_job.witnesses", late=late), witness_rows)]
         if len(order):
             shown = order.sort_values("skew", ascending=False, kind="stable")
             calls = records(shown, operation="name", last_to_arrive="last", shortest="shortest", longest="longest")
-            found.append(Metric(message("communication_job.calls"), calls))
-        others = [rank for rank in ranks if rank != late]
-        excess = _excess(per_leaf, late, others)
+            references.append(Metric(message("communication_job.calls"), calls))
+        other_ranks = [rank for rank in ranks if rank != late]
+        excess = _excess(per_leaf, late, other_ranks)
         if len(excess):
-            usual = per_leaf.loc[excess.index, others].median(axis=1)
+            usual = per_leaf.loc[excess.index, other_ranks].median(axis=1)
             table = pd.DataFrame({"leaf": excess.index, "own": per_leaf.loc[excess.index, late], "others": usual})
             why = records(table, leaf="leaf", this_rank="own", median_of_others="others")
             title = message("communication_job.why", late=late)
-            found.append(Metric(title, why))
-        return found
+            references.append(Metric(title, why))
+        return references
 
     def losers(number: int) -> Sequence[int]:
         late = int(frame["late"].iloc[number])
-        own = held_up[late]
-        return sorted((rank for rank in own if rank != late and own[rank] > 0), key=lambda rank: -own[rank])
+        waiting = held_up[late]
+        return sorted((rank for rank in waiting if rank != late and waiting[rank] > 0), key=lambda rank: -waiting[rank])
 
     return Observations(frame, evidence, losers)
 
@@ -213,10 +217,10 @@ def _per_step(ledgers: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFr
 def _waits(per_leaf: pd.DataFrame) -> pd.DataFrame:
     """ns per step: a row per rank that is waited for, a column per rank that waits."""
     peers = per_leaf.index.str.extract(_WAIT, expand=False)
-    known = pd.notna(peers)
-    found = per_leaf[known].copy()
-    found.index = pd.Index(peers[known].astype(int), name="late")
-    return found
+    is_wait = pd.notna(peers)
+    waits = per_leaf[is_wait].copy()
+    waits.index = pd.Index(peers[is_wait].astype(int), name="late")
+    return waits
 
 
 def _saved(
@@ -230,8 +234,13 @@ def _saved(
     counted = {rank: steps[rank].iloc[first[rank] :] for rank in ledgers}
     per_leaf = _per_step({rank: booked[booked["step"] >= first[rank]] for rank, booked in ledgers.items()}, counted)
     waits = _waits(per_leaf)
-    rows = {rank: chains(own[own["step"] >= first[rank]]) for rank, own in calls.items()}
-    late = pd.Series({rank: float(found["displaced_ns"].sum()) / len(counted[rank]) for rank, found in rows.items()})
+    rows = {rank: chains(calls_of_rank[calls_of_rank["step"] >= first[rank]]) for rank, calls_of_rank in calls.items()}
+    late = pd.Series(
+        {
+            rank: float(chains_of_rank["displaced_ns"].sum()) / len(counted[rank])
+            for rank, chains_of_rank in rows.items()
+        }
+    )
     total = waits + waits / waits.sum() * late.reindex(waits.columns, fill_value=0.0)
     waiting = per_leaf[per_leaf.index.str.startswith("communication/wait/")].sum()
     elsewhere = waiting - waits
@@ -262,18 +271,18 @@ def _arrivals(
     return waits, order
 
 
-def _excess(per_leaf: pd.DataFrame, late: int, others: Sequence[int]) -> pd.Series:
+def _excess(per_leaf: pd.DataFrame, late: int, other_ranks: Sequence[int]) -> pd.Series:
     """By how much the leaves of the late rank exceed the median of the others, largest first; empty if it was not
     profiled. Communication is left out: who is late does not wait."""
     if late not in per_leaf.columns:
         return pd.Series(dtype=float)
-    own = per_leaf[~per_leaf.index.str.startswith("communication/")]
-    excess = own[late] - own[list(others)].median(axis=1)
+    causes = per_leaf[~per_leaf.index.str.startswith("communication/")]
+    excess = causes[late] - causes[list(other_ranks)].median(axis=1)
     return excess[excess > 0].sort_values(ascending=False, kind="stable")
 
 
-def _excess_of(per_leaf: pd.DataFrame, late: int, others: Sequence[int], prefix: str) -> float:
+def _excess_of(per_leaf: pd.DataFrame, late: int, other_ranks: Sequence[int], prefix: str) -> float:
     if late not in per_leaf.columns:
         return float("nan")
-    own = per_leaf[per_leaf.index.str.startswith(prefix)].sum()
-    return float(own[late] - own[list(others)].median())
+    sums = per_leaf[per_leaf.index.str.startswith(prefix)].sum()
+    return float(sums[late] - sums[list(other_ranks)].median())

@@ -60,21 +60,21 @@ def pipeline_part(facts: Facts) -> PipelinePart:
     profile = facts[PROFILE]
     calls = facts[collective_calls]
     between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
-    own = calls[between & (calls["step"] >= 0)]
+    transfers = calls[between & (calls["step"] >= 0)]
     size = profile.parallel.get("pp")
-    if own.empty or size == 1:  # context parallelism in a ring sends and receives as well
+    if transfers.empty or size == 1:  # context parallelism in a ring sends and receives as well
         raise NotApplicable(message("communication_job.no_pipeline"))
-    own = own[~((own["bytes"] > 0) & (own["bytes"] < _CONTROL * own["bytes"].max()))]
+    transfers = transfers[~((transfers["bytes"] > 0) & (transfers["bytes"] < _CONTROL * transfers["bytes"].max()))]
     steps = step_count(facts)
-    members = group_members(own["group"], profile, "pp")
+    members = group_members(transfers["group"], profile, "pp")
     if size is not None and len(members) != size:
         members = pipeline_by_order(profile)
     if len(members) < 2 or profile.rank not in members:
         raise Unavailable(message("communication_job.no_groups"), message("communication_job.no_groups.collect"))
-    sends = own["operation"].str.fullmatch("send", case=False).sum()
+    sends = transfers["operation"].str.fullmatch("send", case=False).sum()
     device = computing_in_steps(facts)
     return PipelinePart(
-        members, len(own) / steps, sends / steps, _by_type(device, steps), longest_kernels(facts, device)
+        members, len(transfers) / steps, sends / steps, _by_type(device, steps), longest_kernels(facts, device)
     )
 
 

@@ -62,21 +62,21 @@ def stages(facts: JobFacts, params: Params) -> Observations:
     pipeline, parts = pipeline_of(facts), facts.ranks(pipeline_part)
     longest, mean = int(pipeline.computing.argmax()), float(pipeline.computing.mean())
     most, wall = float(pipeline.computing[longest]), pipeline.wall_ns
-    own = pipeline.stages[longest]
-    others = [rank for number, stage in enumerate(pipeline.stages) if number != longest for rank in stage]
+    longest_ranks = pipeline.stages[longest]
+    other_ranks = [rank for number, stage in enumerate(pipeline.stages) if number != longest for rank in stage]
     # A step lasts as long as one micro-batch through all stages and the other m - 1 through the longest one; with even
     # stages all of that takes the mean.
     slots = pipeline.slots
     saveable = (slots - 1) / slots * (most - mean)
-    excess = _type_excess(parts, own, others)
-    losers = pipeline.losers(others)
+    excess = _type_excess(parts, longest_ranks, other_ranks)
+    losers = pipeline.losers(other_ranks)
     frame = pd.DataFrame(
         [
             {
                 "stage": longest,
                 "step_ns": wall,
                 "stages": len(pipeline.stages),
-                "stage_ranks": ", ".join(map(str, own)),
+                "stage_ranks": ", ".join(map(str, longest_ranks)),
                 "is_last": longest == len(pipeline.stages) - 1,
                 "computing_ns": most,
                 "mean_computing_ns": mean,
@@ -101,23 +101,27 @@ def stages(facts: JobFacts, params: Params) -> Observations:
             }
             for place, stage in enumerate(pipeline.stages)
         ]
-        found: list[Reference] = [Metric(message("communication_job.per_stage"), per_stage)]
+        references: list[Reference] = [Metric(message("communication_job.per_stage"), per_stage)]
         if len(excess):
             rows = records(excess.reset_index(names="type"), type="type", this_stage="own", others="others")
             title = message("communication_job.more", stage=longest)
-            found.append(Metric(title, rows))
-        kernels = parts[own[0]].longest
+            references.append(Metric(title, rows))
+        kernels = parts[longest_ranks[0]].longest
         rows = records(kernels, file="file", line="line", type="type", start="start_ns", duration="duration_ns")
-        title = message("communication_job.longest", rank=own[0])
-        return [*found, Metric(title, rows)]
+        title = message("communication_job.longest", rank=longest_ranks[0])
+        return [*references, Metric(title, rows)]
 
-    return Observations(frame, evidence, lambda number: losers or own)
+    return Observations(frame, evidence, lambda number: losers or longest_ranks)
 
 
-def _type_excess(parts: Mapping[int, PipelinePart], own: Sequence[int], others: Sequence[int]) -> pd.DataFrame:
-    """Per operator type that takes longer on ``own``: ns per step there, on ``others``, and the difference; largest
-    first. Means over ranks."""
-    per_rank = pd.DataFrame({rank: parts[rank].by_type for rank in (*own, *others)}).fillna(0.0)
-    found = pd.DataFrame({"own": per_rank[list(own)].mean(axis=1), "others": per_rank[list(others)].mean(axis=1)})
-    found["more"] = found["own"] - found["others"]
-    return found[found["more"] > 0].sort_values("more", ascending=False, kind="stable")
+def _type_excess(
+    parts: Mapping[int, PipelinePart], longest_ranks: Sequence[int], other_ranks: Sequence[int]
+) -> pd.DataFrame:
+    """Per operator type that takes longer on ``longest_ranks``: ns per step there, on ``other_ranks``, and the
+    difference; largest first. Means over ranks."""
+    per_rank = pd.DataFrame({rank: parts[rank].by_type for rank in (*longest_ranks, *other_ranks)}).fillna(0.0)
+    excess = pd.DataFrame(
+        {"own": per_rank[list(longest_ranks)].mean(axis=1), "others": per_rank[list(other_ranks)].mean(axis=1)}
+    )
+    excess["more"] = excess["own"] - excess["others"]
+    return excess[excess["more"] > 0].sort_values("more", ascending=False, kind="stable")

@@ -106,15 +106,15 @@ def sums(facts: JobFacts, params: Params) -> Observations:
 def _row(group: pd.DataFrame, coarse: set[int]) -> dict[str, object]:
     ordered = group["uncovered_ns"].sort_values(kind="stable")
     late = int(ordered.index[0])
-    others, walls = group.drop(late), group.sum(axis=1)
-    more = others["uncovered_ns"] - ordered.iloc[0]
-    excess = {name: float(group[name][late] - others[name].median()) for name in ("computing_ns", "idle_ns")}
+    sums_of_others, walls = group.drop(late), group.sum(axis=1)
+    more = sums_of_others["uncovered_ns"] - ordered.iloc[0]
+    excess = {name: float(group[name][late] - sums_of_others[name].median()) for name in ("computing_ns", "idle_ns")}
     wall = float(walls.mean())
     return {
         "late": late,
         "step_ns": wall,
         "uneven": float(walls.max() / walls.min()) - 1 if walls.min() > 0 else float("inf"),
-        "ranks": len(others),
+        "ranks": len(sums_of_others),
         "coarse": bool(coarse & set(group.index)),
         "late_coarse": late in coarse,
         "longest_wait_ns": float(more.max()),

@@ -24,19 +24,19 @@ CAPACITY = (
 
 def _capacity(facts: Facts, params: Params) -> tuple[float, str]:
     """Bytes and their basis; NaN where neither the user nor the chip tells."""
-    given = float(params["capacity"])
-    if given > 0:
-        return given, "given"
-    known = facts.get(memory_capacity)
-    return (float(known.bytes), known.basis) if known is not None else (np.nan, "")
+    set_by_user = float(params["capacity"])
+    if set_by_user > 0:
+        return set_by_user, "given"
+    recorded = facts.get(memory_capacity)
+    return (float(recorded.bytes), recorded.basis) if recorded is not None else (np.nan, "")
 
 
 def _used(record: pd.DataFrame | None, modules: pd.DataFrame | None) -> float:
     """Most that the process held, in bytes: its own samples, else the sum of what its components held."""
     if record is not None:
-        own = record.loc[record["component"] == "APP", "reserved_bytes"].max()
-        if np.isfinite(own):
-            return float(own)
+        reserved = record.loc[record["component"] == "APP", "reserved_bytes"].max()
+        if np.isfinite(reserved):
+            return float(reserved)
     if modules is not None and len(modules):
         return float(modules.groupby("component", observed=True)["reserved_bytes"].max().sum())
     return float("nan")

@@ -52,24 +52,24 @@ def communication(facts: Facts, params: Params) -> Observations:
     """What the buffers of communication take of the device."""
     modules = facts[MODULE_MEMORY]
     profile = facts[PROFILE]
-    own = modules[modules["component"] == "HCCL"]
-    most = float(own["reserved_bytes"].max()) if len(own) else 0.0
+    buffers = modules[modules["component"] == "HCCL"]
+    most = float(buffers["reserved_bytes"].max()) if len(buffers) else 0.0
     if not most > 0:
         raise NotApplicable(message("memory.no_hccl"))
     collectives = facts.get(COLLECTIVES)
     groups = float(collectives["group"].nunique()) if collectives is not None and len(collectives) else np.nan
     groups = np.fmax(groups, float(len(profile.groups)) or np.nan)
-    held = used_of_capacity(facts, params)
+    usage = used_of_capacity(facts, params)
     frame = row(
-        **held,
+        **usage,
         hccl_bytes=most,
-        hccl_share=share(most, float(held["capacity_bytes"])),
+        hccl_share=share(most, float(usage["capacity_bytes"])),
         communicators=groups,
         default_bytes=2 * _BUFFSIZE * groups,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        highest = own["reserved_bytes"].idxmax()
+        highest = buffers["reserved_bytes"].idxmax()
         counted: list[dict[str, Scalar]] = [{"communicators": groups, "hccl": most, "default": 2 * _BUFFSIZE * groups}]
         columns = ("component", "time_ns", "reserved_bytes")
         return [

@@ -74,14 +74,14 @@ def fragmentation(facts: Facts, params: Params) -> Observations:
     curve, steps = facts[memory_curve], facts.get(memory_trend)
     profile = facts[PROFILE]
     reserved, allocated = float(curve["reserved_bytes"].max()), float(curve["allocated_bytes"].max())
-    held = used_of_capacity(facts, params)
+    usage = used_of_capacity(facts, params)
     rise = climb = growing = np.nan
     if steps is not None:
         highest = steps["reserved_bytes"].to_numpy()
         rise, climb = pace(highest)[0], pace(steps["peak_bytes"].to_numpy())[0]
         growing = float((np.diff(np.maximum.accumulate(highest)) > 0).sum())
     frame = row(
-        **held,
+        **usage,
         reserved_bytes=reserved,
         allocated_bytes=allocated,
         unused_bytes=reserved - allocated,
@@ -90,17 +90,17 @@ def fragmentation(facts: Facts, params: Params) -> Observations:
         allocated_rise=climb,
         growing_steps=growing,
         unfit=_unfit(curve),
-        steps_to_full=until_full(float(held["capacity_bytes"]) - float(held["used_bytes"]), rise),
+        steps_to_full=until_full(float(usage["capacity_bytes"]) - float(usage["used_bytes"]), rise),
     )
 
     def evidence(number: int) -> Sequence[Reference]:
         name = "PYTORCH_NPU_ALLOC_CONF"
-        found: list[Reference] = [per_step_table(steps)] if steps is not None else []
+        references: list[Reference] = [per_step_table(steps)] if steps is not None else []
         if name in profile.variables:
             file = profile.setting_files.get("variables", "")
-            found.append(Setting(message("memory.setting"), name, profile.variables[name], file))
+            references.append(Setting(message("memory.setting"), name, profile.variables[name], file))
         most = [{"reserved": reserved, "allocated": allocated, "unused": reserved - allocated}]
-        return [*found, Metric(message("memory.most"), most)]
+        return [*references, Metric(message("memory.most"), most)]
 
     return Observations(frame, evidence)
 
@@ -109,5 +109,5 @@ def _unfit(curve: pd.DataFrame) -> float:
     """How often the allocator gave reserved memory back when it was asked for less than it had free: in pieces that did
     not fit. (An allocation and a fall of what is reserved in the same row.)"""
     reserved, allocated = curve["reserved_bytes"].to_numpy(), curve["allocated_bytes"].to_numpy()
-    asked, free = np.diff(allocated), (reserved - allocated)[:-1]
-    return float(((np.diff(reserved) < 0) & (asked > 0) & (asked <= free)).sum())
+    requested, free = np.diff(allocated), (reserved - allocated)[:-1]
+    return float(((np.diff(reserved) < 0) & (requested > 0) & (requested <= free)).sum())

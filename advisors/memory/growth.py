@@ -70,32 +70,34 @@ def growth(facts: Facts, params: Params) -> Observations:
     steps = facts[memory_trend]
     least = steps["trough_bytes"].to_numpy()
     rise, median = pace(least)
-    held = used_of_capacity(facts, params)
-    kept, rows = _unreleased(facts.get(OPERATOR_MEMORY), steps)
-    lead = kept.iloc[0] if len(kept) else None
+    usage = used_of_capacity(facts, params)
+    unreleased, rows = _unreleased(facts.get(OPERATOR_MEMORY), steps)
+    lead = unreleased.iloc[0] if len(unreleased) else None
     frame = row(
-        **held,
+        **usage,
         steps=len(steps),
         rise=rise,
         median_rise=median,
         rising_share=float((np.diff(least) > 0).mean()),
-        steps_to_full=until_full(float(held["capacity_bytes"]) - float(held["used_bytes"]), rise),
+        steps_to_full=until_full(float(usage["capacity_bytes"]) - float(usage["used_bytes"]), rise),
         operator=str(lead["name"]) if lead is not None else "",
         unreleased_bytes=float(lead["per_step"]) if lead is not None else np.nan,
         unreleased=len(rows),
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        found: list[Reference] = [per_step_table(steps)]
-        if not len(kept):
-            return found
-        listed = records(kept, operator="name", size="bytes", tensors="tensors", steps="steps", per_step="per_step")
+        references: list[Reference] = [per_step_table(steps)]
+        if not len(unreleased):
+            return references
+        listed = records(
+            unreleased, operator="name", size="bytes", tensors="tensors", steps="steps", per_step="per_step"
+        )
         columns = ("name", "bytes", "allocation_ns")
         return [
-            *found,
+            *references,
             Metric(message("memory.unreleased"), listed),
             Rows(message("memory.unreleased_rows"), OPERATOR_MEMORY, rows, columns),
-            *_allocated_by(facts, str(kept["name"].iloc[0]), rows),
+            *_allocated_by(facts, str(unreleased["name"].iloc[0]), rows),
         ]
 
     return Observations(frame, evidence)
@@ -115,10 +117,10 @@ def _unreleased(operators: pd.DataFrame | None, steps: pd.DataFrame) -> tuple[pd
     step = np.searchsorted(starts, began, side="right") - 1
     compared = len(steps) - 1  # what the last step allocated may still be released
     stays = (operators["release_ns"] < 0).to_numpy() & (operators["bytes"] > 0).to_numpy()
-    kept = operators[stays & (step >= 0) & (step < compared) & ~of_graph_engine(operators)]
-    if kept.empty:
+    unreleased = operators[stays & (step >= 0) & (step < compared) & ~of_graph_engine(operators)]
+    if unreleased.empty:
         return nothing
-    kinds = kept.assign(name=kept["name"].astype(str), step=step[kept.index.to_numpy()])
+    kinds = unreleased.assign(name=unreleased["name"].astype(str), step=step[unreleased.index.to_numpy()])
     grouped = kinds.groupby(["name", "bytes"], sort=False)
     table = grouped.agg(tensors=("step", "size"), steps=("step", "nunique")).reset_index()
     table["per_step"] = table["bytes"] * table["tensors"] / compared

@@ -48,5 +48,5 @@ def per_step_table(steps: pd.DataFrame) -> Metric:
     return Metric(message("memory.per_step"), rows)
 
 
-def until_full(left: float, rise: float) -> float:
-    return left / rise if rise > 0 else float("nan")
+def until_full(free_bytes: float, rise: float) -> float:
+    return free_bytes / rise if rise > 0 else float("nan")

@@ -70,12 +70,12 @@ _HOLDERS = (
 def usage(facts: Facts, params: Params) -> Observations:
     """How much of the device's memory the process holds, and what that costs."""
     curve, booked = facts.get(memory_curve), facts.get(ledger) is not None
-    held = used_of_capacity(facts, params)
-    if not np.isfinite(float(held["used_bytes"])):
+    used = used_of_capacity(facts, params)
+    if not np.isfinite(float(used["used_bytes"])):
         raise Unavailable(message("memory.no_process"), message("memory.no_process.collect"), ("memory",))
     reserved = curve["reserved_bytes"].to_numpy() if curve is not None else np.empty(0)
     frame = row(
-        **held,
+        **used,
         reserved_bytes=float(reserved.max()) if len(reserved) else np.nan,
         allocated_bytes=float(curve["allocated_bytes"].max()) if curve is not None else np.nan,
         returns=float((np.diff(reserved) < 0).sum()) if len(reserved) else np.nan,
@@ -85,8 +85,8 @@ def usage(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         record = facts[MEMORY_RECORD]
-        own = record.index[record["component"] == "APP"].to_numpy()
-        most = own[np.argsort(-record["reserved_bytes"].to_numpy()[own], kind="stable")[:1]]
+        samples = record.index[record["component"] == "APP"].to_numpy()
+        most = samples[np.argsort(-record["reserved_bytes"].to_numpy()[samples], kind="stable")[:1]]
         highest = Rows(message("memory.highest"), MEMORY_RECORD, most, ("component", "time_ns", "reserved_bytes"))
         return [*([highest] if len(most) else []), *_holders(facts)]
 
@@ -102,14 +102,14 @@ def _host_share(facts: Facts) -> float:
 
 def _holders(facts: Facts) -> list[Reference]:
     """What each component holds at most, and the tensors of the peak."""
-    found: list[Reference] = []
+    references: list[Reference] = []
     modules = facts.get(MODULE_MEMORY)
     if modules is not None and len(modules):
         most = modules.groupby("component", observed=True)["reserved_bytes"].max()
         largest = most[most > 0].sort_values(ascending=False, kind="stable").reset_index()
         rows = records(largest, component="component", reserved="reserved_bytes")
-        found.append(Metric(message("memory.components"), rows))
-    return [*found, *_alive(facts.get(memory_peak))]
+        references.append(Metric(message("memory.components"), rows))
+    return [*references, *_alive(facts.get(memory_peak))]
 
 
 def _alive(peak: PeakMemory | None) -> list[Reference]:

@@ -87,16 +87,21 @@ def balance(facts: JobFacts, params: Params) -> Observations:
     if len(divided) < 2:
         raise NotApplicable(message("rl.one_rank"))
     per_leaf = _per_step(divided, windows, ["phase", "path"])
-    walls = {rank: float((found["end_ns"] - found["start_ns"]).sum()) / len(found) for rank, found in windows.items()}
+    walls = {
+        rank: float((steps_of_rank["end_ns"] - steps_of_rank["start_ns"]).sum()) / len(steps_of_rank)
+        for rank, steps_of_rank in windows.items()
+    }
     booked = _per_step(
-        {rank: found for rank, found in facts.ranks(ledger).items() if rank in divided}, windows, ["path"]
+        {rank: ledger_of_rank for rank, ledger_of_rank in facts.ranks(ledger).items() if rank in divided},
+        windows,
+        ["path"],
     )
     waits = per_leaf.index.get_level_values("path").str.startswith(_WAITING)
     work = per_leaf[~waits]
     kinds = {
         str(phase): str(kind)
-        for found in spans.values()
-        for phase, kind in zip(found["phase"].tolist(), found["kind"].tolist(), strict=True)
+        for spans_of_rank in spans.values()
+        for phase, kind in zip(spans_of_rank["phase"].tolist(), spans_of_rank["kind"].tolist(), strict=True)
     }
     rows = []
     for phase in kinds:
@@ -105,7 +110,7 @@ def balance(facts: JobFacts, params: Params) -> Observations:
         lengths = lengths.dropna()
         if len(lengths) < 2:
             continue
-        rows.append({"phase": phase, "kind": kinds[phase], **_spread(lengths), **_more(done, lengths)})
+        rows.append({"phase": phase, "kind": kinds[phase], **_spread(lengths), **_largest_excess(done, lengths)})
         rows[-1] |= _stake(rows[-1], lengths, per_leaf, booked, walls)
     if not rows:
         raise NotApplicable(message("rl.one_rank"))
@@ -113,25 +118,25 @@ def balance(facts: JobFacts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         phase = str(frame["phase"].iloc[number])
-        own, done = _of(per_leaf, phase), _of(work, phase).sum(min_count=1).dropna()
-        told: list[dict[str, Scalar]] = [
+        per_rank, done = _of(per_leaf, phase), _of(work, phase).sum(min_count=1).dropna()
+        rank_rows: list[dict[str, Scalar]] = [
             {
                 "rank": rank,
                 "work": float(ns),
-                "computing": under(own[rank].fillna(0.0), "compute"),
-                "idle": under(own[rank].fillna(0.0), "idle"),
-                "waiting": under(own[rank].fillna(0.0), *_WAITING),
+                "computing": under(per_rank[rank].fillna(0.0), "compute"),
+                "idle": under(per_rank[rank].fillna(0.0), "idle"),
+                "waiting": under(per_rank[rank].fillna(0.0), *_WAITING),
             }
             for rank, ns in _pairs(done.sort_values(ascending=False, kind="stable"))
         ]
-        return [Metric(message("rl.by_rank", phase=phase), told)]
+        return [Metric(message("rl.by_rank", phase=phase), rank_rows)]
 
     def ranks(number: int) -> Sequence[int]:
         loser, longest = int(frame["loser"].iloc[number]), int(frame["longest_rank"].iloc[number])
         if loser == longest:
             return [longest]
-        others = _of(work, str(frame["phase"].iloc[number])).dropna(axis=1, how="all").columns.tolist()
-        return [loser, *(rank for rank in map(int, others) if rank not in (loser, longest))]
+        recorded = _of(work, str(frame["phase"].iloc[number])).dropna(axis=1, how="all").columns.tolist()
+        return [loser, *(rank for rank in map(int, recorded) if rank not in (loser, longest))]
 
     return Observations(frame, evidence, ranks)
 
@@ -158,15 +163,15 @@ def _spread(lengths: pd.Series) -> dict[str, Scalar]:
     }
 
 
-def _more(work: pd.DataFrame, lengths: pd.Series) -> dict[str, Scalar]:
+def _largest_excess(work: pd.DataFrame, lengths: pd.Series) -> dict[str, Scalar]:
     """Of which leaf the longest rank has most above the median of all."""
-    known = work[lengths.index].fillna(0.0)
-    excess = known[_ends(lengths)[0]] - known.median(axis=1)
+    work_by_leaf = work[lengths.index].fillna(0.0)
+    excess = work_by_leaf[_ends(lengths)[0]] - work_by_leaf.median(axis=1)
     return {"more_of": str(excess.idxmax()), "more_ns": float(excess.max())}
 
 
 def _stake(
-    found: Mapping[str, Scalar],
+    row: Mapping[str, Scalar],
     lengths: pd.Series,
     per_leaf: pd.DataFrame,
     booked: pd.DataFrame,
@@ -180,7 +185,7 @@ def _stake(
     way it is an upper bound: an even share saves less, and no rank can be done before the shortest is.
     """
     longest, shortest = _ends(lengths)
-    outside = per_leaf[per_leaf.index.get_level_values("phase") != found["phase"]]
+    outside = per_leaf[per_leaf.index.get_level_values("phase") != row["phase"]]
     whole = len(outside) > 0
     if whole:
         wait = f"communication/wait/rank {longest}"
@@ -195,7 +200,7 @@ def _stake(
         leaf = next((path for path, ns in places.items() if ns > 0), "idle")
         stake = min(float(lengths.max() - lengths[loser]), places[leaf])
     else:
-        loser, leaf = longest, str(found["more_of"]).partition("/")[0]
+        loser, leaf = longest, str(row["more_of"]).partition("/")[0]
         stake = float(lengths.max() - lengths.min())
     return {
         "whole_iteration": whole,

@@ -102,8 +102,8 @@ def idle(facts: Facts, params: Params) -> Observations:
         total, unused, late = float(leaves.sum()), under(leaves, "idle"), under(leaves, *LATE)
         causes = _causes(leaves)
         first, second = (causes.index[n] if len(causes) > n else None for n in (0, 1))
-        own = gaps.loc[gaps["phase"] == phase, "ns"]
-        known = phase in lasting.index
+        gap_lengths = gaps.loc[gaps["phase"] == phase, "ns"]
+        has_tasks = phase in lasting.index
         rows.append(
             {
                 "phase": phase,
@@ -123,9 +123,9 @@ def idle(facts: Facts, params: Params) -> Observations:
                 "late_ns": late,
                 "late_share": share(late, total),
                 "launch_ns": under(leaves, *LATE, *_REFILLING),
-                "kernels": float(lasting["size"][phase]) / steps if known else 0.0,
-                "mean_kernel_ns": float(lasting["mean"][phase]) if known else np.nan,
-                "largest_gap_ns": float(own.max()) if len(own) else 0.0,
+                "kernels": float(lasting["size"][phase]) / steps if has_tasks else 0.0,
+                "mean_kernel_ns": float(lasting["mean"][phase]) if has_tasks else np.nan,
+                "largest_gap_ns": float(gap_lengths.max()) if len(gap_lengths) else 0.0,
             }
         )
     frame = pd.DataFrame(rows)
@@ -133,20 +133,20 @@ def idle(facts: Facts, params: Params) -> Observations:
     def evidence(number: int) -> Sequence[Reference]:
         phase = str(frame["phase"].iloc[number])
         causes, unused = _causes(per_stage.loc[phase]), float(frame["idle_ns"].iloc[number])
-        told: list[dict[str, Scalar]] = [
+        cause_rows: list[dict[str, Scalar]] = [
             {"cause": str(path), "time": float(ns), "share": share(float(ns), unused)}
             for path, ns in causes.head(_CAUSES).items()
         ]
-        found: list[Reference] = [
-            Metric(message("rl.idle_by_cause", phase=phase), told),
+        references: list[Reference] = [
+            Metric(message("rl.idle_by_cause", phase=phase), cause_rows),
             *_longest(spans, phase, 1),
         ]
         largest = gaps[gaps["phase"] == phase].nlargest(_LARGEST_GAPS, "ns")
-        found += [
+        references += [
             Interval(message("common.gap"), int(start), int(end), DEVICE_LANE)
             for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)
         ]
-        return [*found, *next_kernels(facts, largest["next"])]
+        return [*references, *next_kernels(facts, largest["next"])]
 
     return Observations(frame, evidence)
 
@@ -167,8 +167,8 @@ def _in_stages(spans: pd.DataFrame, times: np.ndarray) -> pd.Series:
 
 def _longest(spans: pd.DataFrame, phase: str, limit: int) -> list[Reference]:
     """The longest stretches of a phase."""
-    own = spans[spans["phase"] == phase]
-    largest = own.assign(ns=own["end_ns"] - own["start_ns"]).nlargest(limit, "ns")
+    stretches = spans[spans["phase"] == phase]
+    largest = stretches.assign(ns=stretches["end_ns"] - stretches["start_ns"]).nlargest(limit, "ns")
     return [
         Interval(message("rl.span", phase=phase), int(start), int(end), DEVICE_LANE)
         for start, end in zip(largest["start_ns"], largest["end_ns"], strict=True)

@@ -55,55 +55,57 @@ LINE = 128
 )
 def alignment(facts: Facts, params: Params) -> Observations:
     """Matrix products by the alignment of their axes, against aligned ones of similar size."""
-    own = facts[step_kernels]
-    found = _products(own)
-    if not len(found):
+    kernels = facts[step_kernels]
+    products = _products(kernels)
+    if not len(products):
         raise NotApplicable(message("alignment.none"))
-    flops = 2.0 * found["batch"] * found["m"] * found["n"] * found["k"]
-    speed = flops * found["kernels"] / found["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
-    good = (found["alignment"] >= params["aligned"]).to_numpy()
-    peers = np.array([_peer(flops, speed, good, found["dtype"], row, params["similar"]) for row in range(len(found))])
-    gain = found["total_ns"] * np.where(~good & (peers > speed), 1 - speed / peers, 0.0)
-    table = found.drop(columns=["batch", "signatures"]).assign(
+    flops = 2.0 * products["batch"] * products["m"] * products["n"] * products["k"]
+    speed = flops * products["kernels"] / products["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
+    good = (products["alignment"] >= params["aligned"]).to_numpy()
+    peers = np.array(
+        [_peer(flops, speed, good, products["dtype"], row, params["similar"]) for row in range(len(products))]
+    )
+    gain = products["total_ns"] * np.where(~good & (peers > speed), 1 - speed / peers, 0.0)
+    table = products.drop(columns=["batch", "signatures"]).assign(
         tflops=speed,
         peer_tflops=peers,
         measured=np.isfinite(peers),
         gain_ns=gain,
-        share_of_total=found["total_ns"] / own.wall_ns,
-        share_of_step=gain / own.wall_ns,
+        share_of_total=products["total_ns"] / kernels.wall_ns,
+        share_of_step=gain / kernels.wall_ns,
     )
 
     def evidence(number: int) -> list[Reference]:
-        mine = own.frame[own.frame["signature"].isin(found["signatures"].iloc[number])]
-        return [kernel_rows(message("alignment.rows"), mine), *call_stack(facts, mine)]
+        listed = kernels.frame[kernels.frame["signature"].isin(products["signatures"].iloc[number])]
+        return [kernel_rows(message("alignment.rows"), listed), *call_stack(facts, listed)]
 
     return Observations(table, evidence)
 
 
-def _products(own: StepKernels) -> pd.DataFrame:
+def _products(kernels: StepKernels) -> pd.DataFrame:
     """One row per M, N, K and dtype of the products whose shapes and dtype tell them."""
-    frame = own.frame[own.frame["operator_class"] == "matmul"]
+    frame = kernels.frame[kernels.frame["operator_class"] == "matmul"]
     per_kernel = frame.groupby("signature")["duration_ns"].agg(["size", "sum"])
     firsts = frame.drop_duplicates("signature").set_index("signature")
     texts = firsts[["type", "input_shapes", "input_dtypes"]].astype(str)
     rows: list[dict[str, object]] = []
     for signature, text in zip(texts.index, texts.to_dict("records"), strict=True):
-        if (told := _told(text)) is not None:
-            rows.append({**told, "signatures": signature, **_taken(per_kernel, signature)})
+        if (dimensions := _dimensions(text)) is not None:
+            rows.append({**dimensions, "signatures": signature, **_durations(per_kernel, signature)})
     if not rows:
         return pd.DataFrame()
     keys = ["m", "n", "k", "dtype"]
     sums: dict[str, Any] = {"signatures": list, "operator": "first", "batch": "first", "alignment": "first"}
     table = pd.DataFrame(rows).groupby(keys, sort=True).agg({**sums, "kernels": "sum", "total_ns": "sum"}).reset_index()
-    table[["kernels", "total_ns"]] /= own.steps
+    table[["kernels", "total_ns"]] /= kernels.steps
     return table
 
 
-def _taken(per_kernel: pd.DataFrame, signature: int) -> dict[str, object]:
+def _durations(per_kernel: pd.DataFrame, signature: int) -> dict[str, object]:
     return {"kernels": per_kernel.at[signature, "size"], "total_ns": per_kernel.at[signature, "sum"]}
 
 
-def _told(text: Mapping[Any, str]) -> dict[str, object] | None:
+def _dimensions(text: Mapping[Any, str]) -> dict[str, object] | None:
     """M, N, K of a product, ``None`` where the shapes or the dtype are not known."""
     dtypes = text["input_dtypes"].split(";")
     operands = [

@@ -68,27 +68,27 @@ def more_sequences(sequences: pd.Series, heads: np.ndarray, cores: pd.Series) ->
 )
 def attention(facts: Facts, params: Params) -> Observations:
     """Attention over a cache, one token at a time: sequences times heads against cores."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     device = facts[chip]
-    frame = own.frame
-    mine = frame[matching(frame["type"], _DECODE_ATTENTION)]
-    if len(mine):
-        own.require_shapes()
-    told = per_text(mine["input_shapes"], _decode_shape)
-    cores = np.where(mine["core"].isin(VECTOR_CORES), device.vector_cores, device.cube_cores)
-    texts = mine["input_shapes"].astype(str)
-    mine = mine.assign(operator=mine["type"].astype(str), texts=texts, told=told, cores=cores)
-    mine = mine[mine["told"].notna()]
-    if mine.empty:
+    frame = kernels.frame
+    decodes = frame[matching(frame["type"], _DECODE_ATTENTION)]
+    if len(decodes):
+        kernels.require_shapes()
+    decode_shape = per_text(decodes["input_shapes"], _decode_shape)
+    cores = np.where(decodes["core"].isin(VECTOR_CORES), device.vector_cores, device.cube_cores)
+    texts = decodes["input_shapes"].astype(str)
+    decodes = decodes.assign(operator=decodes["type"].astype(str), texts=texts, decode_shape=decode_shape, cores=cores)
+    decodes = decodes[decodes["decode_shape"].notna()]
+    if decodes.empty:
         raise NotApplicable(message("shape_affinity.no_decode"))
-    grouped = mine.groupby(["operator", "texts"], sort=True)
+    grouped = decodes.groupby(["operator", "texts"], sort=True)
     table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
-    rest = grouped.agg(blocks=("block_dim", "median"), told=("told", "first"), cores=("cores", "first"))
+    rest = grouped.agg(blocks=("block_dim", "median"), decode_shape=("decode_shape", "first"), cores=("cores", "first"))
     table = table.join(rest).reset_index()
     table = table.rename(columns={"texts": "input_shapes"})
     table["query_shape"] = table["input_shapes"].str.split(";").str[0]
-    table["sequences"] = [told[0] for told in table["told"]]
-    heads = np.array([told[1] if told[1] else np.nan for told in table["told"]], dtype=np.float64)
+    table["sequences"] = [shape[0] for shape in table["decode_shape"]]
+    heads = np.array([shape[1] if shape[1] else np.nan for shape in table["decode_shape"]], dtype=np.float64)
     table["kv_heads"] = heads
     table["parallel"] = table["sequences"] * heads
     used = balance(table["parallel"].fillna(1), table["cores"])
@@ -96,16 +96,18 @@ def attention(facts: Facts, params: Params) -> Observations:
     table["good_sequences"] = more_sequences(table["sequences"], heads, table["cores"])
     table["good_efficiency"] = balance(table["good_sequences"] * heads, table["cores"])
     for name in ("kernels", "total_ns"):
-        table[name] = table[name] / own.steps
+        table[name] = table[name] / kernels.steps
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
-    table = table.assign(**own.shares(table["gain_ns"]))
+    table = table.assign(**kernels.shares(table["gain_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        kernels = mine[(mine["operator"] == table["operator"][row]) & (mine["texts"] == table["input_shapes"][row])]
+        listed = decodes[
+            (decodes["operator"] == table["operator"][row]) & (decodes["texts"] == table["input_shapes"][row])
+        ]
         return [
-            kernel_rows(message("shape_affinity.attention_rows"), kernels, PIPE_COLUMNS),
-            *call_stack(facts, kernels),
+            kernel_rows(message("shape_affinity.attention_rows"), listed, PIPE_COLUMNS),
+            *call_stack(facts, listed),
         ]
 
     return Observations(table, evidence)

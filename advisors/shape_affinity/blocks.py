@@ -61,7 +61,7 @@ Ints = npt.NDArray[np.int64]
 )
 def blocks(facts: Facts, params: Params) -> Observations:
     """Matrix products: how their blocks divide among the cube cores."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     cores = facts[chip].cube_cores
     distinct = facts[matrix_products]
     if distinct.empty:
@@ -88,18 +88,18 @@ def blocks(facts: Facts, params: Params) -> Observations:
     table["tier_below"] = table["tier"] - 128
     table["row_efficiency"] = table["m"] / table["tier"]
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])
-    table["share_of_total"] = table["total_ns"] / own.wall_ns
+    table["share_of_total"] = table["total_ns"] / kernels.wall_ns
     table = table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
-    table = table.assign(**own.shares(table["gain_ns"]))
+    table = table.assign(**kernels.shares(table["gain_ns"]))
 
     def evidence(row: int) -> list[Reference]:
         alike = distinct
         for name in ("m", "n", "k", "batch", "dtype"):
             alike = alike[alike[name] == table[name][row]]
-        kernels = own.frame[own.frame["signature"].isin(alike["signature"])]
+        listed = kernels.frame[kernels.frame["signature"].isin(alike["signature"])]
         return [
-            kernel_rows(message("shape_affinity.product_rows"), kernels, PIPE_COLUMNS),
-            *call_stack(facts, kernels),
+            kernel_rows(message("shape_affinity.product_rows"), listed, PIPE_COLUMNS),
+            *call_stack(facts, listed),
         ]
 
     return Observations(table, evidence)

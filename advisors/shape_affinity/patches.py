@@ -50,24 +50,24 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 )
 def patches(facts: Facts, params: Params) -> Observations:
     """Convolutions whose window does not overlap itself, and what they would take as matrix products."""
-    own, device = facts[step_kernels], facts[chip]
-    if not (own.frame["operator_class"] == "convolution").any():
+    kernels, device = facts[step_kernels], facts[chip]
+    if not (kernels.frame["operator_class"] == "convolution").any():
         raise NotApplicable(message("convolutions.none"))
-    own.require_shapes()
-    table = convolutions(own)
+    kernels.require_shapes()
+    table = convolutions(kernels)
     if table.empty or not (table["window"] != "").any():
         raise NotApplicable(message("convolutions.overlap"))
     table = table[table["window"] != ""].sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
     peaks = table["dtype"].map(lambda dtype: peak(device, dtype))
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
     table["efficiency"] = table["tflops"] * 1e12 / peaks
-    by_computing, by_bytes = table["flops"] / peaks * 1e9, table["bytes"] / own.bandwidth * 1e9
+    by_computing, by_bytes = table["flops"] / peaks * 1e9, table["bytes"] / kernels.bandwidth * 1e9
     table["product_ns"] = np.fmax(by_computing, by_bytes) * table["kernels"]
     table["rows"] = table["positions"]
-    table = table.assign(**own.shares(table["total_ns"]))
+    table = table.assign(**kernels.shares(table["total_ns"]))
 
     def evidence(row: int) -> Sequence[Reference]:
-        rows = own.frame[own.frame["signature"] == table["signature"][row]]
+        rows = kernels.frame[kernels.frame["signature"] == table["signature"][row]]
         return [kernel_rows(message("convolutions.rows"), rows), *call_stack(facts, rows)]
 
     return Observations(table, evidence)

@@ -70,16 +70,16 @@ quantisation with fixed scales, which divides anywhere, nor GroupNorm, whose sha
 )
 def rows_per_core(facts: Facts, params: Params) -> Observations:
     """Kernels that divide rows among vector cores (normalisation, dynamic quantisation): rows against cores."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     cores = facts[chip].vector_cores
-    frame = own.frame
-    mine = frame[matching(frame["type"], _BY_ROWS)]
-    if mine.empty:
+    frame = kernels.frame
+    row_kernels = frame[matching(frame["type"], _BY_ROWS)]
+    if row_kernels.empty:
         raise NotApplicable(message("shape_affinity.no_norms"))
-    own.require_shapes()
-    counts = per_text(mine["input_shapes"], _row_count).astype("int64")
-    mine = mine.assign(operator=mine["type"].astype(str), rows=counts)
-    grouped = mine[mine["rows"] > 0].groupby(["operator", "rows"], sort=True)
+    kernels.require_shapes()
+    counts = per_text(row_kernels["input_shapes"], _row_count).astype("int64")
+    row_kernels = row_kernels.assign(operator=row_kernels["type"].astype(str), rows=counts)
+    grouped = row_kernels[row_kernels["rows"] > 0].groupby(["operator", "rows"], sort=True)
     table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
     table = table.join(grouped["block_dim"].median().rename("blocks")).reset_index()
     table["cores"] = cores
@@ -88,15 +88,17 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     table["fewer"] = table["rows"] // cores * cores
     table["more"] = table["rounds"] * cores
     for name in ("kernels", "total_ns"):
-        table[name] = table[name] / own.steps
+        table[name] = table[name] / kernels.steps
     table["gain_ns"] = table["total_ns"] * (1 - table["efficiency"])
     table = table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
-    table = table.assign(**own.shares(table["gain_ns"]))
+    table = table.assign(**kernels.shares(table["gain_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        kernels = mine[(mine["operator"] == table["operator"][row]) & (mine["rows"] == table["rows"][row])]
+        listed = row_kernels[
+            (row_kernels["operator"] == table["operator"][row]) & (row_kernels["rows"] == table["rows"][row])
+        ]
         columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aiv_ns")
-        return [kernel_rows(message("shape_affinity.row_kernels"), kernels, columns), *call_stack(facts, kernels)]
+        return [kernel_rows(message("shape_affinity.row_kernels"), listed, columns), *call_stack(facts, listed)]
 
     return Observations(table, evidence)
 

@@ -75,30 +75,32 @@ Ints = npt.NDArray[np.int64]
 )
 def shared_input(facts: Facts, params: Params) -> Observations:
     """Matrix products in a row on the same left operand, which could be one with the weights side by side."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     cores = facts[chip].cube_cores
-    frame = own.frame
-    told = facts[matrix_products].set_index("signature")
+    frame = kernels.frame
+    distinct = facts[matrix_products].set_index("signature")
     place = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
-    mine = frame.iloc[place][["signature", "duration_ns"]].join(told, on="signature", how="left")
-    mine["place"], mine["chain"] = place, np.cumsum(own.breaks)[place]
-    previous = mine.shift(1)
-    same = (mine["left_axis"] == "k") & (mine["chain"] == previous["chain"])
+    products = frame.iloc[place][["signature", "duration_ns"]].join(distinct, on="signature", how="left")
+    products["place"], products["chain"] = place, np.cumsum(kernels.breaks)[place]
+    previous = products.shift(1)
+    same = (products["left_axis"] == "k") & (products["chain"] == previous["chain"])
     for name in ("left_shape", "left_axis", "left_format", "dtype", "m", "k", "batch"):
-        same &= mine[name] == previous[name]
-    distance = mine["place"] - previous["place"]
-    same &= (distance <= params["reach"] + 1) & ~_overwritten(frame, mine, distance, int(params["reach"]))
-    mine["run"] = np.cumsum(~same.to_numpy())
-    mine = mine[mine["run"].map(mine["run"].value_counts()) > 1]
-    if mine.empty:
+        same &= products[name] == previous[name]
+    distance = products["place"] - previous["place"]
+    same &= (distance <= params["reach"] + 1) & ~_overwritten(frame, products, distance, int(params["reach"]))
+    products["run"] = np.cumsum(~same.to_numpy())
+    products = products[products["run"].map(products["run"].value_counts()) > 1]
+    if products.empty:
         raise NotApplicable(message("shape_affinity.no_shared_input"))
-    mine["blocks"], mine["cost"] = _cost(mine["m"], mine["n"], mine["batch"], cores)
-    mine["bytes"] = (
-        mine["left_bytes"] + mine["right_bytes"] + mine["element_bytes"] * mine["m"] * mine["n"] * mine["batch"]
+    products["blocks"], products["cost"] = _cost(products["m"], products["n"], products["batch"], cores)
+    products["bytes"] = (
+        products["left_bytes"]
+        + products["right_bytes"]
+        + products["element_bytes"] * products["m"] * products["n"] * products["batch"]
     )
-    mine["mac"], mine["loads"] = _busy(facts, mine["place"].to_numpy())
-    mine["width"] = mine["n"].astype("int64").astype(str)
-    runs = mine.groupby("run", sort=True).agg(
+    products["mac"], products["loads"] = _busy(facts, products["place"].to_numpy())
+    products["width"] = products["n"].astype("int64").astype(str)
+    runs = products.groupby("run", sort=True).agg(
         input_shape=("left_shape", "first"),
         widths=("width", ", ".join),
         dtype=("dtype", "first"),
@@ -113,38 +115,38 @@ def shared_input(facts: Facts, params: Params) -> Observations:
         total_ns=("duration_ns", "sum"),
     )
     merged_blocks, runs["merged"] = _cost(runs["rows"], runs["together"], runs["batch"], cores)
-    largest = mine.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
+    largest = products.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
     largest = largest.set_index("run").reindex(runs.index)
     runs["together_ns"] = _merged_ns(largest, runs, np.minimum(merged_blocks, cores), facts)
-    bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else _best_bandwidth(facts[matrix_products])
+    bandwidth = kernels.bandwidth if np.isfinite(kernels.bandwidth) else _best_bandwidth(facts[matrix_products])
     written = largest["element_bytes"] * runs["rows"] * runs["together"] * runs["batch"]
-    runs["split_ns"] = 2 * written / bandwidth * 1e9 + own.least_ns
+    runs["split_ns"] = 2 * written / bandwidth * 1e9 + kernels.least_ns
     grouped = runs.groupby(["input_shape", "widths", "dtype"], sort=True)
     whole = ["products", "rows", "k", "together", "most_blocks"]
     table = grouped[["operator", *whole, "apart", "merged"]].first()
     table = table.join(grouped[["total_ns", "together_ns", "split_ns"]].sum())
     table["places"] = grouped.size()
-    table["saved"] = [_replayed(facts, mine, runs.loc[index]) for index in grouped.groups.values()]
+    table["saved"] = [_replayed(facts, products, runs.loc[index]) for index in grouped.groups.values()]
     table = table.reset_index().astype(dict.fromkeys(whole, "int64"))
     for name in ("places", "total_ns", "together_ns", "split_ns", "saved"):
-        table[name] = table[name] / own.steps
+        table[name] = table[name] / kernels.steps
     table["cores"] = cores
     table["cost_ratio"] = np.minimum(table["merged"] / table["apart"], 1.0)
     table["gain_ns"] = np.maximum(table["total_ns"] - table["together_ns"] - table["split_ns"], 0.0)
     table["saving_ns"] = table["saved"].where(table["saved"].notna(), table["gain_ns"])
     table["launch_saving_ns"] = np.maximum(table["saving_ns"] - table["gain_ns"], 0.0)
     table = table.sort_values("saving_ns", ascending=False, kind="stable").reset_index(drop=True)
-    table["share_of_step"] = table["saving_ns"] / own.wall_ns
-    table["share_of_computing"] = table["gain_ns"] / own.kernel_ns
+    table["share_of_step"] = table["saving_ns"] / kernels.wall_ns
+    table["share_of_computing"] = table["gain_ns"] / kernels.kernel_ns
 
     def evidence(row: int) -> list[Reference]:
         alike = runs
         for name in ("input_shape", "widths", "dtype"):
             alike = alike[alike[name] == table[name][row]]
-        kernels = frame.iloc[mine.loc[mine["run"].isin(alike.index), "place"].to_numpy()]
+        listed = frame.iloc[products.loc[products["run"].isin(alike.index), "place"].to_numpy()]
         return [
-            kernel_rows(message("shape_affinity.shared_rows"), kernels, PIPE_COLUMNS),
-            *call_stack(facts, kernels),
+            kernel_rows(message("shape_affinity.shared_rows"), listed, PIPE_COLUMNS),
+            *call_stack(facts, listed),
         ]
 
     return Observations(table, evidence)
@@ -156,9 +158,9 @@ def _busy(facts: Facts, place: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
     ratios = facts.get(pipes)
     if ratios is None:
         return np.ones(len(place)), np.zeros(len(place), dtype=np.bool_)
-    mine = ratios.iloc[facts[step_kernels].frame["row"].to_numpy()[place]]
-    mac = mine["aic_mac"].to_numpy(dtype=np.float64)
-    return np.where(mac > 0, mac, 1.0), (mine["bound"] == "aic_mte2").to_numpy()
+    kernel_pipes = ratios.iloc[facts[step_kernels].frame["row"].to_numpy()[place]]
+    mac = kernel_pipes["aic_mac"].to_numpy(dtype=np.float64)
+    return np.where(mac > 0, mac, 1.0), (kernel_pipes["bound"] == "aic_mte2").to_numpy()
 
 
 def _best_bandwidth(products: pd.DataFrame) -> float:
@@ -187,13 +189,13 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
     return np.asarray(np.minimum(together, runs["total_ns"]), dtype=np.float64)
 
 
-def _replayed(facts: Facts, mine: pd.DataFrame, runs: pd.DataFrame) -> float:
+def _replayed(facts: Facts, products: pd.DataFrame, runs: pd.DataFrame) -> float:
     """ns by which the profiled steps become shorter if these runs of products are one product and one split each; NaN
     without launches."""
     replay = facts.get(step_replay)
     if replay is None:
         return float("nan")
-    members = mine[mine["run"].isin(runs.index)]
+    members = products[products["run"].isin(runs.index)]
     last = (members["run"] != members["run"].shift(-1)).to_numpy()
     number = np.searchsorted(runs.index.to_numpy(), members["run"].to_numpy())
     durations = members["duration_ns"].to_numpy(dtype=np.float64)
@@ -213,12 +215,14 @@ def _cost(m: pd.Series, n: pd.Series, batch: pd.Series, cores: int) -> tuple[Flo
     return counts[best, each], costs[best, each]
 
 
-def _overwritten(frame: pd.DataFrame, mine: pd.DataFrame, distance: pd.Series, reach: int) -> pd.Series:
+def _overwritten(frame: pd.DataFrame, products: pd.DataFrame, distance: pd.Series, reach: int) -> pd.Series:
     """Whether a kernel between a product and the one before writes a tensor of the operand's size."""
-    sizes = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
-    wanted = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)[mine["place"].to_numpy()]
-    result = np.zeros(len(mine), dtype=np.bool_)
+    written_sizes = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
+    operand_sizes = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)[
+        products["place"].to_numpy()
+    ]
+    result = np.zeros(len(products), dtype=np.bool_)
     for back in range(1, reach + 1):
         between = (distance > back).to_numpy()
-        result |= between & (sizes[np.maximum(mine["place"].to_numpy() - back, 0)] == wanted)
-    return pd.Series(result, index=mine.index)
+        result |= between & (written_sizes[np.maximum(products["place"].to_numpy() - back, 0)] == operand_sizes)
+    return pd.Series(result, index=products.index)

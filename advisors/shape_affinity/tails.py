@@ -35,8 +35,8 @@ def good_tail(length: int, element_bytes: int) -> int:
     (50432, 152064, 8448, 4096)
     """
     step = max(LINE // element_bytes, 1)
-    found = -(-length // step) * step
-    return found + step if found * element_bytes % STRIDE == 0 else found
+    multiple = -(-length // step) * step
+    return multiple + step if multiple * element_bytes % STRIDE == 0 else multiple
 
 
 @advisor(
@@ -97,7 +97,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 )
 def tails(facts: Facts, params: Params) -> Observations:
     """Last axes of the operands of matrix products that load badly, by length."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     table = facts[matrix_products]
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
     if table.empty:
@@ -113,34 +113,36 @@ def tails(facts: Facts, params: Params) -> Observations:
     pairs = zip(bad["tail"], bad["element_bytes"], strict=True)
     bad["good"] = np.array([good_tail(int(tail), int(size)) for tail, size in pairs], dtype=np.int64)
     bad["saved"] = _saved(bad, params["assumed_gain"])
-    frame = _by_axis(bad, _conversions(own)) if len(bad) else pd.DataFrame([_good_row()])
-    saving = _shorter(facts, own, bad, frame["axis"]) if len(bad) else None
+    frame = _by_axis(bad, _conversions(kernels)) if len(bad) else pd.DataFrame([_good_row()])
+    saving = _shorter(facts, kernels, bad, frame["axis"]) if len(bad) else None
     frame["saving_ns"] = frame["gain_ns"] if saving is None else saving
-    frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
-    frame["share_of_computing"] = frame["gain_ns"] / own.kernel_ns
+    frame["share_of_step"] = frame["saving_ns"] / kernels.wall_ns
+    frame["share_of_computing"] = frame["gain_ns"] / kernels.kernel_ns
 
     def evidence(row: int) -> list[Reference]:
-        mine = bad[(bad["tail"] == frame["axis"][row]) & (bad["dtype"] == frame["dtype"][row])]
-        kernels = own.frame[own.frame["signature"].isin(mine["signature"])]
-        shown = pd.concat([mine.head(6), table[good].sort_values("total_ns", ascending=False, kind="stable").head(4)])
+        products = bad[(bad["tail"] == frame["axis"][row]) & (bad["dtype"] == frame["dtype"][row])]
+        listed = kernels.frame[kernels.frame["signature"].isin(products["signature"])]
+        shown = pd.concat(
+            [products.head(6), table[good].sort_values("total_ns", ascending=False, kind="stable").head(4)]
+        )
         shown = shown.assign(tflops=shown["flops"] / shown["mean_ns"] / 1e3, peer_tflops=shown["peer"] / 1e3)
         names = ["left_shape", "right_shape", "core", "kernels", "mean_ns", "tflops", "peer_tflops"]
         return [
             Metric(message("shape_affinity.compared"), records(shown[names])),
-            kernel_rows(message("shape_affinity.product_rows"), kernels, PIPE_COLUMNS),
-            *call_stack(facts, kernels),
+            kernel_rows(message("shape_affinity.product_rows"), listed, PIPE_COLUMNS),
+            *call_stack(facts, listed),
         ]
 
     return Observations(frame, evidence)
 
 
-def _shorter(facts: Facts, own: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
+def _shorter(facts: Facts, kernels: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
     """By how much a step becomes shorter if the products and conversions of each axis take as much less; where the host
     cannot keep up that is little. ``None`` where the launches are not known."""
     replay = facts.get(step_replay)
     if replay is None:
         return None
-    frame = own.frame
+    frame = kernels.frame
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     less = (bad["saved"] / (bad["kernels"] * bad["mean_ns"])).set_axis(bad["signature"])
     share = frame["signature"].map(less).fillna(0.0).to_numpy(dtype=np.float64)
@@ -149,10 +151,10 @@ def _shorter(facts: Facts, own: StepKernels, bad: pd.DataFrame, axes: pd.Series)
     share, tails = np.where(converted > 0, 1.0, share), np.where(converted > 0, converted, tails)
     saving = []
     for axis in axes.to_list():  # an axis or two; a replay is of the whole step
-        mine = np.flatnonzero((tails == axis) & (share > 0))
-        after = took[mine] * (1 - share[mine])
-        quicker = Merging.none(frame["work"].to_numpy()[mine], took[mine], after)
-        saving.append(replay.saved_ns(quicker) / own.steps)
+        affected = np.flatnonzero((tails == axis) & (share > 0))
+        after = took[affected] * (1 - share[affected])
+        quicker = Merging.none(frame["work"].to_numpy()[affected], took[affected], after)
+        saving.append(replay.saved_ns(quicker) / kernels.steps)
     return saving
 
 
@@ -199,9 +201,9 @@ def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
     ratios = facts.get(pipes)
     if ratios is None:
         return np.zeros(len(table))
-    own = facts[step_kernels]
-    busy = ratios["aic_mac"].to_numpy()[own.frame["row"].to_numpy()]
-    means = pd.Series(busy).groupby(own.frame["signature"].to_numpy()).mean()
+    kernels = facts[step_kernels]
+    busy = ratios["aic_mac"].to_numpy()[kernels.frame["row"].to_numpy()]
+    means = pd.Series(busy).groupby(kernels.frame["signature"].to_numpy()).mean()
     return table["signature"].map(means).fillna(0.0).to_numpy(dtype=np.float64)
 
 
@@ -250,14 +252,14 @@ def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats,
     return result
 
 
-def _conversions(own: StepKernels) -> pd.Series:
+def _conversions(kernels: StepKernels) -> pd.Series:
     """TransData into the tiled format per step, by last axis and dtype of what they read."""
-    tail = _conversion_tails(own.frame)
-    mine = own.frame.loc[tail.index]
-    return mine["duration_ns"].groupby([tail, mine["input_dtypes"].astype(str)]).sum() / own.steps
+    tail = _conversion_tails(kernels.frame)
+    conversions = kernels.frame.loc[tail.index]
+    return conversions["duration_ns"].groupby([tail, conversions["input_dtypes"].astype(str)]).sum() / kernels.steps
 
 
 def _conversion_tails(frame: pd.DataFrame) -> pd.Series:
     """The last axis of what TransData converts to the tiled format, by row of the kernel."""
-    mine = frame[matching(frame["type"], _TRANSDATA) & frame["output_formats"].astype(str).str.startswith(TILED)]
-    return per_text(mine["input_shapes"], first_tail).astype("int64")
+    conversions = frame[matching(frame["type"], _TRANSDATA) & frame["output_formats"].astype(str).str.startswith(TILED)]
+    return per_text(conversions["input_shapes"], first_tail).astype("int64")

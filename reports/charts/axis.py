@@ -15,10 +15,10 @@ def value_axis(end: float, bottom: float, unit: str, labels: Labels) -> list[str
     for number in range(int(end / step + 1e-9) + 1):
         value = number * step
         x = GUTTER + (WIDTH - GUTTER) * value / end
-        said = labels.quantity(round(value) if float(value).is_integer() else value, unit) if value else "0"
-        anchor = "start" if number == 0 else "end" if x + width_of(said) / 2 > WIDTH else "middle"
+        label = labels.quantity(round(value) if float(value).is_integer() else value, unit) if value else "0"
+        anchor = "start" if number == 0 else "end" if x + width_of(label) / 2 > WIDTH else "middle"
         out.append(el("line", class_="grid", x1=x, x2=x, y1=0, y2=bottom))
-        out.append(text(said, x, bottom + 13, "t-small", text_anchor=anchor))
+        out.append(text(label, x, bottom + 13, "t-small", text_anchor=anchor))
     return out
 
 

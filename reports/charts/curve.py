@@ -26,31 +26,31 @@ def draw_curve(view: CurveView, labels: Labels) -> Chart:
     step = round_step(top / 6)
     for number in range(int(top / step + 1e-9) + 1):
         y = ground - CURVE_HEIGHT * number * step / top
-        said = labels.quantity(number * step, view.unit) if number else "0"
+        label = labels.quantity(number * step, view.unit) if number else "0"
         out.append(el("line", class_="grid", x1=float(GUTTER), x2=float(WIDTH), y1=y, y2=y))
-        out.append(text(said, GUTTER - 8, y + 4, "t-small", text_anchor="end"))
-    seen = []
+        out.append(text(label, GUTTER - 8, y + 4, "t-small", text_anchor="end"))
+    legend = []
     for one in data.series:
         values = [float(value) for value in one.values]
-        said = labels.of(one.label)
+        label = labels.of(one.label)
         points = [f"{GUTTER:.1f},{ground:.1f}"]
         for time, until, value in zip(times, [*times[1:], span], values, strict=True):
             y = ground - CURVE_HEIGHT * value / top
             points += [f"{GUTTER + time * scale:.1f},{y:.1f}", f"{GUTTER + until * scale:.1f},{y:.1f}"]
         points.append(f"{WIDTH:.1f},{ground:.1f}")
         most = max(values)
-        tip = f"{said}: {labels.quantity(most, view.unit)} @ {labels.time(times[values.index(most)])}"
+        tip = f"{label}: {labels.quantity(most, view.unit)} @ {labels.time(times[values.index(most)])}"
         fill = keys.fill(one.key)
         out.append(el("polygon", el("title", escape(one_line(tip))), class_=fill, points=" ".join(points)))
-        seen.append(LegendEntry(fill, one_line(said)))
+        legend.append(LegendEntry(fill, one_line(label)))
     free = 0.0
     for mark in data.marks:
         x = GUTTER + (mark.start - data.start) * scale
         out.append(el("line", class_="tick", x1=x, x2=x, y1=head, y2=ground))
-        said = labels.of(mark.label)
+        label = labels.of(mark.label)
         if x >= free:  # a label that would cover the one before is left out
-            out.append(text(said, x + 3, ground + 29, "t-small"))
-            free = x + width_of(said, 11.5) + 10
+            out.append(text(label, x + 3, ground + 29, "t-small"))
+            free = x + width_of(label, 11.5) + 10
     return Chart(
-        "", drawing(ground + 34, [*value_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(seen)
+        "", drawing(ground + 34, [*value_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(legend)
     )

@@ -16,8 +16,8 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
     columns = [one_line(labels.either(column)) for column in view.data.columns]
     values: Sequence[Sequence[float | None]] = view.data.values
     rows, columns, values, step = _shrink(rows, columns, values)
-    known = [value for line in values for value in line if value is not None]
-    low, high = min([0.0, *known]), max([0.0, *known])
+    numbers = [value for line in values for value in line if value is not None]
+    low, high = min([0.0, *numbers]), max([0.0, *numbers])
     cell = min(86.0, (WIDTH - GUTTER) / max(1, len(columns)))
     written, short = _cell_text(values, cell, view.unit, labels)
     widest = max((width_of(column, 11.5) + 8 for column in columns), default=cell)
@@ -32,12 +32,14 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
         out.append(text(fit(row, GUTTER - 12), 0, y + 14, "t-label"))
         for place, value in enumerate(line):
             x = GUTTER + place * cell
-            said = "–" if value is None else labels.quantity(value, view.unit)
+            label = "–" if value is None else labels.quantity(value, view.unit)
             level = "none" if value is None else str(min(8, math.ceil(8 * (value - low) / (high - low or 1))))
-            out.append(rect(f"{row} · {columns[place]}: {said}", f"h h{level}", x + 0.5, y, cell - 1, 20))
+            out.append(rect(f"{row} · {columns[place]}: {label}", f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
                 ink = "t-cell" + (" t-inverse" if level in "5678" else "")
-                out.append(text(said.split(" ")[0] if short else said, x + cell / 2, y + 14, ink, text_anchor="middle"))
+                out.append(
+                    text(label.split(" ")[0] if short else label, x + cell / 2, y + 14, ink, text_anchor="middle")
+                )
     note = labels("chart.binned_heat", rows=step[0], columns=step[1]) if step != (1, 1) else ""
     scale = (
         LegendEntry("h h0", labels.quantity(low, view.unit)),
@@ -50,11 +52,11 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
 
 def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str, labels: Labels) -> tuple[bool, bool]:
     """Whether values fit into their cells, and whether they do so only without their unit."""
-    said = [labels.quantity(value, unit) for line in values for value in line if value is not None]
-    widths = [(width_of(text, 11.5), width_of(text.split(" ")[0], 11.5)) for text in said]
+    quantities = [labels.quantity(value, unit) for line in values for value in line if value is not None]
+    widths = [(width_of(text, 11.5), width_of(text.split(" ")[0], 11.5)) for text in quantities]
     if all(whole <= cell - 4 for whole, _ in widths):
         return True, False
-    same_unit = len({text.partition(" ")[2] for text in said}) == 1
+    same_unit = len({text.partition(" ")[2] for text in quantities}) == 1
     return same_unit and all(number <= cell - 4 for _, number in widths), True
 
 

@@ -40,10 +40,10 @@ class Keys:
         family = self.family(key)
         if family and "/" not in key:
             return f"f f-{family}"
-        seen = self._seen.setdefault(family, [])
-        if key not in seen:
-            seen.append(key)
-        number = seen.index(key)
+        keys_of_family = self._seen.setdefault(family, [])
+        if key not in keys_of_family:
+            keys_of_family.append(key)
+        number = keys_of_family.index(key)
         return f"f f-{family}-{number % VARIANTS}" if family else f"f f-x{number % EXTRA_FILLS}"
 
     def label(self, key: str) -> str:

@@ -27,22 +27,22 @@ def ledger_bars(ledgers: Sequence[Ledger], labels: Labels, names: Sequence[str])
             width = root.ns * scale
             value = f"{labels.path(root.path)}{labels('word.colon')}{labels.time(root.ns)} ({labels.share(root.share)})"
             out.append(rect(value, fill, x, y, width, 24))
-            said = f"{labels.time(root.ns)} · {labels.share(root.share)}"
-            said = said if width_of(said) + 10 < width else labels.share(root.share)
-            if width_of(said) + 4 < width:
+            label = f"{labels.time(root.ns)} · {labels.share(root.share)}"
+            label = label if width_of(label) + 10 < width else labels.share(root.share)
+            if width_of(label) + 4 < width:
                 middle = x + width / 2
-                out.append(_plate(said, middle, y))
+                out.append(_plate(label, middle, y))
             out += _causes(root, fill, x, y + 26, scale, ledger, labels)
             x += width
         y += 62
     return drawing(y - 6, out, labels("first.where"))
 
 
-def _plate(said: str, middle: float, y: float) -> str:
+def _plate(label: str, middle: float, y: float) -> str:
     """A label on a patterned bar, on a plate of its own so that it reads on any fill."""
-    width = width_of(said) + 8
+    width = width_of(label) + 8
     plate = el("rect", class_="plate", x=middle - width / 2, y=y + 4, width=width, height=16.0, rx=2)
-    return plate + text(said, middle, y + 16.5, "t-value", text_anchor="middle")
+    return plate + text(label, middle, y + 16.5, "t-value", text_anchor="middle")
 
 
 def _causes(root: Node, fill: str, x: float, y: float, scale: float, ledger: Ledger, labels: Labels) -> Iterator[str]:
@@ -59,8 +59,8 @@ def _causes(root: Node, fill: str, x: float, y: float, scale: float, ledger: Led
         yield rect(tooltip, f"{fill} cause tint{min(number, 3)}", x, y, width, 6)
         room = (end - x if number == 0 else width) + 4
         wordings = (f"{name} {time}", name, labels.path(leaf.path))
-        said = next((said for said in wordings if width_of(said, 11.5) <= room), "")
-        if said and x >= free:
-            yield text(said, x + 1, y + 19, "t-small")
-            free = x + width_of(said, 11.5) + 10
+        label = next((label for label in wordings if width_of(label, 11.5) <= room), "")
+        if label and x >= free:
+            yield text(label, x + 1, y + 19, "t-small")
+            free = x + width_of(label, 11.5) + 10
         x += width

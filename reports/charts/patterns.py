@@ -30,8 +30,8 @@ def patterns() -> Markup:
     """The fills of all charts of a document, defined once: each differs from its neighbours in grey too."""
     drawn = {
         f"{family}-{number}": (family, drawing)
-        for family, own in _PATTERNS.items()
-        for number, drawing in enumerate(own)
+        for family, drawings in _PATTERNS.items()
+        for number, drawing in enumerate(drawings)
     }
     drawn |= {f"x{number}": (f"x{number}", drawing) for number, drawing in enumerate(_EXTRA_PATTERNS)}
     fills = [

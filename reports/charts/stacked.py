@@ -35,7 +35,7 @@ def draw_stacked(view: StackedBarsView, labels: Labels) -> Chart:
     pitch, bar = (22, 16) if len(shown) <= 16 else (14, 11)
     bottom = len(shown) * pitch + 4
     out = value_axis(top, bottom, view.unit, labels)
-    seen: dict[str, LegendEntry] = {}
+    legend: dict[str, LegendEntry] = {}
     for number, row in enumerate(shown):
         y = number * pitch + 3.0
         x = float(GUTTER)
@@ -45,7 +45,7 @@ def draw_stacked(view: StackedBarsView, labels: Labels) -> Chart:
             width = (WIDTH - GUTTER) * part.value / top
             value = labels.quantity(part.value, view.unit)
             out.append(rect(f"{row.label} · {keys.label(key)}: {value}", keys.fill(key), x, y, width, bar))
-            seen.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
+            legend.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
             x += width
     note = labels("chart.sampled", shown=len(shown), total=len(rows)) if len(shown) < len(rows) else ""
-    return Chart("", drawing(bottom + 18, out, labels.of(view.title)), tuple(seen.values()), note)
+    return Chart("", drawing(bottom + 18, out, labels.of(view.title)), tuple(legend.values()), note)

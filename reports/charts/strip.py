@@ -24,7 +24,7 @@ def draw_strip(view: StripView, labels: Labels) -> Chart:
     bins = max(24, MAX_MARKS // max(1, len(lanes) * most)) if total > MAX_MARKS else 0
     y = 3.0
     out: list[str] = []
-    seen: dict[str, LegendEntry] = {}
+    legend: dict[str, LegendEntry] = {}
     for lane, intervals in zip(lanes, keyed, strict=True):
         out.append(text(fit(one_line(lane.label), GUTTER - 12), 0, y + 14, "t-label"))
         out.append(el("rect", class_="track", x=float(GUTTER), y=y, width=float(WIDTH - GUTTER), height=20.0))
@@ -33,14 +33,14 @@ def draw_strip(view: StripView, labels: Labels) -> Chart:
             tooltip = f"{keys.label(key)}: {labels.time((b - a) * (high - low))} @ {labels.time(a)}"
             at, width = GUTTER + a * scale, (b - a) * scale
             out.append(rect(tooltip, keys.fill(key), at, y + 20 * (1 - high), width, 20 * (high - low)))
-            seen.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
+            legend.setdefault(key, LegendEntry(keys.fill(key), keys.label(key)))
         y += 26
     bottom = y
     out += _strip_marks(marks, bottom, scale, labels)
     below = bottom + 16 * (1 + _levels(marks, scale, labels)) if marks else bottom
     axis = value_axis(span, below, "ns", labels)
     note = labels("chart.binned_strip", total=total, bins=bins) if bins else ""
-    return Chart("", drawing(below + 18, [*axis, *out], labels.of(view.title)), tuple(seen.values()), note)
+    return Chart("", drawing(below + 18, [*axis, *out], labels.of(view.title)), tuple(legend.values()), note)
 
 
 def _place_marks(marks: Sequence[StretchMark], scale: float, labels: Labels) -> list[tuple[float, float, str, int]]:
@@ -48,13 +48,13 @@ def _place_marks(marks: Sequence[StretchMark], scale: float, labels: Labels) -> 
     ends: list[float] = []
     placed = []
     for mark in sorted(marks, key=lambda mark: mark.start):
-        said = fit(_mark_text(mark, labels), 420)
+        label = fit(_mark_text(mark, labels), 420)
         x0 = GUTTER + mark.start * scale
         x1 = GUTTER + mark.end * scale
-        at = min(x0, WIDTH - width_of(said, 11.5))
+        at = min(x0, WIDTH - width_of(label, 11.5))
         level = next((number for number, end in enumerate(ends) if end <= at), len(ends))
-        ends[level : level + 1] = [at + width_of(said, 11.5) + 10]
-        placed.append((x0, x1, said, level))
+        ends[level : level + 1] = [at + width_of(label, 11.5) + 10]
+        placed.append((x0, x1, label, level))
     return placed
 
 
@@ -71,13 +71,13 @@ def _levels(marks: Sequence[StretchMark], scale: float, labels: Labels) -> int:
 
 
 def _strip_marks(marks: Sequence[StretchMark], y: float, scale: float, labels: Labels) -> Iterator[str]:
-    for x0, x1, said, level in _place_marks(marks, scale, labels):
+    for x0, x1, label, level in _place_marks(marks, scale, labels):
         middle = y + 4
         line = middle + 14 + 16 * level
-        at = min(x0, WIDTH - width_of(said, 11.5))
+        at = min(x0, WIDTH - width_of(label, 11.5))
         yield el("path", class_="bracket", fill="none", d=f"M{x0:.1f} {y - 2:.1f}V{middle:.1f}H{x1:.1f}V{y - 2:.1f}")
         yield el("path", class_="leader", fill="none", d=f"M{x0:.1f} {middle:.1f}V{line - 9:.1f}") if level else ""
-        yield text(said, at, line, "t-mark")
+        yield text(label, at, line, "t-mark")
 
 
 def _shares(
@@ -88,13 +88,13 @@ def _shares(
     The area of a key is its time: a lane of many short intervals looks as busy as it is.
     """
     width = span / bins
-    taken: list[dict[str, float]] = [{} for _ in range(bins)]
+    shares_of_bin: list[dict[str, float]] = [{} for _ in range(bins)]
     for a, b, key in intervals:
         for number in range(max(0, int(a / width)), min(bins - 1, int((b - 1) / width)) + 1):
             part = min(b, (number + 1) * width) - max(a, number * width)
-            taken[number][key] = taken[number].get(key, 0.0) + part / width
+            shares_of_bin[number][key] = shares_of_bin[number].get(key, 0.0) + part / width
     blocks = []
-    for number, shares in enumerate(taken):
+    for number, shares in enumerate(shares_of_bin):
         level = 0.0
         for key, share in sorted(shares.items()):
             top = min(1.0, level + share)

@@ -29,15 +29,15 @@ MESSAGE = 400
 
 def environment(outline: Outline, t: Labels) -> Section:
     """Settings of the chip, of the profiler and of the job."""
-    found = outline.result.environment
+    recorded = outline.result.environment
     columns: list[Block] = []
-    for key, values in (("env.chip", found.chip), ("env.profiler", found.profiler)):
+    for key, values in (("env.chip", recorded.chip), ("env.profiler", recorded.profiler)):
         if values:
             pairs = tuple((line(name), line(Words(value, "value"))) for name, value in tables.pairs(values, t))
             columns.append(Pairs(pairs, t(key)))
     variables: list[tuple[Line, Line]] = [
         (line(Code(name)), line(Code(value) if value else Words(t("env.unset"), "faint")))
-        for name, value in sorted(found.variables.items())
+        for name, value in sorted(recorded.variables.items())
     ]
     variables += [(line(Code(name)), line(Words(t("env.not_recorded"), "faint"))) for name in outline.unrecorded]
     if variables:
@@ -78,16 +78,16 @@ def inputs(outline: Outline, t: Labels, limits: Limits) -> Section:
             )
             summary = line(t("inputs.files", rank=entry.rank, count=len(entry.files)))
             blocks.append(Details(summary, (Table(heads, files),), extra=True))
-    left = len(entries) - limits.inputs
-    if limits.inputs and left > 0:
-        blocks.append(Paragraph(line(t("inputs.files_left", count=left)), "small"))
+    more = len(entries) - limits.inputs
+    if limits.inputs and more > 0:
+        blocks.append(Paragraph(line(t("inputs.files_left", count=more)), "small"))
     return Section("inputs", t("inputs.title"), tuple(blocks))
 
 
 def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
     """What was odd about the input, or about a rule or plugin."""
-    found = outline.result.diagnostics
-    if not found:
+    entries = outline.result.diagnostics
+    if not entries:
         return Section("diagnostics", t("diag.title"), (Paragraph(line(t("diag.none"))),))
     columns = (Column(t("diag.severity")), Column(t("diag.source")), Column(t("diag.message")))
     body = tuple(
@@ -101,9 +101,9 @@ def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
                 ),
             )
         )
-        for entry in found[:rows]
+        for entry in entries[:rows]
     )
-    return Section("diagnostics", t("diag.title"), (Table(columns, body), *cut(len(found), rows, t)))
+    return Section("diagnostics", t("diag.title"), (Table(columns, body), *cut(len(entries), rows, t)))
 
 
 def tool(outline: Outline, t: Labels) -> Section:

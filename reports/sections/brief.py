@@ -27,11 +27,11 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
         mean = outline.mean
         leaves = sorted(mean.entries.items(), key=lambda entry: (-entry[1], entry[0]))[:LEAVES]
         unit = time_column(outline, t)
-        told = [f"{t.trail(path)} {unit(ns)} {unit.unit} ({100 * mean.share(ns):.1f} %)" for path, ns in leaves]
-        yield Paragraph(line(f"{t('term.leaves')}{colon}{t.join(told)}"), "indented")
+        times = [f"{t.trail(path)} {unit(ns)} {unit.unit} ({100 * mean.share(ns):.1f} %)" for path, ns in leaves]
+        yield Paragraph(line(f"{t('term.leaves')}{colon}{t.join(times)}"), "indented")
     if not outline.has_roles and (rows := [row for row in outline.result.phase_summaries if row.phase]):
-        told = [f"{row.phase} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
-        yield Paragraph(line(f"{t('phases.title')}{colon}{t.join(told)}"), "indented")
+        times = [f"{row.phase} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
+        yield Paragraph(line(f"{t('phases.title')}{colon}{t.join(times)}"), "indented")
     if outline.items:
         top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
         yield Paragraph(line(t("term.top", count=len(outline.result.findings))), "heading")
@@ -39,5 +39,5 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
     else:
         yield Paragraph(line(t("first.nothing" if outline.result.rules else "first.no_rules")), "heading")
     yield Paragraph(line(f"{t('term.rules')}{colon}{t.join(coverage(outline, t)) or t('word.none')}"))
-    for said in for_others(outline, t):
-        yield Paragraph(line(said), "aside")
+    for sentence in for_others(outline, t):
+        yield Paragraph(line(sentence), "aside")

@@ -87,8 +87,8 @@ def _further(items: list[Item], t: Labels) -> Table:
 def card(item: Item, outline: Outline, t: Labels) -> Card:
     """A problem and, below it, its causes."""
     finding, problem = item.finding, item.problem
-    own = t("finding.own", time=t.time(problem.own_ns)) if problem.own_ns != problem.stake_ns else ""
-    group = t("finding.group_note") + (t("word.semicolon") + own if own else "") if item.causes else ""
+    own_time = t("finding.own", time=t.time(problem.own_ns)) if problem.own_ns != problem.stake_ns else ""
+    group = t("finding.group_note") + (t("word.semicolon") + own_time if own_time else "") if item.causes else ""
     return Card(
         id=item.anchor,
         number=item.number,
@@ -147,7 +147,7 @@ def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[
         yield t("finding.not_a_problem"), (RuleText(t.of(finding.not_a_problem_if)),)
     yield (
         t("finding.evidence"),
-        tuple(_exhibit(found, t) for found in tables.evidence(finding.evidence, outline.result, t)),
+        tuple(_exhibit(table, t) for table in tables.evidence(finding.evidence, outline.result, t)),
     )
 
 
@@ -166,14 +166,14 @@ def _step(advice: Advice, t: Labels) -> Step:
     )
 
 
-def _exhibit(found: tables.Table, t: Labels) -> Exhibit:
-    about = " · ".join(part for part in (t(f"evidence.{found.kind}"), found.place, found.note) if part)
+def _exhibit(table: tables.Table, t: Labels) -> Exhibit:
+    about = " · ".join(part for part in (t(f"evidence.{table.kind}"), table.place, table.note) if part)
     block: Table | CodeLines | None = None
-    if found.kind == "stack":
-        block = CodeLines(tuple("  ".join(row) for row in found.rows))
-    elif found.columns:
-        block = grid(found)
-    return Exhibit(found.title, about, block)
+    if table.kind == "stack":
+        block = CodeLines(tuple("  ".join(row) for row in table.rows))
+    elif table.columns:
+        block = grid(table)
+    return Exhibit(table.title, about, block)
 
 
 def _judged(finding: Finding, t: Labels) -> Details:

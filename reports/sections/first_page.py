@@ -186,9 +186,9 @@ def _nothing(outline: Outline, t: Labels) -> Iterator[Block]:
             unanswered.append(line(Code(rule.rule), " ", Prose(t.of(rule.title)), *more))
         yield Items(tuple(unanswered), "plain")
     if passed:
-        said = [part for rule in passed[:CHECKED] for part in (t("word.semicolon"), Prose(t.of(rule.title)))][1:]
+        titles = [part for rule in passed[:CHECKED] for part in (t("word.semicolon"), Prose(t.of(rule.title)))][1:]
         end = "…" if len(passed) > CHECKED else None
-        yield Paragraph(line(Words(t("first.checked"), "strong"), t("word.colon"), *said, end))
+        yield Paragraph(line(Words(t("first.checked"), "strong"), t("word.colon"), *titles, end))
     yield Paragraph(line(Link("rules", line(t("rules.title")))), "small")
 
 

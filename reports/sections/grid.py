@@ -9,20 +9,20 @@ from reports.blocks import Block, Code, Column, Paragraph, Row, Table, line
 from reports.labels import Labels
 
 
-def grid(found: tables.Table) -> Table:
+def grid(table: tables.Table) -> Table:
     """A table of values: names are code, numbers are set flush right."""
     columns = tuple(
-        Column(name, numeric, style="" if numeric else found.style(place))
-        for place, (name, numeric) in enumerate(zip(found.columns, found.numeric, strict=True))
+        Column(name, numeric, style="" if numeric else table.style(place))
+        for place, (name, numeric) in enumerate(zip(table.columns, table.numeric, strict=True))
     )
     rows = tuple(
         Row(
             tuple(
                 line(value) if numeric else line(Code(value, "cell"))
-                for value, numeric in zip(row, found.numeric, strict=True)
+                for value, numeric in zip(row, table.numeric, strict=True)
             )
         )
-        for row in found.rows
+        for row in table.rows
     )
     return Table(columns, rows)
 

@@ -58,8 +58,8 @@ def _note(row: LedgerRow, t: Labels) -> Line:
 
 def accounted_for(outline: Outline, t: Labels) -> str:
     """How much of the step is accounted for."""
-    found = outline.result.coverage
-    return t("ledger.known", known=t.share(found.known_share), claimed=t.share(found.claimed_share))
+    coverage = outline.result.coverage
+    return t("ledger.known", known=t.share(coverage.known_share), claimed=t.share(coverage.claimed_share))
 
 
 def ledger(outline: Outline, t: Labels) -> Section:
@@ -68,9 +68,9 @@ def ledger(outline: Outline, t: Labels) -> Section:
         Paragraph(line(f"{t('ledger.note')} {accounted_for(outline, t)}"), "lead"),
         ledger_table(outline.rows, outline, t),
     ]
-    for found in (tables.stretches(led, outline.result, t) for led in outline.detailed):
-        if found.rows:
-            blocks.append(Details(line(found.title), (grid(found),), extra=True))
+    for table in (tables.stretches(led, outline.result, t) for led in outline.detailed):
+        if table.rows:
+            blocks.append(Details(line(table.title), (grid(table),), extra=True))
     if len(outline.by_rank) > ALL_RANKS and not outline.has_roles:
         blocks.append(Figure(_side_by_side(outline, t), t("ledger.by_rank")))
     return Section("ledger", t("ledger.title"), tuple(blocks))

@@ -43,7 +43,7 @@ def rules(outline: Outline, t: Labels) -> Section:
         summary = line(t(f"state.{state}"), Words(f" {len(outcomes)}", "count"))
         table = _table(state, outcomes, outline, t)
         blocks.append(Details(summary, (*how, table), open=state not in _FOLDED, mark=state))
-    blocks += [Paragraph(line(said), "small") for said in for_others(outline, t)]
+    blocks += [Paragraph(line(sentence), "small") for sentence in for_others(outline, t)]
     return Section("rules", t("rules.title"), tuple(blocks))
 
 

@@ -108,20 +108,20 @@ def _identified(calls: pd.DataFrame, words: Vocabulary, collectives: pd.DataFram
     """With ``operation``, ``group``, ``index``, ``members`` and ``bytes`` of each call: as recorded with the collective
     that has its name and start, else as far as its name tells."""
     named = [words.collective.search(name) for name in calls["name"]]
-    found = [match.groupdict() if match else {} for match in named]
-    calls["operation"] = [parts.get("operation") or name for parts, name in zip(found, calls["name"], strict=True)]
-    calls["group"] = [parts.get("group") or "" for parts in found]
-    calls["index"] = np.array([int(parts.get("index") or -1) for parts in found], dtype=np.int64)
+    name_parts = [match.groupdict() if match else {} for match in named]
+    calls["operation"] = [parts.get("operation") or name for parts, name in zip(name_parts, calls["name"], strict=True)]
+    calls["group"] = [parts.get("group") or "" for parts in name_parts]
+    calls["index"] = np.array([int(parts.get("index") or -1) for parts in name_parts], dtype=np.int64)
     calls["members"], calls["bytes"] = -1, -1
     recorded = None if collectives is None else collectives[collectives["operation"] != ""]
     if recorded is None or recorded.empty:
         return calls
     columns = ["operation", "group", "index", "members", "bytes"]
     plain = recorded.astype({"name": str, "operation": str, "group": str}).drop_duplicates(["name", "start_ns"])
-    known = calls[["name", "start_ns"]].merge(plain, on=["name", "start_ns"], how="left")
-    there = known["operation"].notna().to_numpy()
+    recorded_calls = calls[["name", "start_ns"]].merge(plain, on=["name", "start_ns"], how="left")
+    is_recorded = recorded_calls["operation"].notna().to_numpy()
     for column in columns:
-        calls.loc[there, column] = known.loc[there, column].astype(calls[column].dtype).to_numpy()
+        calls.loc[is_recorded, column] = recorded_calls.loc[is_recorded, column].astype(calls[column].dtype).to_numpy()
     return calls
 
 
@@ -175,35 +175,37 @@ def collective_calls(facts: Facts) -> pd.DataFrame:
 
 def _ranks(calls: pd.DataFrame, profile: Profile) -> pd.Series:
     """The recorded ranks of each call's group, as text."""
-    found: dict[str, str] = {}
+    ranks_of_group: dict[str, str] = {}
     for group in calls["group"].unique():
-        known = _of_group(str(group), profile)
-        found[group] = ",".join(map(str, known)) if known is not None else ""
-    return calls["group"].map(found).astype(str)
+        ranks = _of_group(str(group), profile)
+        ranks_of_group[group] = ",".join(map(str, ranks)) if ranks is not None else ""
+    return calls["group"].map(ranks_of_group).astype(str)
 
 
 def _of_group(group: str, profile: Profile) -> Sequence[int] | None:
     """The ranks of a group that is known by its name or, where no other has the same, by the end of it."""
     if group in profile.groups:
         return profile.groups[group]
-    known = [ranks for key, ranks in profile.groups.items() if group and key.endswith(group)]
-    return known[0] if len(known) == 1 else None
+    groups = [ranks for key, ranks in profile.groups.items() if group and key.endswith(group)]
+    return groups[0] if len(groups) == 1 else None
 
 
 def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) -> np.ndarray:
     """Size of each call's group. Groups are known by their hash or the last three digits of it; the planes of a
     group's tasks name local ranks from 0 on."""
-    seen: dict[str, int] = {}
+    plane_sizes: dict[str, int] = {}
     if tasks is not None and len(tasks):
         largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
         whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
         digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
-        seen = {key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]}
+        plane_sizes = {
+            key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]
+        }
     sizes = {}
     for group in calls["group"].unique():
-        known = _of_group(str(group), profile)
-        planes = [size for key, size in seen.items() if isinstance(key, str) and str(group).endswith(key)]
-        sizes[group] = len(known) if known is not None else planes[0] if len(planes) == 1 else -1
+        ranks = _of_group(str(group), profile)
+        planes = [size for key, size in plane_sizes.items() if isinstance(key, str) and str(group).endswith(key)]
+        sizes[group] = len(ranks) if ranks is not None else planes[0] if len(planes) == 1 else -1
     return calls["group"].map(sizes).to_numpy().astype(np.int64)
 
 

@@ -48,7 +48,7 @@ def collective_state(facts: Facts) -> CollectiveState:
     waits = planes & _named(tasks["name"], profile.vocabulary.plane_waits)
     moves = planes & ~waits & ~_named(tasks["name"], profile.vocabulary.plane_marks)
     rows = np.flatnonzero(waits & (ends > starts))
-    peers, known = _global_peers(tasks, profile)
+    peers, is_global = _global_peers(tasks, profile)
     pieces = latest_end_wins(starts[rows], ends[rows], peers[rows])
     whole = ~planes
     return CollectiveState(
@@ -56,7 +56,7 @@ def collective_state(facts: Facts) -> CollectiveState:
         Layer(pieces.starts, pieces.ends, rows[pieces.ids].astype(np.int64)),
         _with_planes(starts[whole], ends[whole], starts[planes]),
         peers,
-        known,
+        is_global,
     )
 
 
@@ -77,8 +77,8 @@ def _global_peers(tasks: pd.DataFrame, profile: Profile) -> tuple[np.ndarray, np
     digits of its hash, which the names of its operations carry (``hcom_allReduce__586_0_1``). Where it was not recorded
     the local ranks are the global ones in the group of all ranks: the only group there is, or one of as many ranks as
     the job, in which this rank's own local rank is its global rank."""
-    peers, own, members = (tasks[name].to_numpy().copy() for name in ("peer_rank", "own_rank", "group"))
-    known = np.zeros(len(tasks), dtype=bool)
+    peers, own_ranks, members = (tasks[name].to_numpy().copy() for name in ("peer_rank", "own_rank", "group"))
+    is_global = np.zeros(len(tasks), dtype=bool)
     planes = tasks["plane"].to_numpy() >= 0
     whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
     suffixes = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
@@ -88,10 +88,10 @@ def _global_peers(tasks: pd.DataFrame, profile: Profile) -> tuple[np.ndarray, np
         rows = np.flatnonzero(inside & (peers >= 0))
         if len(matches) == 1 and len(rows) and peers[rows].max() < len(matches[0]):
             peers[rows] = np.asarray(matches[0], dtype=np.int64)[peers[rows]]
-            known[rows] = True
+            is_global[rows] = True
         elif not matches and len(rows):
-            locals_ = own[inside & (own >= 0)]
+            locals_ = own_ranks[inside & (own_ranks >= 0)]
             size = max(peers[rows].max(), locals_.max(initial=-1)) + 1
             everyone = len(whole) == 1 or size == profile.world_size
-            known[rows] = bool(everyone and len(locals_) and (locals_ == profile.rank).all())
-    return peers, known
+            is_global[rows] = bool(everyone and len(locals_) and (locals_ == profile.rank).all())
+    return peers, is_global

@@ -61,9 +61,9 @@ def host_activity(facts: Facts) -> HostActivity:
         starts = events["start_ns"].to_numpy()[rows] - skew
         return union(starts, starts + events["duration_ns"].to_numpy()[rows])
 
-    own = {leaf.activity for leaf in words.leaves}
+    leaf_activities = {leaf.activity for leaf in words.leaves}
     calls = {
-        name: (fed if name in own else runtime & active) & matching(events["name"], pattern)
+        name: (fed if name in leaf_activities else runtime & active) & matching(events["name"], pattern)
         for name, pattern in words.calls.items()
     }
     if not calls["sync"].any() and not runtime.any():
@@ -79,7 +79,7 @@ def host_activity(facts: Facts) -> HostActivity:
         "memory": layer(calls["memory"]),
         "sync": layer(calls["sync"]),
         "copy": layer(calls["copy"]),
-        **{name: layer(calls[name]) for name in own},
+        **{name: layer(calls[name]) for name in leaf_activities},
         "runtime": layer((category["dequeue"] & launched_by) | (runtime & active)),
         "framework": layer(operators | (category["enqueue"] & fed)),
         "python": (_span(layer(window)) if framework else empty()) if not annotated.any() else layer(annotated),

@@ -102,5 +102,5 @@ def _outermost(events: pd.DataFrame, rows: np.ndarray, words: Vocabulary) -> np.
     """The outermost operator around each operator; -1 stays -1."""
     threads = events["thread"].to_numpy()[np.maximum(rows, 0)]
     starts = events["start_ns"].to_numpy()[np.maximum(rows, 0)]
-    found = enclosing_of(_operators(events, words), threads, starts, outermost=True)
-    return np.where(rows >= 0, found, -1)
+    outermost_rows = enclosing_of(_operators(events, words), threads, starts, outermost=True)
+    return np.where(rows >= 0, outermost_rows, -1)

@@ -134,16 +134,16 @@ def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.D
 
 def _nearest(asks: pd.DataFrame, arrows: pd.DataFrame) -> pd.DataFrame:
     """Pairs of a task and an arrow within `ROUNDING_NS`: the text files round the same moment differently."""
-    found = pd.merge_asof(
+    pairs = pd.merge_asof(
         asks.sort_values("time_ns"),
         arrows.sort_values("time_ns"),
         on="time_ns",
         direction="nearest",
         tolerance=ROUNDING_NS,
     )
-    found = found[found["flow"].notna()]
+    pairs = pairs[pairs["flow"].notna()]
     whole = ["flow", "thread", "time_ns_host", "thread_host", "siblings"]
-    return found.astype(dict.fromkeys(whole, "int64"))
+    return pairs.astype(dict.fromkeys(whole, "int64"))
 
 
 def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> None:

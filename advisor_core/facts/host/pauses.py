@@ -83,16 +83,16 @@ def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFram
     median, count = groups["ns"].transform("median").to_numpy(), groups["ns"].transform("size").to_numpy()
     first = groups.cumcount().to_numpy() == 0
     unusual = (lengths[alike] >= np.maximum(PAUSE_NS, TIMES_USUAL * median)) & (count >= OCCURRENCES) & ~first
-    found, usual = alike[unusual], median[unusual].astype(np.int64)
+    pauses, usual = alike[unusual], median[unusual].astype(np.int64)
     return pd.DataFrame(
         {
-            "thread": events["thread"].to_numpy()[border_rows[found + 1]],
-            "start_ns": times[found] + usual,
-            "end_ns": times[found + 1],
+            "thread": events["thread"].to_numpy()[border_rows[pauses + 1]],
+            "start_ns": times[pauses] + usual,
+            "end_ns": times[pauses + 1],
             "usual_ns": usual,
             "occurrences": count[unusual].astype(np.int64),
-            "before": border_rows[found],
-            "after": border_rows[found + 1],
+            "before": border_rows[pauses],
+            "after": border_rows[pauses + 1],
         }
     )
 
@@ -100,10 +100,10 @@ def _pauses(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> pd.DataFram
 def _unnamed(pauses: pd.DataFrame, *waiting: Layer) -> pd.DataFrame:
     """The pauses in which the host was for the most part at nothing that has a name."""
     start, end = pauses["start_ns"].to_numpy(), pauses["end_ns"].to_numpy()
-    kept = np.ones(len(pauses), dtype=bool)
+    is_unnamed = np.ones(len(pauses), dtype=bool)
     for layer in waiting:
-        kept &= 2 * (layer.measure(end) - layer.measure(start)) < end - start
-    unnamed: pd.DataFrame = pauses[kept].reset_index(drop=True)
+        is_unnamed &= 2 * (layer.measure(end) - layer.measure(start)) < end - start
+    unnamed: pd.DataFrame = pauses[is_unnamed].reset_index(drop=True)
     return unnamed
 
 

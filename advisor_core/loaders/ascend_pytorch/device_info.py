@@ -41,27 +41,27 @@ class DeviceInfo:
 def find_device_info(collected: Path, profile: Path) -> list[DeviceInfo]:
     """Of every device that was collected below a ``PROF_*`` directory, by device id; empty where the raw data are not
     kept. ``profile``: the directory that names of files are relative to. A damaged file costs its device."""
-    found = []
+    infos = []
     for directory in sorted(_entries(collected)):
         device = _DEVICE.fullmatch(directory.name)
         if device is None:
             continue
         for path in sorted(_entries(directory)):
             if _NAME.fullmatch(path.name) and (regular_size(path) or _LARGEST) < _LARGEST:
-                found.append(_read(path, int(device[1]), path.relative_to(profile).as_posix()))
+                infos.append(_read(path, int(device[1]), path.relative_to(profile).as_posix()))
                 break
-    return sorted(found, key=lambda info: info.device)
+    return sorted(infos, key=lambda info: info.device)
 
 
 def recorded_device(profile: Path) -> DeviceInfo | None:
     """Of the one device of a framework's profile that keeps its ``PROF_*``; None where there are none or several."""
-    found = [
+    infos = [
         info
         for directory in sorted(_entries(profile))
         if directory.name.startswith("PROF_")
         for info in find_device_info(directory, profile)
     ]
-    return found[0] if len({info.device for info in found}) == 1 else None
+    return infos[0] if len({info.device for info in infos}) == 1 else None
 
 
 def _entries(directory: Path) -> list[Path]:

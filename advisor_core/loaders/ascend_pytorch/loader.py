@@ -52,23 +52,23 @@ class AscendPytorchLoader:
     def discover(self, root: Path) -> Sequence[RankInput]:
         problems: dict[Path, str] = {}
         if not root.is_dir():
-            found = [owner(root.parent)] if is_file_of_profile(root.name) else []
+            profiles = [owner(root.parent)] if is_file_of_profile(root.name) else []
         else:
-            found = []
-            for directory in directories(root, stop=found):
+            profiles = []
+            for directory in directories(root, stop=profiles):
                 if directory == root and root.absolute().name == OUTPUT:
-                    found.append(owner(directory))
+                    profiles.append(owner(directory))
                     continue
                 try:
                     if is_profile(directory):
-                        found.append(directory)
+                        profiles.append(directory)
                 except InputError as problem:
                     problems[directory] = str(problem)
-                    found.append(directory)
+                    profiles.append(directory)
         # what can be used comes first to the numbers that no profile records
-        layouts = {directory: layout(root, directory) for directory in sorted(found, key=problems.__contains__)}
+        layouts = {directory: layout(root, directory) for directory in sorted(profiles, key=problems.__contains__)}
         ranks = {directory: _recorded_rank(files) for directory, files in layouts.items()}
-        free = (number for number in range(len(found) + 1) if number not in ranks.values())
+        free = (number for number in range(len(profiles) + 1) if number not in ranks.values())
         return [
             RankInput(
                 root=root,
@@ -114,8 +114,8 @@ class _Loading:
             both.files.extend([] if device.file is None else [device.file])
         mindspore = is_mindspore(self._source.directory)
         if mindspore:
-            said = message("loader.mindspore")
-            both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=said))
+            note = message("loader.mindspore")
+            both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=note))
         variables_file = metadata_name if settings.VARIABLES in metadata else both.metadata_file
         return Profile(
             rank=self._source.rank,
@@ -145,9 +145,9 @@ class _Loading:
         everything = set(SCHEMAS)
         if files.others and files.profiler is not None:
             names = ", ".join(path.name for path in files.others)
-            said = message("loader.other_databases", file=files.profiler.name, others=names)
+            warning = message("loader.other_databases", file=files.profiler.name, others=names)
             self._both.diagnostics.append(
-                Diagnostic(severity="warning", source=place.shown(files.profiler), message=said)
+                Diagnostic(severity="warning", source=place.shown(files.profiler), message=warning)
             )
         if not files.has_databases():
             self._merge(read_text(place, files.text, everything, level))
@@ -187,12 +187,12 @@ class _Loading:
     def _say_which(self, kind: str, filled: Sequence[str]) -> None:
         names = {TEXT: "text", DB: "DB"}
         other = names[DB if kind == TEXT else TEXT]
-        said = (
+        note = (
             message("loader.both_filled", chosen=names[kind], other=other, tables=", ".join(filled))
             if filled
             else message("loader.both", chosen=names[kind], other=other)
         )
-        self._both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=said))
+        self._both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=note))
 
     def _object(self, path: Path | None) -> tuple[Mapping[str, Any], str]:
         if path is None or not os.path.lexists(path):
@@ -216,18 +216,18 @@ class _Loading:
         table = self._both.tables["kernels"]
         typed = bool((table.frame.loc[table.frame["core"] != "COMMUNICATION", "type"] != "").any())
         level = "level1" if typed else "level0"
-        said = message("loader.level_inferred", level=level, file=table.source.file)
-        self._both.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=said))
+        note = message("loader.level_inferred", level=level, file=table.source.file)
+        self._both.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=note))
         return replace(recorded, level=level)
 
 
 def _needless(broken: Sequence[Diagnostic]) -> list[Diagnostic]:
     """What is wrong with databases beside a text export that has every table: it costs nothing."""
-    found = []
-    for said in broken:
-        texts = {lang: message("loader.needless", why=said.message.of(lang)).of(lang) for lang in ("en", "zh")}
-        found.append(Diagnostic(severity="info", source=said.source, message=Text(**texts)))
-    return found
+    notes = []
+    for diagnostic in broken:
+        texts = {lang: message("loader.needless", why=diagnostic.message.of(lang)).of(lang) for lang in ("en", "zh")}
+        notes.append(Diagnostic(severity="info", source=diagnostic.source, message=Text(**texts)))
+    return notes
 
 
 def _kind(directory: Path, kind: str) -> str:

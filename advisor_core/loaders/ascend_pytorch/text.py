@@ -44,8 +44,8 @@ class _PlainSource:
 
 def provided(paths: Mapping[str, Path]) -> set[str]:
     """The canonical tables whose files are there."""
-    there = {name for name, path in paths.items() if path.exists()}
-    return {table for deliverable in DELIVERABLES if deliverable.name in there for table in deliverable.tables}
+    existing = {name for name, path in paths.items() if path.exists()}
+    return {table for deliverable in DELIVERABLES if deliverable.name in existing for table in deliverable.tables}
 
 
 def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], level: str | None) -> Export:
@@ -54,13 +54,13 @@ def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], 
     chosen = [deliverable for deliverable in DELIVERABLES if not set(wanted).isdisjoint(deliverable.tables)]
     # the trace is most of the work and holds the interpreter lock; Arrow reads the others without it
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as pool:
-        others = [
+        futures = [
             pool.submit(_read, deliverable, paths.get(deliverable.name), place)
             for deliverable in chosen
             if deliverable is not TRACE
         ]
         trace = [_read(TRACE, paths.get(TRACE.name), place)] if TRACE in chosen else []
-        outcomes = [*(other.result() for other in others), *trace]
+        outcomes = [*(future.result() for future in futures), *trace]
     for outcome in outcomes:
         _take(export, outcome, wanted, place, level)
     return export

@@ -69,10 +69,10 @@ def _operators(columns: Columns, call: Int64Array, host: Host) -> Int64Array:
     """The row of the operator around the launch of each task: the one that it names, else the innermost one around the
     call; -1 for none. Traces of 2022 give as the operator's id the correlation id, which names none."""
     named = host.operators(np.where(columns["external"] == columns["correlation"], -1, columns["external"]))
-    asked = np.flatnonzero((named < 0) & (call >= 0))
-    calls = host.frame.iloc[call[asked]]
+    unnamed = np.flatnonzero((named < 0) & (call >= 0))
+    calls = host.frame.iloc[call[unnamed]]
     around = enclosing_of(host.work_of_operators(), calls["thread"].to_numpy(), calls["start_ns"].to_numpy())
-    named[asked] = around
+    named[unnamed] = around
     return named
 
 
@@ -82,17 +82,17 @@ def _task_types(names: pd.Categorical, kinds: pd.Categorical) -> pd.Categorical:
     types = np.where((kinds == words.MEMCPY) | (kinds == words.SYNC), named, np.asarray(kinds, object))
     talks = np.array([bool(words.COLLECTIVE_KERNEL.search(str(name))) for name in names.categories], bool)
     types = np.where(talks[names.codes] & (kinds == words.KERNEL), COLLECTIVE, types)
-    found: pd.Categorical = pd.Categorical(types.astype(object))
-    return found
+    task_types: pd.Categorical = pd.Categorical(types.astype(object))
+    return task_types
 
 
-def device_tasks(found: Device) -> pd.DataFrame:
-    columns = found.columns
+def device_tasks(tasks: Device) -> pd.DataFrame:
+    columns = tasks.columns
     return tables.DEVICE_TASKS.conform(
         pd.DataFrame(
             {
-                "name": found.names,
-                "task_type": found.task_type,
+                "name": tasks.names,
+                "task_type": tasks.task_type,
                 "stream": columns["stream"],
                 "connection": columns["correlation"],
                 "start_ns": columns["start_ns"],
@@ -103,27 +103,27 @@ def device_tasks(found: Device) -> pd.DataFrame:
     )
 
 
-def kernels(found: Device, host: Host | None, operations: pd.Series) -> pd.DataFrame:
+def kernels(tasks: Device, host: Host | None, operations: pd.Series) -> pd.DataFrame:
     """``operations``: of the kernels that communicate, by their place among the tasks."""
-    rows = found.rows
-    columns = {name: values[rows] for name, values in found.columns.items()}
-    operator = found.operator[rows]
+    rows = tasks.rows
+    columns = {name: values[rows] for name, values in tasks.columns.items()}
+    operator = tasks.operator[rows]
     frame = pd.DataFrame(
         {
-            "step": _steps(host, found.call[rows], columns["start_ns"]),
-            "name": found.names[rows],
-            "core": pd.Categorical(np.where(found.collective[rows], COMMUNICATION, "")),
+            "step": _steps(host, tasks.call[rows], columns["start_ns"]),
+            "name": tasks.names[rows],
+            "core": pd.Categorical(np.where(tasks.collective[rows], COMMUNICATION, "")),
             "start_ns": columns["start_ns"],
             "duration_ns": columns["duration_ns"],
             "stream": columns["stream"],
             "task": columns["correlation"],
-            "model": np.where(found.graph[rows], np.maximum(columns["graph"], 0), -1),
+            "model": np.where(tasks.graph[rows], np.maximum(columns["graph"], 0), -1),
             "source_row": columns["source_row"],
         }
     )
     types = _types(frame["name"], host, operator)
-    own = operations.reindex(rows).to_numpy()
-    frame["type"] = pd.Categorical(np.where(found.collective[rows], own, types))
+    collective_operations = operations.reindex(rows).to_numpy()
+    frame["type"] = pd.Categorical(np.where(tasks.collective[rows], collective_operations, types))
     if host is not None:
         frame = frame.assign(**_tensors(frame, host, operator))
     return tables.KERNELS.conform(frame)
@@ -133,7 +133,7 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
     """Shapes and types of the tensors of kernels that do what their operator is: its inputs, those of a product as its
     two operands, which tell the result. Asked once per distinct kernel, operator and inputs."""
     rows = np.maximum(operator, 0)
-    asked = pd.DataFrame(
+    kernel_inputs = pd.DataFrame(
         {
             "kernel": frame["name"].astype(str),
             "type": frame["type"].astype(str),
@@ -142,11 +142,11 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
             "dtypes": host.inputs("dtypes", rows, words.dtypes),
         }
     )
-    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
-    told = [_of_kernel(*values) for values in asked.drop_duplicates().itertuples(index=False, name=None)]
+    numbers = kernel_inputs.groupby(list(kernel_inputs), sort=False).ngroup().to_numpy()
+    tensors = [_of_kernel(*values) for values in kernel_inputs.drop_duplicates().itertuples(index=False, name=None)]
     names = ("input_shapes", "input_dtypes", "output_shapes")
-    found = np.array(told, object).reshape(-1, len(names))[numbers]
-    return {name: pd.Categorical(found[:, place]) for place, name in enumerate(names)}
+    per_kernel = np.array(tensors, object).reshape(-1, len(names))[numbers]
+    return {name: pd.Categorical(per_kernel[:, place]) for place, name in enumerate(names)}
 
 
 def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) -> tuple[str, str, str]:
@@ -162,8 +162,8 @@ def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDA
     numbers = pairs.groupby(["kernel", "operator"], sort=False).ngroup().to_numpy()
     distinct = pairs.drop_duplicates()
     types = [words.kernel_type(*pair) for pair in zip(distinct["kernel"], distinct["operator"], strict=True)]
-    found: npt.NDArray[np.object_] = np.array(types, object)[numbers]
-    return found
+    kernel_types: npt.NDArray[np.object_] = np.array(types, object)[numbers]
+    return kernel_types
 
 
 def _steps(host: Host | None, call: Int64Array, start_ns: Int64Array) -> Int64Array:
@@ -178,27 +178,27 @@ def _steps(host: Host | None, call: Int64Array, start_ns: Int64Array) -> Int64Ar
     return np.where(inside, marks["step"].to_numpy()[np.maximum(place, 0)], -1)
 
 
-def launch_flows(found: Device, host: Host, elsewhere: Int64Array) -> pd.DataFrame:
+def launch_flows(tasks: Device, host: Host, elsewhere: Int64Array) -> pd.DataFrame:
     """Both ends of the arrow from each call to each task that it launched, by their correlation id; and the beginnings
     of those calls that launch kernels of which none was recorded. ``elsewhere``: correlation ids of the tasks of other
     devices."""
-    tasks = np.flatnonzero(found.call >= 0)
+    launched = np.flatnonzero(tasks.call >= 0)
     launching = host.launching() & ~np.isin(host.columns["correlation"], elsewhere)
-    launching[found.call[tasks]] = True
+    launching[tasks.call[launched]] = True
     calls = np.flatnonzero(launching & (host.columns["correlation"] >= 0))
     begin = host.frame.iloc[calls]
-    columns = found.columns
-    ends = np.repeat(["s", "f"], [len(calls), len(tasks)])
+    columns = tasks.columns
+    ends = np.repeat(["s", "f"], [len(calls), len(launched)])
     return tables.FLOWS.conform(
         pd.DataFrame(
             {
                 "kind": pd.Categorical(np.full(len(ends), "host_to_device")),
                 "end": pd.Categorical(ends),
-                "flow": np.concatenate([host.columns["correlation"][calls], columns["correlation"][tasks]]),
-                "thread": np.concatenate([begin["thread"].to_numpy(), columns["stream"][tasks]]),
+                "flow": np.concatenate([host.columns["correlation"][calls], columns["correlation"][launched]]),
+                "thread": np.concatenate([begin["thread"].to_numpy(), columns["stream"][launched]]),
                 "device": ends == "f",
-                "time_ns": np.concatenate([begin["start_ns"].to_numpy(), columns["start_ns"][tasks]]),
-                "source_row": np.concatenate([begin["source_row"].to_numpy(), columns["source_row"][tasks]]),
+                "time_ns": np.concatenate([begin["start_ns"].to_numpy(), columns["start_ns"][launched]]),
+                "source_row": np.concatenate([begin["source_row"].to_numpy(), columns["source_row"][launched]]),
             }
         )
     )

@@ -110,7 +110,9 @@ class Events:
         phase = phases.codes(list(map(_ph, batch.elements)))
         categories = self.interners["category"]
         category = categories.codes(list(map(_cat, batch.elements)))
-        of_host, of_device = (_categories(categories, known) for known in (words.host_category, words.device_task))
+        of_host, of_device = (
+            _categories(categories, classify) for classify in (words.host_category, words.device_task)
+        )
 
         def of(mask: npt.NDArray[np.bool_]) -> tuple[list[Event], Int64Array, npt.NDArray[Any]]:
             return events[mask].tolist(), batch.ordinals[mask], category[mask]

@@ -122,7 +122,7 @@ def recorded_rank(path: Path, members: Mapping[str, Any]) -> int | None:
 
 
 def _chips(properties: Any) -> dict[int, dict[str, Scalar]]:
-    found: dict[int, dict[str, Scalar]] = {}
+    chips: dict[int, dict[str, Scalar]] = {}
     for device in properties if isinstance(properties, list) else ():
         number = _whole(device.get("id")) if isinstance(device, dict) else None
         if number is None:
@@ -135,8 +135,8 @@ def _chips(properties: Any) -> dict[int, dict[str, Scalar]]:
             "compute_capability": None if None in capability else float(".".join(map(str, capability))),
             "warp_size": _whole(device.get("warpSize")),
         }
-        found[number] = {name: value for name, value in chip.items() if value not in (None, "")}
-    return found
+        chips[number] = {name: value for name, value in chip.items() if value not in (None, "")}
+    return chips
 
 
 def _groups(config: Any) -> dict[str, Sequence[int]]:

@@ -35,15 +35,15 @@ class Host:
         used = np.unique(codes[rows])
         hits = np.zeros(len(texts), bool)
         hits[used] = [bool(test(str(texts[code]))) for code in used.tolist()]
-        found: Mask = rows & hits[codes]
-        return found
+        matching: Mask = rows & hits[codes]
+        return matching
 
     def names(self, rows: Int64Array) -> npt.NDArray[np.object_]:
         """The names of rows, '' for -1."""
         column = self.frame["name"].cat
         texts = np.append(column.categories.to_numpy(object), "")
-        found: npt.NDArray[np.object_] = texts[np.where(rows >= 0, column.codes.to_numpy()[rows], -1)]
-        return found
+        names: npt.NDArray[np.object_] = texts[np.where(rows >= 0, column.codes.to_numpy()[rows], -1)]
+        return names
 
     def of(self, category: str) -> Mask:
         """Which rows are of a category."""
@@ -83,9 +83,9 @@ class Host:
         rows = np.flatnonzero(self.named(self.of("cpu_op") | self.of("user_annotation"), words.STEP.search))
         marks = self.frame.iloc[rows]
         numbers = marks["name"].astype(str).str.extract(words.STEP, expand=False)
-        found = pd.DataFrame({"step": pd.to_numeric(numbers).astype("int64"), "start_ns": marks["start_ns"]})
-        found["end_ns"] = marks["start_ns"] + marks["duration_ns"]
-        return found.sort_values("start_ns", kind="stable", ignore_index=True)
+        steps = pd.DataFrame({"step": pd.to_numeric(numbers).astype("int64"), "start_ns": marks["start_ns"]})
+        steps["end_ns"] = marks["start_ns"] + marks["duration_ns"]
+        return steps.sort_values("start_ns", kind="stable", ignore_index=True)
 
 
 def host_events(columns: Columns, interners: dict[str, Interner]) -> Host:
@@ -111,11 +111,11 @@ def host_events(columns: Columns, interners: dict[str, Interner]) -> Host:
     return Host(tables.HOST_EVENTS.conform(frame), columns, interners)
 
 
-def _rows(ids: Int64Array, chosen: Mask, asked: Int64Array) -> Int64Array:
-    """The first of the chosen rows with each asked id; -1 for none and for what is no id."""
+def _rows(ids: Int64Array, chosen: Mask, wanted_ids: Int64Array) -> Int64Array:
+    """The first of the chosen rows with each wanted id; -1 for none and for what is no id."""
     rows = np.flatnonzero(chosen & (ids >= 0))
     if not len(rows):
-        return np.full(len(asked), -1, np.int64)
+        return np.full(len(wanted_ids), -1, np.int64)
     distinct, first = np.unique(ids[rows], return_index=True)
-    place = np.minimum(np.searchsorted(distinct, asked), len(distinct) - 1)
-    return np.where(distinct[place] == asked, rows[first[place]], -1)
+    place = np.minimum(np.searchsorted(distinct, wanted_ids), len(distinct) - 1)
+    return np.where(distinct[place] == wanted_ids, rows[first[place]], -1)

@@ -44,13 +44,15 @@ def find_traces(root: Path) -> list[TraceFile]:
     """The traces at or below a path, in the order of their names. A damaged file is among them where it was named
     itself, has the name of a trace, or lies beside traces."""
     if not root.is_dir():
-        found = _look(root)
-        return [found] if found is not None else []
+        trace = _look(root)
+        return [trace] if trace is not None else []
     traces = []
     for directory in directories(root):
-        here = [found for path in _candidates(directory) if (found := _look(path)) is not None]
-        usable = any(not found.problem for found in here)
-        traces += [found for found in here if usable or not found.problem or words.SPAN_IN_NAME.match(found.path.name)]
+        in_directory = [trace for path in _candidates(directory) if (trace := _look(path)) is not None]
+        usable = any(not trace.problem for trace in in_directory)
+        traces += [
+            trace for trace in in_directory if usable or not trace.problem or words.SPAN_IN_NAME.match(trace.path.name)
+        ]
     return traces
 
 
@@ -76,13 +78,13 @@ def _look(path: Path) -> TraceFile | None:
 def ranks(traces: Sequence[TraceFile]) -> dict[Path, tuple[int, bool]]:
     """The rank of each file, and whether it was recorded. Workers that record none get the free numbers, in the order
     of their names; those that cannot be used come last."""
-    known = {trace.path: recorded_rank(trace.path, trace.members) for trace in traces}
-    taken = {rank for rank in known.values() if rank is not None}
-    free = (number for number in range(len(traces) + 1) if number not in taken)
+    recorded = {trace.path: recorded_rank(trace.path, trace.members) for trace in traces}
+    recorded_ranks = {rank for rank in recorded.values() if rank is not None}
+    free = (number for number in range(len(traces) + 1) if number not in recorded_ranks)
     by_worker: dict[tuple[Path, str], int] = {}
     numbers: dict[Path, tuple[int, bool]] = {}
     for trace in sorted(traces, key=lambda trace: bool(trace.problem)):
-        rank = known[trace.path]
+        rank = recorded[trace.path]
         if rank is None and trace.worker not in by_worker:
             by_worker[trace.worker] = next(free)
         numbers[trace.path] = (by_worker[trace.worker], False) if rank is None else (rank, True)

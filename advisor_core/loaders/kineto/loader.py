@@ -93,8 +93,8 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
     if around.rank is None and around.world_size is None and "collectives" in trace.frames:
         problems.say("info", message("kineto.rank_unknown", file=problems.file, rank=source.rank))
     if around.rank not in (None, source.rank):
-        said = message("kineto.other_rank", file=problems.file, recorded=around.rank, rank=source.rank)
-        problems.say("warning", said)
+        warning = message("kineto.other_rank", file=problems.file, recorded=around.rank, rank=source.rank)
+        problems.say("warning", warning)
     return Profile(
         rank=source.rank,
         kind=KIND,

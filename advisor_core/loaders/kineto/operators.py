@@ -18,11 +18,11 @@ def operators(host: Host, device: Device | None) -> pd.DataFrame:
     calls = host.frame.iloc[rows]
     starts, total = calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy()
     caller = parents(calls["thread"].to_numpy(), starts, starts + total)
-    own = np.zeros(len(rows), np.int64)
+    device_self = np.zeros(len(rows), np.int64)
     if device is not None:
         place = pd.Series(np.arange(len(rows)), index=rows).reindex(device.operator).to_numpy()
-        known = np.isfinite(place) & device.is_work
-        np.add.at(own, place[known].astype(np.int64), device.columns["duration_ns"][known])
+        launched = np.isfinite(place) & device.is_work
+        np.add.at(device_self, place[launched].astype(np.int64), device.columns["duration_ns"][launched])
     inside = np.zeros(len(rows), np.int64)
     np.add.at(inside, caller[caller >= 0], total[caller >= 0])
     frame = pd.DataFrame(
@@ -32,8 +32,8 @@ def operators(host: Host, device: Device | None) -> pd.DataFrame:
             "call_stack": calls["call_stack"].array,
             "host_self_ns": np.maximum(total - inside, 0),
             "host_total_ns": total,
-            "device_self_ns": own,
-            "device_total_ns": _with_called(own, caller),
+            "device_self_ns": device_self,
+            "device_total_ns": _with_called(device_self, caller),
             "source_row": calls["source_row"].to_numpy(),
         }
     )
@@ -41,14 +41,14 @@ def operators(host: Host, device: Device | None) -> pd.DataFrame:
     return tables.OPERATORS.conform(frame.iloc[order])
 
 
-def _with_called(own: Int64Array, caller: Int64Array) -> Int64Array:
+def _with_called(durations: Int64Array, caller: Int64Array) -> Int64Array:
     """Sums of each call with all that it called, from the innermost calls outwards."""
-    depth = np.zeros(len(own), np.int64)
+    depth = np.zeros(len(durations), np.int64)
     around = caller.copy()
     while (inside := around >= 0).any():
         depth[inside] += 1
         around[inside] = caller[around[inside]]
-    sums = own.copy()
+    sums = durations.copy()
     for level in range(int(depth.max(initial=0)), 0, -1):
         at = np.flatnonzero(depth == level)
         np.add.at(sums, caller[at], sums[at])

@@ -31,9 +31,9 @@ def check(tasks: Columns, host: Host, problems: Problems) -> None:
         "kineto.operators_lost": _lost(named, external[namable]),
         "kineto.calls_lost": _lost(tasks["correlation"], correlation[calls]),
     }
-    for said, count in lost.items():
+    for key, count in lost.items():
         if count:
-            problems.say("warning", message(said, file=problems.file, tasks=count))
+            problems.say("warning", message(key, file=problems.file, tasks=count))
     steps = host.steps()["step"].unique()
     if len(steps) and (absent := int(steps.max() - steps.min()) + 1 - len(steps)):
         problems.say("warning", message("kineto.steps_lost", file=problems.file, steps=absent, first=int(steps.min()),
@@ -42,8 +42,8 @@ def check(tasks: Columns, host: Host, problems: Problems) -> None:
 
 def _lost(named: Int64Array, recorded: Int64Array) -> int:
     """How many ids name nothing between the first and the last recorded one."""
-    known = recorded[recorded >= 0]
-    if not len(known):
+    ids = recorded[recorded >= 0]
+    if not len(ids):
         return 0
-    within = (named > known.min()) & (named < known.max())
-    return int((within & ~np.isin(named, known)).sum())
+    within = (named > ids.min()) & (named < ids.max())
+    return int((within & ~np.isin(named, ids)).sum())

@@ -28,9 +28,11 @@ def call_stacks(events: pd.DataFrame, ids: Int64Array, callers: Int64Array) -> p
     caller = _places(ids[functions], callers[functions])
     stacks = _stacks(events["name"].cat.codes.to_numpy()[functions].astype(np.int64), caller)
     operators = np.flatnonzero((events["category"] == "cpu_op").to_numpy())
-    asked = events.iloc[operators]
+    operator_events = events.iloc[operators]
     place = pd.Series(np.arange(len(functions)), index=functions)
-    around = enclosing_of(events.iloc[functions], asked["thread"].to_numpy(), asked["start_ns"].to_numpy())
+    around = enclosing_of(
+        events.iloc[functions], operator_events["thread"].to_numpy(), operator_events["start_ns"].to_numpy()
+    )
     inside = place.reindex(around).fillna(-1).to_numpy().astype(np.int64)
     codes = np.zeros(len(events), np.int64)  # 0: no stack
     codes[operators] = np.where(inside >= 0, stacks[np.maximum(inside, 0)] + 1, 0)
@@ -48,11 +50,11 @@ def _frames(place: int, caller: Int64Array, names: np.ndarray) -> Iterator[str]:
         place = int(caller[place])
 
 
-def _places(ids: Int64Array, asked: Int64Array) -> Int64Array:
-    """Places of the functions with the asked ids, -1 for none."""
+def _places(ids: Int64Array, wanted_ids: Int64Array) -> Int64Array:
+    """Places of the functions with the wanted ids, -1 for none."""
     order = np.argsort(ids, kind="stable")
-    place = np.minimum(np.searchsorted(ids[order], asked), len(ids) - 1)
-    return np.where((ids[order][place] == asked) & (asked >= 0), order[place], -1)
+    place = np.minimum(np.searchsorted(ids[order], wanted_ids), len(ids) - 1)
+    return np.where((ids[order][place] == wanted_ids) & (wanted_ids >= 0), order[place], -1)
 
 
 def _stacks(names: Int64Array, caller: Int64Array) -> Int64Array:

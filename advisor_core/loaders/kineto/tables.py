@@ -111,20 +111,20 @@ class _Assembly:
             return None
         every = columns
         number, columns = self._one_device(columns)
-        found = self.tasks = device.device(columns, self.events.interners, host)
-        asked = collectives.operations(found, host, gathered(self.events.collectives), self.events.interners)
-        self.frames["kernels"] = device.kernels(found, host, asked["operation"])
-        self.frames["device_tasks"] = device.device_tasks(found)
-        if len(asked):
-            self.frames["collectives"] = collectives.collectives(found, asked, self.frames["kernels"])
+        tasks = self.tasks = device.device(columns, self.events.interners, host)
+        calls = collectives.operations(tasks, host, gathered(self.events.collectives), self.events.interners)
+        self.frames["kernels"] = device.kernels(tasks, host, calls["operation"])
+        self.frames["device_tasks"] = device.device_tasks(tasks)
+        if len(calls):
+            self.frames["collectives"] = collectives.collectives(tasks, calls, self.frames["kernels"])
         else:
             self.missing["collectives"] = Missing(message("kineto.no_collectives", file=self.problems.file),
                 kind="not_applicable")  # fmt: skip
-        self._flows(found, host, every["correlation"][every["device"] != number])
+        self._flows(tasks, host, every["correlation"][every["device"] != number])
         if host is not None:
             kinds = self.events.interners["category"].categorical(every["category"], words.device_task)
-            asked_for = np.asarray(kinds != words.SYNC)
-            references.check({name: values[asked_for] for name, values in every.items()}, host, self.problems)
+            is_work = np.asarray(kinds != words.SYNC)
+            references.check({name: values[is_work] for name, values in every.items()}, host, self.problems)
         return number
 
     def _one_device(self, columns: Columns) -> tuple[int, Columns]:
@@ -132,28 +132,28 @@ class _Assembly:
         busy = pd.Series(columns["duration_ns"]).groupby(columns["device"]).sum().sort_values(ascending=False)
         number = int(busy.index[0])
         if len(busy) > 1:
-            others = ", ".join(map(str, sorted(busy.index[1:].tolist())))
-            what = message("kineto.devices", file=self.problems.file, device=number, others=others)
+            other_devices = ", ".join(map(str, sorted(busy.index[1:].tolist())))
+            what = message("kineto.devices", file=self.problems.file, device=number, others=other_devices)
             self.problems.say("warning", what)
-        kept = columns["device"] == number
-        return number, {name: values[kept] for name, values in columns.items()}
+        of_device = columns["device"] == number
+        return number, {name: values[of_device] for name, values in columns.items()}
 
-    def _flows(self, found: device.Device, host: Host | None, elsewhere: Int64Array) -> None:
-        if host is None or not (found.call >= 0).any():
+    def _flows(self, tasks: device.Device, host: Host | None, elsewhere: Int64Array) -> None:
+        if host is None or not (tasks.call >= 0).any():
             self.missing["flows"] = self._absent("kineto.no_launches", "host")
             return
-        frame = device.launch_flows(found, host, elsewhere)
-        others = self._times(gathered(self.events.flows))
-        if others is not None and len(others["flow"]):
+        frame = device.launch_flows(tasks, host, elsewhere)
+        recorded = self._times(gathered(self.events.flows))
+        if recorded is not None and len(recorded["flow"]):
             texts = self.events.interners
             more = pd.DataFrame(
                 {
-                    "kind": texts["category"].categorical(others["kind"], words.flow_kind),
-                    "end": texts["phase"].categorical(others["end"]),
-                    "flow": others["flow"],
-                    "thread": others["thread"],
-                    "time_ns": others["start_ns"],
-                    "source_row": others["source_row"],
+                    "kind": texts["category"].categorical(recorded["kind"], words.flow_kind),
+                    "end": texts["phase"].categorical(recorded["end"]),
+                    "flow": recorded["flow"],
+                    "thread": recorded["thread"],
+                    "time_ns": recorded["start_ns"],
+                    "source_row": recorded["source_row"],
                 }
             )
             plain = {"kind": str, "end": str}
@@ -164,8 +164,8 @@ class _Assembly:
     def _memory(self, host: Host | None, number: int | None) -> None:
         columns = self._times(gathered(self.events.memory))
         if columns is not None:
-            own = np.isin(columns["device_id"], [number, -1] if number is not None else columns["device_id"])
-            columns = {name: values[own] for name, values in columns.items()}
+            of_device = np.isin(columns["device_id"], [number, -1] if number is not None else columns["device_id"])
+            columns = {name: values[of_device] for name, values in columns.items()}
         if columns is None or not len(columns["start_ns"]):
             for name in ("memory_record", "operator_memory"):
                 self.missing[name] = self._absent("kineto.no_memory", "memory")
@@ -185,8 +185,8 @@ class _Assembly:
         if columns is None:
             return None
         starts = columns["start_ns"]
-        kept = (starts != times.NO_TIME) & ~times.astray(starts)
-        columns = self._kept(columns, kept)
+        possible = (starts != times.NO_TIME) & ~times.astray(starts)
+        columns = self._select(columns, possible)
         return columns | {"start_ns": columns["start_ns"] + self.around.base_ns}
 
     def _possible(self, columns: Columns | None, longest_us: float) -> Columns | None:
@@ -195,21 +195,21 @@ class _Assembly:
             return None
         spans = times.spans_ns(columns["us"], longest_us)
         columns = {name: values for name, values in columns.items() if name != "us"} | {"duration_ns": spans}
-        found = self._times(self._kept(columns, spans != times.NO_TIME))
-        return found if found is not None and len(found["start_ns"]) else None
+        timed = self._times(self._select(columns, spans != times.NO_TIME))
+        return timed if timed is not None and len(timed["start_ns"]) else None
 
-    def _kept(self, columns: Columns, kept: Any) -> Columns:
-        """The rows that are kept; the others are said with byte offset and name of the first few."""
-        if kept.all():
+    def _select(self, columns: Columns, usable: Any) -> Columns:
+        """The usable rows; the others are said with byte offset and name of the first few."""
+        if usable.all():
             return columns
-        dropped = columns["source_row"][~kept]
+        dropped = columns["source_row"][~usable]
         names = [""] * SHOWN
         if "name" in columns:
             texts = list(self.events.interners["name"])
-            names = [str(texts[code]) for code in columns["name"][~kept][:SHOWN].tolist()]
+            names = [str(texts[code]) for code in columns["name"][~usable][:SHOWN].tolist()]
         offsets = positions(self.file, self.index, dropped[:SHOWN]).tolist()
         self.problems.count("loader.events_impossible", "", len(dropped), zip(offsets, names, strict=False))
-        return {name: values[kept] for name, values in columns.items()}
+        return {name: values[usable] for name, values in columns.items()}
 
     def _absent(self, reason: str, option: str) -> Missing:
         return Missing(message(reason, file=self.problems.file), message(f"kineto.collect.{option}"), (option,))

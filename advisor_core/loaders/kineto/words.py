@@ -95,8 +95,8 @@ def stack(text: str) -> str:
 def operation(name: str) -> str:
     """allReduce, reduceScatter ... of the name of a collective as recorded; that name where it is not known."""
     bare = name.replace("_", "").lower()
-    known = [word for word in _WORDS["operations"] if bare.startswith(word)]
-    return str(_WORDS["operations"][max(known, key=len)]) if known else name
+    prefixes = [word for word in _WORDS["operations"] if bare.startswith(word)]
+    return str(_WORDS["operations"][max(prefixes, key=len)]) if prefixes else name
 
 
 def moved_share(operation_name: str, ranks: int) -> float:

@@ -39,8 +39,10 @@ def read_database(place: Place, path: Path, wanted: Collection[str] = TABLES) ->
         export = databases.read(wanted, None)
     if "kernels" not in wanted:
         return export, device
-    told = [export.tables[table].frame for table in ("kernels", "communication_tasks") if table in export.tables]
-    if "device_tasks" in export.tables and not any(len(frame) for frame in told):
+    kernel_frames = [
+        export.tables[table].frame for table in ("kernels", "communication_tasks") if table in export.tables
+    ]
+    if "device_tasks" in export.tables and not any(len(frame) for frame in kernel_frames):
         # the tasks of collectives cannot be told from others: their time would count as idle
         del export.tables["device_tasks"]
         reason = message("loader.no_table", file=place.shown(path), table="COMPUTE_TASK_INFO, COMMUNICATION_OP")
@@ -55,6 +57,6 @@ def _device(place: Place, path: Path) -> int | None:
             return None
         devices = sorted(set(database.integers("TASK", {"device": "deviceId"}, rowid=False)["device"].tolist()) - {-1})
     if len(devices) > 1:
-        said = message("loader.msprof.db_devices", file=name, devices=", ".join(map(str, devices)))
-        raise Unavailable(said, message("loader.collect.msprof_one_device"))
+        reason = message("loader.msprof.db_devices", file=name, devices=", ".join(map(str, devices)))
+        raise Unavailable(reason, message("loader.collect.msprof_one_device"))
     return devices[0] if devices else None

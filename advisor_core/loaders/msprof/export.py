@@ -106,8 +106,8 @@ class MsprofExport:
         self._leave_out_lone_tasks(reads)
 
     def _warn(self, name: str, **values: object) -> None:
-        said = message(name, **values)
-        self.export.diagnostics.append(Diagnostic(severity="warning", source=self._name, message=said))
+        text = message(name, **values)
+        self.export.diagnostics.append(Diagnostic(severity="warning", source=self._name, message=text))
 
     def _read(self, deliverable: Deliverable) -> _Read:
         paths = self._files.exports.get(deliverable.kind, ())
@@ -144,10 +144,12 @@ class MsprofExport:
         of: dict[str, RowSource] = {}
         missing: dict[str, Missing] = {}
         for table in deliverable.tables:
-            there = [number for number, trace in enumerate(traces) if table in trace.frames]
-            if there:
-                own = [traces[number].frames[table] for number in there]
-                frames[table], of[table] = join(SCHEMAS[table], together, own, [sources[number] for number in there])
+            numbers = [number for number, trace in enumerate(traces) if table in trace.frames]
+            if numbers:
+                frames_of_table = [traces[number].frames[table] for number in numbers]
+                frames[table], of[table] = join(
+                    SCHEMAS[table], together, frames_of_table, [sources[number] for number in numbers]
+                )
             else:
                 reason = traces[0].missing[table]
                 missing[table] = lacking(reason.reason, deliverable.collect, reason.collect)
@@ -179,10 +181,10 @@ class MsprofExport:
                     continue
                 counts = named.value_counts()
                 device = int(counts[counts == counts.max()].index.min())
-                others = ", ".join(str(other) for other in sorted(counts.index) if other != device)
-                if others:
-                    self._warn("loader.msprof.devices", device=device, others=others)
-                return device, bool(others)
+                other_devices = ", ".join(str(other) for other in sorted(counts.index) if other != device)
+                if other_devices:
+                    self._warn("loader.msprof.devices", device=device, others=other_devices)
+                return device, bool(other_devices)
         return None, False
 
     def _take(self, read: _Read, several_devices: bool) -> None:
@@ -225,23 +227,23 @@ class MsprofExport:
         for table, frame in read.frames.items():
             runs = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
             if len(runs):
-                return self._said_runs(by_iterations(kernels, runs), read.sources[table].file)
-        return self._said_runs(by_inference(kernels), self._together(self._files.exports[OP_SUMMARY.kind]))
+                return self._note_runs(by_iterations(kernels, runs), read.sources[table].file)
+        return self._note_runs(by_inference(kernels), self._together(self._files.exports[OP_SUMMARY.kind]))
 
-    def _said_runs(self, numbers: Int64Array, file: str) -> Int64Array:
+    def _note_runs(self, numbers: Int64Array, file: str) -> Int64Array:
         if (numbers >= 0).any():
-            said = message("loader.msprof.runs", file=file)
-            self.export.diagnostics.append(Diagnostic(severity="info", source=file, message=said))
+            note = message("loader.msprof.runs", file=file)
+            self.export.diagnostics.append(Diagnostic(severity="info", source=file, message=note))
         return numbers
 
     def _say_both(self, chosen: str, filled: Sequence[str]) -> None:
         other = "text" if chosen == "DB" else "DB"
-        said = (
+        note = (
             message("loader.both_filled", chosen=chosen, other=other, tables=", ".join(filled))
             if filled
             else message("loader.both", chosen=chosen, other=other)
         )
-        self.export.diagnostics.append(Diagnostic(severity="info", source=self._name, message=said))
+        self.export.diagnostics.append(Diagnostic(severity="info", source=self._name, message=note))
 
     def _read_database(self, path: Path) -> bool:
         """What the export does not have yet, from the DB export, and whether that could be used. How to record what
@@ -250,7 +252,7 @@ class MsprofExport:
         collect = {table: file.collect for file in reversed(DELIVERABLES) for table in file.tables}
         lacked = sorted(IN_DATABASE - export.tables.keys())
         try:
-            found, device = read_database(self._place, path, lacked)
+            database_export, device = read_database(self._place, path, lacked)
         except Unavailable as failure:
             source = self._place.shown(path)
             # beside a text export it is only not needed
@@ -262,14 +264,14 @@ class MsprofExport:
         if self.device is not None and device not in (None, self.device):
             return False
         self.device = device if self.device is None else self.device
-        export.files += found.files
-        export.diagnostics += found.diagnostics
+        export.files += database_export.files
+        export.diagnostics += database_export.diagnostics
         for table in lacked:
-            if table in found.tables:
-                export.tables[table] = found.tables[table]
+            if table in database_export.tables:
+                export.tables[table] = database_export.tables[table]
                 export.missing.pop(table, None)
             else:
-                export.missing.setdefault(table, lacking(found.missing[table].reason, collect[table]))
+                export.missing.setdefault(table, lacking(database_export.missing[table].reason, collect[table]))
         return True
 
     def _read_analysis(self) -> None:
@@ -296,11 +298,11 @@ class MsprofExport:
         if path is None or not lacked:
             return
         with AscendDatabases(self._place, None, path) as databases:
-            found = databases.read(lacked, None)
-        self.export.files += found.files
-        self.export.diagnostics += found.diagnostics
-        self.export.tables |= found.tables
-        for table in found.tables:
+            database_export = databases.read(lacked, None)
+        self.export.files += database_export.files
+        self.export.diagnostics += database_export.diagnostics
+        self.export.tables |= database_export.tables
+        for table in database_export.tables:
             del self.export.missing[table]
 
     def _absence(self, deliverable: Deliverable) -> Missing:

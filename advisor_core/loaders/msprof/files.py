@@ -83,16 +83,16 @@ def export_name(name: str) -> ExportName | None:
 
 def _pytorch(name: str, *more: Column) -> CsvTable:
     """The table of a file of the PyTorch profiler, whose columns msprof's has too, and ``more``."""
-    found = next(file.csv for file in ascend_files.DELIVERABLES if file.name == name)
-    assert found is not None
-    return replace(found, columns=(*found.columns, *more))
+    table = next(file.csv for file in ascend_files.DELIVERABLES if file.name == name)
+    assert table is not None
+    return replace(table, columns=(*table.columns, *more))
 
 
 def _of_devices(table: CsvTable) -> CsvTable:
     schema = table.schema
-    held = (*schema.columns, TableColumn(DEVICE, "int", "", "device id, -1 where the export names none"))
+    columns = (*schema.columns, TableColumn(DEVICE, "int", "", "device id, -1 where the export names none"))
     column = Column(DEVICE, ("Device_id", "Device ID"), "int")
-    return replace(table, schema=TableSchema(schema.name, schema.meaning, held), columns=(*table.columns, column))
+    return replace(table, schema=TableSchema(schema.name, schema.meaning, columns), columns=(*table.columns, column))
 
 
 def _kib(field: str, name: str) -> Column:
@@ -119,8 +119,8 @@ def _with(table: CsvTable, field: TableColumn, column: Column) -> CsvTable:
 
 def released(memory: pd.DataFrame) -> pd.DataFrame:
     """operator_memory with the time of release, which msprof writes as how long memory was held."""
-    known = (memory["allocation_ns"] > 0) & (memory[_HELD] >= 0)
-    return memory.assign(release_ns=(memory["allocation_ns"] + memory[_HELD]).where(known, -1))
+    has_times = (memory["allocation_ns"] > 0) & (memory[_HELD] >= 0)
+    return memory.assign(release_ns=(memory["allocation_ns"] + memory[_HELD]).where(has_times, -1))
 
 
 def _graph_engine(name: str) -> str:
@@ -245,7 +245,7 @@ NEVER: Final = {
 
 def is_timed(name: str) -> bool:
     """Whether a file tells when the device ran what: without such a file a directory is no profile."""
-    found = export_name(name)
-    if found is None:
+    named = export_name(name)
+    if named is None:
         return False
-    return any(found.kind == file.kind and name.endswith(file.suffix) for file in (OP_SUMMARY, TASK_TIME, TIMELINE))
+    return any(named.kind == file.kind and name.endswith(file.suffix) for file in (OP_SUMMARY, TASK_TIME, TIMELINE))

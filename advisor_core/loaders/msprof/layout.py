@@ -61,18 +61,18 @@ def layout(root: Path, directory: Path) -> Layout:
     output = directory / OUTPUT
     folder = output if output.is_dir() else directory
     exports: dict[str, Sequence[Path]] = {}
-    others: list[Path] = []
+    superseded: list[Path] = []
     for deliverable in (*DELIVERABLES, ITERATIONS):
         chosen, older = _newest(folder, deliverable)
         if chosen:
             exports[deliverable.kind] = chosen
-        others += older
+        superseded += older
     analysed = directory / ANALYSIS
     names = (ascend_files.COMMUNICATION.name, ascend_files.MATRIX.name, ANALYSED)
     analysis = {name: analysed / name for name in names if (analysed / name).exists()}
     timed = any(is_timed(path.name) for paths in exports.values() for path in paths)
     databases = _databases(directory)
-    return Layout(place, exports, [*others, *databases[1:]], analysis, next(iter(databases), None), timed)
+    return Layout(place, exports, [*superseded, *databases[1:]], analysis, next(iter(databases), None), timed)
 
 
 def owner(directory: Path) -> Path:
@@ -109,8 +109,8 @@ def is_profile(directory: Path) -> bool:
 def _databases(directory: Path) -> list[Path]:
     """DB exports, the newest first. They lie in the profile's directory, beside that of the text export."""
     folders = [folder for folder in (directory, directory / OUTPUT) if folder.is_dir()]
-    found = [path for folder in folders for path in folder.iterdir() if DATABASE.fullmatch(path.name)]
-    return sorted(found, key=lambda path: (int(path.stem.rpartition("_")[2]), path.name), reverse=True)
+    paths = [path for folder in folders for path in folder.iterdir() if DATABASE.fullmatch(path.name)]
+    return sorted(paths, key=lambda path: (int(path.stem.rpartition("_")[2]), path.name), reverse=True)
 
 
 def missing_slices(paths: Sequence[Path]) -> list[int]:
@@ -125,20 +125,20 @@ def _newest(folder: Path, deliverable: Deliverable) -> tuple[list[Path], list[Pa
     The slices of one export need not carry the same second: from the newest file back, one of each number is taken,
     until the first slice.
     """
-    found = [
+    files = [
         (named.stamp, named.slice, path)
         for path in sorted(folder.iterdir())
         if path.name.endswith(deliverable.suffix)
         and (named := export_name(path.name)) is not None
         and named.kind == deliverable.kind
     ]
-    found.sort(key=lambda file: file[:2], reverse=True)
+    files.sort(key=lambda file: file[:2], reverse=True)
     chosen: dict[int, Path] = {}
-    for _, number, path in found:
+    for _, number, path in files:
         if number in chosen or (chosen and (-1 in chosen or number == -1)):
             break
         chosen[number] = path
         if number == 0:
             break
-    taken = set(chosen.values())
-    return [chosen[number] for number in sorted(chosen)], [path for *_, path in found if path not in taken]
+    newest = set(chosen.values())
+    return [chosen[number] for number in sorted(chosen)], [path for *_, path in files if path not in newest]

@@ -34,10 +34,10 @@ class MsprofLoader:
 
     def discover(self, root: Path) -> Sequence[RankInput]:
         problems: dict[Path, str] = {}
-        found = _found(root, problems)
-        layouts = {directory: msprof_layout.layout(root, directory) for directory in found}
+        profiles = _profile_directories(root, problems)
+        layouts = {directory: msprof_layout.layout(root, directory) for directory in profiles}
         recorded = {directory: _recorded_rank(files) for directory, files in layouts.items()}
-        free = (number for number in range(len(found) + 1) if number not in recorded.values())
+        free = (number for number in range(len(profiles) + 1) if number not in recorded.values())
         return [
             RankInput(
                 root=root,
@@ -49,7 +49,7 @@ class MsprofLoader:
                 problem=problems.get(directory, ""),
                 vendor=VENDOR,
             )
-            for directory in sorted(found, key=problems.__contains__)
+            for directory in sorted(profiles, key=problems.__contains__)
         ]
 
     def load(self, source: RankInput) -> Profile:
@@ -60,7 +60,7 @@ class MsprofLoader:
         read = MsprofExport(files, name)
         export = read.export
         if not export.tables:
-            damage = {said.message.en for said in export.diagnostics if said.severity == "error"}
+            damage = {diagnostic.message.en for diagnostic in export.diagnostics if diagnostic.severity == "error"}
             reasons = damage or {export.missing[table].reason.en for table in ("kernels", "device_tasks")}
             raise InputError(f"{source.directory}: nothing in this profile can be used: {'; '.join(sorted(reasons))}")
         info = _device(files, read.device)
@@ -85,15 +85,19 @@ class MsprofLoader:
         )
 
 
-def _found(root: Path, problems: dict[Path, str]) -> list[Path]:
+def _profile_directories(root: Path, problems: dict[Path, str]) -> list[Path]:
     """The directories of profiles at or below ``root``; ``problems``: what is wrong with some of them."""
     if not root.is_dir():
         if DATABASE.fullmatch(root.name):
             return [root.parent]
         named = export_name(root.name)
-        known = KNOWN.get(named.kind) if named is not None else None
-        return [msprof_layout.owner(root.parent)] if known is not None and root.name.endswith(known.suffix) else []
-    found: list[Path] = []
+        deliverable = KNOWN.get(named.kind) if named is not None else None
+        return (
+            [msprof_layout.owner(root.parent)]
+            if deliverable is not None and root.name.endswith(deliverable.suffix)
+            else []
+        )
+    profiles: list[Path] = []
     closed: list[Path] = []
     for directory in directories(root, stop=closed):
         if msprof_layout.of_framework(directory):
@@ -105,8 +109,8 @@ def _found(root: Path, problems: dict[Path, str]) -> list[Path]:
         except InputError as problem:
             problems[directory] = str(problem)
         closed.append(directory)
-        found.append(msprof_layout.owner(directory))
-    return found
+        profiles.append(msprof_layout.owner(directory))
+    return profiles
 
 
 def _recorded_rank(files: Layout) -> int | None:
@@ -131,8 +135,8 @@ def _level(export: Export) -> str | None:
         return None
     communication = table.frame["core"] == "COMMUNICATION"
     level = "level1" if (table.frame.loc[~communication, "type"] != "").any() else "level0"
-    said = message("loader.msprof.level", level=level, file=table.source.file)
-    export.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=said))
+    note = message("loader.msprof.level", level=level, file=table.source.file)
+    export.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=note))
     if level == "level0" and not communication.any():
         hidden = message("loader.msprof.no_collectives", file=table.source.file)
         export.diagnostics.append(Diagnostic(severity="warning", source=table.source.file, message=hidden))

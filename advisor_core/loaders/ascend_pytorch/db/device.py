@@ -45,23 +45,23 @@ def kernels(records: Records, source: RowidSource) -> pd.DataFrame:
     compute = records.compute.merge(records.tasks_by_id.drop(columns=["rowid", "type"]), on="id", validate="1:1")
     if len(compute) < len(records.compute):
         unmatched = ~records.compute["id"].isin(compute["id"])
-        records.kept("COMPUTE_TASK_INFO", records.compute, ~unmatched)
+        records.usable_rows("COMPUTE_TASK_INFO", records.compute, ~unmatched)
     talks = records.collectives
     if compute.empty and talks.empty:
         raise Unavailable(message("loader.no_table_rows", file=records.database.file, table="COMPUTE_TASK_INFO"))
     strings = records.strings
     described_in = "COMPUTE_TASK_INFO" if records.describes_kernels else "TASK"
-    own = pd.DataFrame({"source_row": source.add(described_in, compute["rowid"].to_numpy())})
+    compute_rows = pd.DataFrame({"source_row": source.add(described_in, compute["rowid"].to_numpy())})
     for column in ("start_ns", "duration_ns", "stream", "task", "connection", "block_dim", "mix_block_dim"):
-        own[column] = compute[column]
-    own["model"] = compute["model"].where(compute["model"] != vocabulary.UINT32_NONE, -1)
+        compute_rows[column] = compute[column]
+    compute_rows["model"] = compute["model"].where(compute["model"] != vocabulary.UINT32_NONE, -1)
     counters = _counters(records, compute["id"].to_numpy())
     _say_lost_counters(records, counters, compute["taskType"].to_numpy())
-    shared = pd.DataFrame({"source_row": source.add("COMMUNICATION_OP", talks["rowid"].to_numpy())})
+    collective_rows = pd.DataFrame({"source_row": source.add("COMMUNICATION_OP", talks["rowid"].to_numpy())})
     for column in ("start_ns", "duration_ns", "connection"):
-        shared[column] = talks[column]
-    shared = shared.assign(stream=-1, task=-1, model=-1, block_dim=0, mix_block_dim=-1)
-    frame = pd.concat([own, shared], ignore_index=True)
+        collective_rows[column] = talks[column]
+    collective_rows = collective_rows.assign(stream=-1, task=-1, model=-1, block_dim=0, mix_block_dim=-1)
+    frame = pd.concat([compute_rows, collective_rows], ignore_index=True)
     rest = np.full(len(talks), -1, np.int64)
 
     def texts(column: str, of_collectives: Int64Array = rest, clean: Any = vocabulary.tidy) -> pd.Categorical:
@@ -99,16 +99,16 @@ def _counters(records: Records, ids: Int64Array) -> dict[str, np.ndarray]:
     names = records.strings.ids(_COUNTERS)
     if not names:
         return {}
-    wanted = ", ".join(map(str, names))
+    name_ids = ", ".join(map(str, names))
     # ids are far below 2**53, so that one matrix of floats holds all three columns exactly
-    read = records.database.floats("TASK_PMU_INFO", ["globalTaskId", "name", "value"], f"WHERE name IN ({wanted})")
+    read = records.database.floats("TASK_PMU_INFO", ["globalTaskId", "name", "value"], f"WHERE name IN ({name_ids})")
     columns = list(dict.fromkeys(_COUNTERS[text] for text in names.values()))
     places = {number: columns.index(_COUNTERS[text]) for number, text in names.items()}
     rows = pd.Index(ids).get_indexer(pd.Index(np.nan_to_num(read["globalTaskId"], nan=-1).astype(np.int64)))
     column = pd.Series(places).reindex(read["name"]).to_numpy()
     values = np.full((len(columns), len(ids)), np.nan)
-    known = (rows >= 0) & ~np.isnan(column) & ~(read["value"] < 0)
-    values[column[known].astype(np.int64), rows[known]] = read["value"][known]
+    usable = (rows >= 0) & ~np.isnan(column) & ~(read["value"] < 0)
+    values[column[usable].astype(np.int64), rows[usable]] = read["value"][usable]
     return dict(zip(columns, values, strict=True))
 
 
@@ -176,10 +176,10 @@ def device_tasks(records: Records, source: RowidSource) -> pd.DataFrame:
     names, types = tasks["type"].to_numpy(), tasks["type"].to_numpy()
     if records.describes_kernels:
         places = pd.Index(records.compute["id"]).get_indexer(pd.Index(tasks["id"]))
-        known = places >= 0
+        described = places >= 0
         for column, values in (("name", names), ("taskType", types)):
-            found = records.compute[column].to_numpy()[np.maximum(places, 0)] if len(records.compute) else values
-            chosen = np.where(known & (found >= 0), found, values)
+            text_ids = records.compute[column].to_numpy()[np.maximum(places, 0)] if len(records.compute) else values
+            chosen = np.where(described & (text_ids >= 0), text_ids, values)
             names, types = (chosen, types) if column == "name" else (names, chosen)
     frame["name"] = strings.categorical(names)
     frame["task_type"] = strings.categorical(types, vocabulary.task_type)
@@ -228,11 +228,11 @@ def communication_tasks(records: Records, source: RowidSource) -> pd.DataFrame:
 
 def overlap(records: Records, source: RowidSource) -> pd.DataFrame:
     """OVERLAP_ANALYSIS in order of start."""
-    found = records.spans("OVERLAP_ANALYSIS", {"type": "type"}).sort_values("start_ns", ignore_index=True)
+    spans = records.spans("OVERLAP_ANALYSIS", {"type": "type"}).sort_values("start_ns", ignore_index=True)
     names = records.enumeration("ENUM_OVERLAP_ANALYSIS_TYPE", _OVERLAP_TYPES)
-    frame = found[["start_ns", "duration_ns"]].copy()
-    frame["kind"] = names.categorical(found["type"].to_numpy(), vocabulary.overlap_kind)
-    frame["source_row"] = source.add("OVERLAP_ANALYSIS", found["rowid"].to_numpy())
+    frame = spans[["start_ns", "duration_ns"]].copy()
+    frame["kind"] = names.categorical(spans["type"].to_numpy(), vocabulary.overlap_kind)
+    frame["source_row"] = source.add("OVERLAP_ANALYSIS", spans["rowid"].to_numpy())
     return frame
 
 
@@ -240,20 +240,22 @@ def frequency(records: Records, source: RowidSource) -> pd.DataFrame:
     """AICORE_FREQ in order of time."""
     records.database.require("AICORE_FREQ", "timestampNs", "freq")
     read = pd.DataFrame(records.database.integers("AICORE_FREQ", {"time_ns": "timestampNs", "mhz": "freq"}))
-    read = records.kept("AICORE_FREQ", read, possible(read["time_ns"]) & (read["mhz"] > 0))
+    read = records.usable_rows("AICORE_FREQ", read, possible(read["time_ns"]) & (read["mhz"] > 0))
     read = read.sort_values("time_ns", kind="stable", ignore_index=True)
     return read.assign(source_row=source.add("AICORE_FREQ", read["rowid"].to_numpy()))
 
 
 def op_statistic(records: Records, source: RowidSource) -> pd.DataFrame:
     """Totals by type of operator, which the text export has as a file of its own; each row points at the first."""
-    own = records.compute.merge(records.tasks_by_id[["id", "start_ns", "duration_ns"]], on="id").sort_values("start_ns")
-    own["type"] = records.strings.categorical(own["opType"].to_numpy())
-    own["core"] = records.strings.categorical(own["taskType"].to_numpy(), vocabulary.core)
-    own = own[own["type"] != ""]
-    if own.empty:
+    kernels = records.compute.merge(records.tasks_by_id[["id", "start_ns", "duration_ns"]], on="id").sort_values(
+        "start_ns"
+    )
+    kernels["type"] = records.strings.categorical(kernels["opType"].to_numpy())
+    kernels["core"] = records.strings.categorical(kernels["taskType"].to_numpy(), vocabulary.core)
+    kernels = kernels[kernels["type"] != ""]
+    if kernels.empty:
         raise Unavailable(message("loader.no_table_rows", file=records.database.file, table="COMPUTE_TASK_INFO"))
-    groups = own.groupby(["type", "core"], observed=True, sort=False)
+    groups = kernels.groupby(["type", "core"], observed=True, sort=False)
     lengths = groups["duration_ns"]
     sums = pd.DataFrame(lengths.agg(count="size", total_ns="sum", mean_ns="mean", min_ns="min", max_ns="max"))
     sums["rowid"] = groups["rowid"].first()

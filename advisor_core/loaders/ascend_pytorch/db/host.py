@@ -44,7 +44,7 @@ def host_events(records: Records, source: RowidSource) -> pd.DataFrame:
         ("OSRT_API", "os", "name"),
     ):
         if database.has(table, "startNs", "endNs"):
-            parts.append(_others(records, source, table, category, name))
+            parts.append(_table_events(records, source, table, category, name))
     if not parts:
         raise Unavailable(message("loader.no_table", file=database.file, table="PYTORCH_API, CANN_API"))
     conformed = [HOST_EVENTS.conform(part) for part in parts]
@@ -121,7 +121,7 @@ def _items(records: Records) -> pd.Series:
     return items.loc[~items.index.duplicated()]
 
 
-def _others(records: Records, source: RowidSource, table: str, category: str, name: str) -> pd.DataFrame:
+def _table_events(records: Records, source: RowidSource, table: str, category: str, name: str) -> pd.DataFrame:
     rows = records.spans(table, {"thread": "globalTid", "name": name})
     frame = rows[["start_ns", "duration_ns"]].assign(thread=rows["thread"] & _LOW_WORD)
     codes = np.zeros(len(rows), np.int8)
@@ -140,8 +140,8 @@ def flows(records: Records, source: RowidSource) -> pd.DataFrame:
     tasks = launched[launched["connection"].isin(calls["connection"])].reset_index(drop=True)
     tasks["source_row"] = -1
     for table in ("TASK", "COMMUNICATION_OP"):
-        here = (tasks["table"] == table).to_numpy()
-        tasks.loc[here, "source_row"] = source.add(table, tasks.loc[here, "rowid"].to_numpy())
+        of_table = (tasks["table"] == table).to_numpy()
+        tasks.loc[of_table, "source_row"] = source.add(table, tasks.loc[of_table, "rowid"].to_numpy())
     heads = calls[calls["connection"].isin(tasks["connection"])]
     head_rows = source.add("CANN_API", heads["rowid"].to_numpy())
     parts = [

@@ -103,7 +103,7 @@ class AscendDatabases:
 
     def unusable(self) -> list[Diagnostic]:
         """What is wrong with databases that are there and cannot be opened."""
-        return [said for problems in self._problems for said in problems.diagnostics()]
+        return [diagnostic for problems in self._problems for diagnostic in problems.diagnostics()]
 
     def provided(self) -> set[str]:
         """The canonical tables that the databases have tables for."""
@@ -121,8 +121,8 @@ class AscendDatabases:
                     try:
                         export.tables[table.name] = self._table(table)
                     except Unavailable as reason:
-                        said = self._at_level(table, reason, level)
-                        export.missing[table.name] = lacking(said, table.collect, reason.collect)
+                        reason_text = self._at_level(table, reason, level)
+                        export.missing[table.name] = lacking(reason_text, table.collect, reason.collect)
             if self._records is not None:
                 references.check(self._records)
             holder = next((database for database in opened if database.has("CommAnalyzerTime")), None)
@@ -223,8 +223,8 @@ def _metadata(database: Database) -> Mapping[str, Any]:
     """META_DATA: values that are JSON decoded, the others as they are."""
     if not database.has(_METADATA, "name", "value"):
         return {}
-    found = database.texts(_METADATA, ["name", "value"])
-    return {name: _decoded(value) for name, value in zip(found["name"], found["value"], strict=True)}
+    entries = database.texts(_METADATA, ["name", "value"])
+    return {name: _decoded(value) for name, value in zip(entries["name"], entries["value"], strict=True)}
 
 
 def _decoded(value: str) -> Any:

@@ -23,7 +23,7 @@ def memory_record(records: Records, source: RowidSource) -> pd.DataFrame:
     amounts = database.floats("MEMORY_RECORD", ["totalAllocated", "totalReserved", "totalActive"])
     columns = {"allocated_bytes": "totalAllocated", "reserved_bytes": "totalReserved", "active_bytes": "totalActive"}
     read = read.assign(**{name: amounts[column] for name, column in columns.items()})
-    read = records.kept("MEMORY_RECORD", read, possible(read["time_ns"]))
+    read = records.usable_rows("MEMORY_RECORD", read, possible(read["time_ns"]))
     read["source_row"] = source.add("MEMORY_RECORD", read["rowid"].to_numpy())
     names = records.strings.of(read["component"].drop_duplicates().to_numpy())
     by_id = dict(zip(read["component"].drop_duplicates().tolist(), names, strict=True))
@@ -51,13 +51,13 @@ def operator_memory(records: Records, source: RowidSource) -> pd.DataFrame:
     """OP_MEMORY as stored. What was released after the profile has no time of release."""
     database = records.database
     database.require("OP_MEMORY", "name", "size", "allocationTime")
-    wanted = {
+    columns = {
         "name": "name",
         "allocation_ns": "allocationTime",
         "release_ns": "releaseTime",
         "stream": "streamPtr",
     }
-    read = pd.DataFrame(database.integers("OP_MEMORY", wanted))
+    read = pd.DataFrame(database.integers("OP_MEMORY", columns))
     amounts = database.floats("OP_MEMORY", ["size", "allocationTotalAllocated", "allocationTotalReserved"])
     read["bytes"] = amounts["size"]
     read["allocated_bytes"] = amounts["allocationTotalAllocated"]
@@ -65,7 +65,7 @@ def operator_memory(records: Records, source: RowidSource) -> pd.DataFrame:
     for column in ("allocation_ns", "release_ns"):
         read[column] = read[column].where(possible(read[column]), -1)
     backward = (read["allocation_ns"] > 0) & (read["release_ns"] > 0) & (read["release_ns"] < read["allocation_ns"])
-    read = records.kept("OP_MEMORY", read, ~backward & read["bytes"].notna())
+    read = records.usable_rows("OP_MEMORY", read, ~backward & read["bytes"].notna())
     read["name"] = _names(records, read["name"].to_numpy(), read["stream"].to_numpy())
     return read.assign(source_row=source.add("OP_MEMORY", read["rowid"].to_numpy()))
 
@@ -86,6 +86,6 @@ def module_memory(records: Records, source: RowidSource) -> pd.DataFrame:
     database.require("NPU_MODULE_MEM", "moduleId", "timestampNs", "totalReserved")
     read = pd.DataFrame(database.integers("NPU_MODULE_MEM", {"time_ns": "timestampNs", "component": "moduleId"}))
     read["reserved_bytes"] = database.floats("NPU_MODULE_MEM", ["totalReserved"])["totalReserved"]
-    read = records.kept("NPU_MODULE_MEM", read, possible(read["time_ns"]))
+    read = records.usable_rows("NPU_MODULE_MEM", read, possible(read["time_ns"]))
     read["component"] = records.enumeration("ENUM_MODULE").categorical(read["component"].to_numpy())
     return read.assign(source_row=source.add("NPU_MODULE_MEM", read["rowid"].to_numpy()))

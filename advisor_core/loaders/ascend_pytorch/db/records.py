@@ -60,9 +60,10 @@ class Strings:
         if not len(self._ids):
             return [""] * len(ids)
         places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        known = self._ids[places] == ids
+        is_stored = self._ids[places] == ids
         return [
-            self._texts[place] if found else "" for place, found in zip(places.tolist(), known.tolist(), strict=True)
+            self._texts[place] if is_text else ""
+            for place, is_text in zip(places.tolist(), is_stored.tolist(), strict=True)
         ]
 
     def ids(self, texts: Mapping[str, Any]) -> dict[int, str]:
@@ -95,20 +96,20 @@ class Records:
     def strings(self) -> Strings:
         return self._named("STRING_IDS", "value")
 
-    def enumeration(self, table: str, known: Mapping[int, str] | None = None) -> Strings:
+    def enumeration(self, table: str, defaults: Mapping[int, str] | None = None) -> Strings:
         """Names by number, from a table of the export where it has one."""
         if self.database.has(table, "id", "name"):
-            return self._named(table, "name", known or {})
-        names = dict(known or {})
+            return self._named(table, "name", defaults or {})
+        names = dict(defaults or {})
         return Strings(np.array(list(names), np.int64), list(names.values()))
 
-    def _named(self, table: str, column: str, known: Mapping[int, str] = MappingProxyType({})) -> Strings:
-        """The texts of a table by their ids, and those of ``known`` that it lacks."""
+    def _named(self, table: str, column: str, defaults: Mapping[int, str] = MappingProxyType({})) -> Strings:
+        """The texts of a table by their ids, and those of ``defaults`` that it lacks."""
         self.database.require(table, "id", column)
         ids = self.database.integers(table, {"id": "id"})["id"]
         texts = self.database.texts(table, [column])[column]
-        more = [number for number in known if number not in set(ids.tolist())]
-        return Strings(np.append(ids, np.array(more, np.int64)), [*texts, *(known[number] for number in more)])
+        more = [number for number in defaults if number not in set(ids.tolist())]
+        return Strings(np.append(ids, np.array(more, np.int64)), [*texts, *(defaults[number] for number in more)])
 
     @cached_property
     def api_types(self) -> Strings:
@@ -157,8 +158,8 @@ class Records:
             kinds = self.strings.categorical(self.tasks_by_id["type"].to_numpy(), vocabulary.task_type)
             computes = kinds.isin(COMPUTE_TASKS) & ~self.tasks_by_id["id"].isin(self.communication_parts["id"])
             tasks = self.tasks_by_id.loc[computes, ["id", "rowid", "type"]].reset_index(drop=True)
-            known = tasks[["id", "rowid"]].assign(name=tasks["type"], taskType=tasks["type"])
-            return known.assign(**dict.fromkeys((*unnamed, "block_dim", "mix_block_dim"), -1))
+            kernels = tasks[["id", "rowid"]].assign(name=tasks["type"], taskType=tasks["type"])
+            return kernels.assign(**dict.fromkeys((*unnamed, "block_dim", "mix_block_dim"), -1))
         columns = {name: name for name in ("name", "taskType", *unnamed)}
         read = database.integers(
             "COMPUTE_TASK_INFO", {"id": "globalTaskId", "block_dim": blocks, "mix_block_dim": mixed} | columns
@@ -169,7 +170,7 @@ class Records:
     def collectives(self) -> pd.DataFrame:
         """COMMUNICATION_OP in order of start; empty where nothing was communicated. ``group_index`` numbers the groups
         in that order."""
-        wanted = {
+        columns = {
             "name": "opName",
             "type": "opType",
             "group": "groupName",
@@ -177,15 +178,15 @@ class Records:
             "op": "opId",
         }
         if not self.database.has("COMMUNICATION_OP"):
-            return pd.DataFrame({name: np.empty(0, np.int64) for name in (*_SPAN, *wanted, "group_index")})
-        found = self.spans("COMMUNICATION_OP", wanted, LONGEST_TASK_NS)
-        found = found.sort_values("start_ns", kind="stable", ignore_index=True)
-        return found.assign(group_index=pd.factorize(found["group"])[0].astype(np.int64))
+            return pd.DataFrame({name: np.empty(0, np.int64) for name in (*_SPAN, *columns, "group_index")})
+        operations = self.spans("COMMUNICATION_OP", columns, LONGEST_TASK_NS)
+        operations = operations.sort_values("start_ns", kind="stable", ignore_index=True)
+        return operations.assign(group_index=pd.factorize(operations["group"])[0].astype(np.int64))
 
     @cached_property
     def communication_parts(self) -> pd.DataFrame:
         """COMMUNICATION_TASK_INFO; empty where there is none."""
-        wanted = {
+        columns = {
             "id": "globalTaskId",
             "type": "taskType",
             "plane": "planeId",
@@ -197,23 +198,23 @@ class Records:
             "transport": "transportType",
         }
         if not self.database.has("COMMUNICATION_TASK_INFO", "globalTaskId"):
-            return pd.DataFrame({name: np.empty(0, np.int64) for name in ("rowid", *wanted)})
-        parts = pd.DataFrame(self.database.integers("COMMUNICATION_TASK_INFO", wanted))
+            return pd.DataFrame({name: np.empty(0, np.int64) for name in ("rowid", *columns)})
+        parts = pd.DataFrame(self.database.integers("COMMUNICATION_TASK_INFO", columns))
         return parts.drop_duplicates("id", ignore_index=True)
 
     @cached_property
     def calls(self) -> pd.DataFrame:
         """CANN_API in order of start."""
-        wanted = {"type": "type", "thread": "globalTid", "connection": "connectionId", "name": "name"}
-        found = self.spans("CANN_API", wanted)
-        found["thread"] &= _LOW_WORD
-        return found.sort_values("start_ns", kind="stable", ignore_index=True)
+        columns = {"type": "type", "thread": "globalTid", "connection": "connectionId", "name": "name"}
+        calls = self.spans("CANN_API", columns)
+        calls["thread"] &= _LOW_WORD
+        return calls.sort_values("start_ns", kind="stable", ignore_index=True)
 
     @cached_property
     def framework(self) -> pd.DataFrame:
         """PYTORCH_API as stored; ``kind``: op, queue, trace or mstx. Some exports hold shapes in the column of types
         and types in that of shapes (real AlexNet export): types are those with letters."""
-        wanted = {
+        columns = {
             "thread": "globalTid",
             "link": "connectionId",
             "name": "name",
@@ -223,13 +224,13 @@ class Records:
             "chain": "callchainId",
             "type": "type",
         }
-        found = self.spans("PYTORCH_API", wanted)
-        found["thread"] &= _LOW_WORD
-        if self._spelled(found["shapes"]) > self._spelled(found["dtypes"]):
-            found["shapes"] = found["dtypes"]
-        found = found.drop(columns="dtypes")
-        found["kind"] = self.api_types.categorical(found["type"].to_numpy())
-        return found
+        calls = self.spans("PYTORCH_API", columns)
+        calls["thread"] &= _LOW_WORD
+        if self._spelled(calls["shapes"]) > self._spelled(calls["dtypes"]):
+            calls["shapes"] = calls["dtypes"]
+        calls = calls.drop(columns="dtypes")
+        calls["kind"] = self.api_types.categorical(calls["type"].to_numpy())
+        return calls
 
     def _spelled(self, ids: pd.Series) -> int:
         """How many of the distinct texts have letters."""
@@ -243,9 +244,11 @@ class Records:
         calls = self.framework
         if not self.database.has("CONNECTION_IDS", "id", "connectionId"):
             return pd.DataFrame({"row": np.empty(0, np.int64), "connection": np.empty(0, np.int64)})
-        known = pd.DataFrame(self.database.integers("CONNECTION_IDS", {"link": "id", "connection": "connectionId"}))
+        connections = pd.DataFrame(
+            self.database.integers("CONNECTION_IDS", {"link": "id", "connection": "connectionId"})
+        )
         linked = pd.DataFrame({"row": np.arange(len(calls)), "link": calls["link"].to_numpy()})
-        return linked[linked["link"] >= 0].merge(known, on="link")[["row", "connection"]]
+        return linked[linked["link"] >= 0].merge(connections, on="link")[["row", "connection"]]
 
     @cached_property
     def stacks(self) -> tuple[pd.Index, npt.NDArray[np.integer[Any]], list[str]]:
@@ -287,9 +290,9 @@ class Records:
         read = pd.DataFrame(self.database.integers(table, {"start_ns": "startNs", "end_ns": "endNs", **columns}))
         lengths = read.pop("end_ns") - read["start_ns"]
         read.insert(1, "duration_ns", lengths)
-        return self.kept(table, read, possible(read["start_ns"]) & (lengths >= 0) & (lengths <= longest_ns))
+        return self.usable_rows(table, read, possible(read["start_ns"]) & (lengths >= 0) & (lengths <= longest_ns))
 
-    def kept(self, table: str, rows: pd.DataFrame, usable: pd.Series) -> pd.DataFrame:
+    def usable_rows(self, table: str, rows: pd.DataFrame, usable: pd.Series) -> pd.DataFrame:
         """The usable rows; the others are said with table and rowid."""
         if usable.all():
             return rows
@@ -310,14 +313,14 @@ _SPAN: Final = ("rowid", "start_ns", "duration_ns")
 def _wrappers(tasks: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Tasks without a context during which a part of the same stream and task number starts."""
     whole = (tasks["context"] == vocabulary.UINT32_NONE).to_numpy()
-    found = np.zeros(len(tasks), bool)
+    wrappers = np.zeros(len(tasks), bool)
     if whole.all() or not whole.any():
-        return found
+        return wrappers
     keys = ["start_ns", "stream", "task"]
     parts = tasks.loc[~whole, keys].rename_axis("part").reset_index()
-    asked = tasks.loc[whole, [*keys, "duration_ns"]].rename_axis("row").reset_index()
-    met = pd.merge_asof(asked, parts, on="start_ns", by=["stream", "task"], direction="forward")
+    candidates = tasks.loc[whole, [*keys, "duration_ns"]].rename_axis("row").reset_index()
+    met = pd.merge_asof(candidates, parts, on="start_ns", by=["stream", "task"], direction="forward")
     met = met[met["part"].notna()]
     delay = tasks["start_ns"].to_numpy()[met["part"].to_numpy(np.int64)] - met["start_ns"]
-    found[met.loc[delay <= met["duration_ns"], "row"].to_numpy()] = True
-    return found
+    wrappers[met.loc[delay <= met["duration_ns"], "row"].to_numpy()] = True
+    return wrappers

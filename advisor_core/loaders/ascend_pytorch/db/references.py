@@ -47,8 +47,8 @@ def check(records: Records) -> None:
             for kind, table, other, rows in find(records):
                 if rows:
                     file = records.database.file
-                    said = message(f"db.{kind}", file=file, table=table, other=other, rows=rows)
-                    records.problems.say("warning", said)
+                    warning = message(f"db.{kind}", file=file, table=table, other=other, rows=rows)
+                    records.problems.say("warning", warning)
         except Unavailable:
             continue
 
@@ -61,8 +61,10 @@ def check_analysis(database: Database, problems: Problems) -> None:
         return
     read = [pd.DataFrame(database.texts(table, keys), dtype=str).drop_duplicates() for table in tables]
     named = [pd.MultiIndex.from_frame(rows[is_operation(rows)]) for rows in read]
-    for (table, other), (here, there) in zip((tables, tables[::-1]), (named, named[::-1]), strict=True):
-        if rows := len(here.difference(there)):
+    for (table, other), (operations, other_operations) in zip(
+        (tables, tables[::-1]), (named, named[::-1]), strict=True
+    ):
+        if rows := len(operations.difference(other_operations)):
             problems.say("warning", message("db.without", file=database.file, table=table, other=other, rows=rows))
 
 
@@ -71,13 +73,13 @@ Lost = Iterator[tuple[str, str, str, int]]
 
 
 def _texts(records: Records) -> Lost:
-    known = records.strings.numbers
+    stored = records.strings.numbers
     for table, columns in _TEXTS.items():
         lost = 0
         for column in columns:
             if records.database.has(table, column):
                 used = records.database.distinct(table, column)
-                lost += int(np.isin(used, known, invert=True).sum())
+                lost += int(np.isin(used, stored, invert=True).sum())
         yield "texts_lost", table, "STRING_IDS", lost
 
 
@@ -133,13 +135,13 @@ def _launches(records: Records) -> Lost:
 def _queue(records: Records) -> Lost:
     """Links of calls of the framework, and ends of its queue without the other end."""
     database = records.database
-    used = known = np.empty(0, np.int64)
+    used = stored = np.empty(0, np.int64)
     if database.has("PYTORCH_API", "connectionId"):
         used = database.distinct("PYTORCH_API", "connectionId")
     if database.has("CONNECTION_IDS", "id"):
-        known = database.distinct("CONNECTION_IDS", "id")
-    yield "names_nothing", "PYTORCH_API", "CONNECTION_IDS", int(np.isin(used, known, invert=True).sum())
-    yield "names_nothing", "CONNECTION_IDS", "PYTORCH_API", int(np.isin(known, used, invert=True).sum())
+        stored = database.distinct("CONNECTION_IDS", "id")
+    yield "names_nothing", "PYTORCH_API", "CONNECTION_IDS", int(np.isin(used, stored, invert=True).sum())
+    yield "names_nothing", "CONNECTION_IDS", "PYTORCH_API", int(np.isin(stored, used, invert=True).sum())
     calls = records.framework
     queue = records.links[(calls["kind"] == "queue").to_numpy()[records.links["row"]]]
     ends = queue.groupby("connection").size()
@@ -152,17 +154,17 @@ def _stacks(records: Records) -> Lost:
     if not database.has("PYTORCH_API", "callchainId"):
         return
     used = database.distinct("PYTORCH_API", "callchainId")
-    known = np.empty(0, np.int64)
+    stored = np.empty(0, np.int64)
     if database.has("PYTORCH_CALLCHAINS", "id"):
-        known = database.distinct("PYTORCH_CALLCHAINS", "id")
-    yield "names_nothing", "PYTORCH_API", "PYTORCH_CALLCHAINS", int(np.isin(used, known, invert=True).sum())
-    yield "names_nothing", "PYTORCH_CALLCHAINS", "PYTORCH_API", int(np.isin(known, used, invert=True).sum())
+        stored = database.distinct("PYTORCH_CALLCHAINS", "id")
+    yield "names_nothing", "PYTORCH_API", "PYTORCH_CALLCHAINS", int(np.isin(used, stored, invert=True).sum())
+    yield "names_nothing", "PYTORCH_CALLCHAINS", "PYTORCH_API", int(np.isin(stored, used, invert=True).sum())
 
 
 def _lost(named: Int64Array, recorded: Int64Array) -> int:
     """How many ids name nothing between the first and the last recorded one."""
-    known = recorded[recorded >= 0]
-    if not len(known):
+    ids = recorded[recorded >= 0]
+    if not len(ids):
         return int((named >= 0).sum())
-    within = (named > known.min()) & (named < known.max())
-    return int((within & ~np.isin(named, known)).sum())
+    within = (named > ids.min()) & (named < ids.max())
+    return int((within & ~np.isin(named, ids)).sum())
