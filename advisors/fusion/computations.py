@@ -15,7 +15,8 @@ from advisors.fusion.expressions import Expression, parse
 @dataclass(frozen=True)
 class Computation:
     """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
-    they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor."""
+    they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor.
+    ``in_a_row`` is 1 where it counts wherever it stands."""
 
     name: str
     backward: bool
@@ -26,6 +27,7 @@ class Computation:
     fused: tuple[str, ...]
     keeps: tuple[str, ...]
     passes: float
+    in_a_row: int
     wide: bool
 
 
@@ -81,6 +83,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         tuple(entry["fused"]),
         tuple(entry.get("keeps", ())),
         float(entry.get("backward_passes" if backward else "passes", 0)),
+        int(entry.get("in_a_row", 1)),
         bool(entry.get("wide", False)),
     )
 

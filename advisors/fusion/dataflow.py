@@ -92,6 +92,10 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("row")
     if all(key[0] == written for _, key in reads):
         roles.add("equal")
+        if len(reads) == 2:
+            roles.add("pair")
+    if len(reads) == 1:
+        roles.add("single")
     return frozenset(roles)
 
 

@@ -60,9 +60,28 @@ def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Comput
                     if members is not None and not taken[list(members)].any():
                         taken[list(members)] = True
                         found.append((computation, members))
+            if computation.in_a_row > 1:
+                _drop_scattered(computation, found, taken)
         for computation, members in found[new:]:
             _absorb(kernels, computation, members, taken)
     return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in found]
+
+
+def _drop_scattered(computation: Computation, found: list[tuple[Computation, set[int]]], taken: Bools) -> None:
+    """Drop what was found of the computation where fewer than `in_a_row` of it follow one another."""
+    places = sorted((members for one, members in found if one is computation), key=min)
+    runs: list[list[set[int]]] = []
+    for members in places:
+        follows = bool(runs) and min(members) == max(runs[-1][-1]) + 1
+        if follows and len(members) == max(members) - min(members) + 1:
+            runs[-1].append(members)
+        else:
+            runs.append([members])
+    scattered = [members for run in runs if len(run) < computation.in_a_row for members in run]
+    for members in scattered:
+        taken[list(members)] = False
+    dropped = {id(members) for members in scattered}
+    found[:] = [(one, members) for one, members in found if id(members) not in dropped]
 
 
 def _anchors(kernels: Kernels, form: Expression, among: Bools) -> list[int]:

@@ -1,4 +1,4 @@
-"""NS010 to NS017: chains of small kernels for which there is a fused one, and what fusing them saves.
+"""NS010 to NS018, NS030 to NS034: chains of small kernels for which there is a fused one, and what fusing them saves.
 
 What fusing saves is more than the time of the kernels where the host is slow: see `advisors.fewer_kernels`.
 """

@@ -23,11 +23,17 @@ from advisors.layers.layers import layers
 from advisors.step_kernels import step_kernels
 from tests.advisors.build import host
 
-CALLED = {"optimizer_adam": "adam", "optimizer_sgd": "sgd", "swiglu_of_two_products": "swiglu"}
+CALLED = {
+    "optimizer_adam": "adam",
+    "optimizer_sgd": "sgd",
+    "swiglu_of_two_products": "swiglu",
+    "geglu_of_two_products": "geglu",
+}
 """Computations that the truth calls otherwise."""
 
-JUDGED = ("rms_norm", "rotary", "swiglu", "attention", "cross_entropy", "adam")
-"""The computations that both sides know; each but the last two also backward."""
+JUDGED = ("rms_norm", "rotary", "swiglu", "geglu", "attention", "cross_entropy", "adam")
+"""The computations that both sides know; each but the last two also backward, which the truth does
+not count for GeGLU."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,10 @@ from tests.advisors.real import real_rank
 
 Run = Callable[..., RunResult]
 RULES = [rule.id for rule in book("network_structure")]
-SHAPED = ("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022")
+SHAPED = (
+    *("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022"),
+    *("NS030", "NS031", "NS032", "NS033", "NS034"),
+)
 """Rules that cannot answer without shapes; NS020 asks for a norm first."""
 
 
@@ -82,7 +85,7 @@ def test_no_advice_leans_on_what_is_removed_or_cannot_be_read() -> None:
 def test_the_symptom_is_explained_by_what_lies_in_the_layers() -> None:
     causes = {rule.id for rule in rules() if "NS001" in rule.explains}
     # The optimizer is outside of what NS001 measures, and FP32 makes products longer, not shorter.
-    assert causes == set(RULES) - {"NS001", "NS015", "NS016", "NS022"}
+    assert causes == set(RULES) - {"NS001", "NS015", "NS016", "NS022", "NS034"}
     symptom = book("network_structure")["NS001"].rule
     assert symptom.severity.high is False and "compute/optimizer" not in symptom.claims
 

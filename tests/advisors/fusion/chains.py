@@ -63,6 +63,60 @@ SWIGLU_BACK: list[Kernel] = [
     ("Add", 10, (GU, GU), (GU,)),
 ]
 
+GEGLU: list[Kernel] = [
+    ("Slice", 10, (GU,), (HALF,)),
+    ("Gelu", 10, (HALF,), (HALF,)),
+    ("Slice", 10, (GU,), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+]
+
+# The gradients of both halves, each product with the other half that is cut again, and one tensor of them.
+GEGLU_BACK: list[Kernel] = [
+    ("Slice", 10, (GU,), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+    ("Slice", 10, (GU,), (HALF,)),
+    ("GeluGrad", 10, (HALF, HALF), (HALF,)),
+    ("ConcatD", 10, (HALF, HALF), (GU,)),
+]
+
+TANH_GELU: list[Kernel] = [
+    ("Muls", 10, (X,), (X,)),
+    ("Pows", 10, (X,), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Add", 10, (X, X), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Tanh", 10, (X,), (X,)),
+    ("Add", 10, (X,), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+]
+
+TANH_GELU_BACK: list[Kernel] = [
+    ("Mul", 10, (X, X), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+    ("TanhGrad", 10, (X, X), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Pows", 10, (X,), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+    ("Add", 10, (X, X), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Add", 10, (X, X), (X,)),
+]
+
+IMAGE, CHANNELS, GROUPS = "1,10,100,1000 BF16", "10 BF16", "1,5 BF16"  # 2 MB
+
+GROUP_NORM_SILU: list[Kernel] = [
+    ("GroupNorm", 20, (IMAGE, CHANNELS, CHANNELS), (IMAGE, GROUPS, GROUPS)),
+    ("Swish", 10, (IMAGE,), (IMAGE,)),
+]
+
+GROUP_NORM_SILU_BACK: list[Kernel] = [
+    ("SiluGrad", 10, (IMAGE, IMAGE), (IMAGE,)),
+    ("GroupNormGrad", 30, (IMAGE, IMAGE, GROUPS, GROUPS, CHANNELS), (IMAGE, CHANNELS, CHANNELS)),
+]
+
 Q, TABLE, QH = "1,10,1000,100 BF16", "1,1,1000,100 BF16", "1,10,1000,50 BF16"  # 2 MB, 0.2 MB, 1 MB
 
 ROTARY: list[Kernel] = [
@@ -117,6 +171,13 @@ SGD: list[Kernel] = [
     ("ForeachMulScalar", 10, LIST, LIST),
     ("ForeachAddList", 20, (*LIST, *LIST), LIST),
     ("ForeachAddList", 20, (*LIST, *LIST), LIST),
+]
+
+SGD_OF_A_WEIGHT: list[Kernel] = [
+    ("Add", 10, (P, P), (P,)),
+    ("Mul", 10, (P,), (P,)),
+    ("Add", 10, (P, P), (P,)),
+    ("Add", 10, (P, P), (P,)),
 ]
 
 SMALL = (("3 FLOAT",), ("3 FLOAT",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.api.testing import judge_rule
-from tests.advisors.fusion.chains import ADAM, ATTENTION, ENTROPY, RMS, SGD, scene_of
+from tests.advisors.fusion.chains import ADAM, ATTENTION, ENTROPY, GEGLU, RMS, SGD, scene_of
 
 
 def test_attention_advice_begins_with_the_call_stack() -> None:
@@ -76,3 +76,13 @@ def test_fusion_with_the_residual_is_for_inference_only() -> None:
     inference = judge_rule("NS010", scene_of(RMS).store()).first
     training = judge_rule("NS010", scene_of(RMS, end="SoftmaxGrad").store()).first
     assert [any("npu_add_rms_norm" in a.text.en for a in one.advice) for one in (inference, training)] == [True, False]
+
+
+def test_geglu_says_which_half_and_which_gelu() -> None:
+    """The defaults of the call take GELU with tanh of the second half: with another gate it is wrong in silence."""
+    for rule, chain in (("NS030", GEGLU), ("NS031", [GEGLU[1], GEGLU[3]])):
+        first, call = judge_rule(rule, scene_of(chain).store()).first.advice
+        assert first.kind == "investigate" and not first.hazards and call.hazards == ["accuracy"]
+        for text, risk in ((call.text.en, call.risk.en), (call.text.zh, call.risk.zh)):
+            assert "activate_left=True" in text and "approximate=0" in text
+            assert "`approximate=1`" in risk and "`activate_left=False`" in risk

@@ -7,14 +7,18 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
+    GEGLU,
+    GROUP_NORM_SILU,
     HALF,
     LIST,
     LOGITSW,
     RMS,
     RMS_BACK,
     ROTARY,
+    SGD_OF_A_WEIGHT,
     SWIGLU,
     SWIGLU_BACK,
+    TANH_GELU,
     XW,
     Kernel,
     P,
@@ -89,6 +93,51 @@ def test_swiglu_of_two_products_is_another_computation() -> None:
     scene = scene_of([SWIGLU[1], SWIGLU[3]], SWIGLU_BACK[:3])
     assert found_in(scene) == [("swiglu_of_two_products", False, 2), ("swiglu_of_two_products", True, 3)]
     assert judge_rule("NS011", scene.store()).state == "pass"
+
+
+def test_a_geglu_needs_a_product_of_two_tensors() -> None:
+    """A scale behind a GELU, such as that of dropout, is no gate."""
+    assert found_in(scene_of([GEGLU[1], ("Mul", 10, (HALF,), (HALF,))])) == []
+    assert found_in(scene_of([GEGLU[1], GEGLU[3]])) == [("geglu_of_two_products", False, 2)]
+
+
+@pytest.mark.parametrize("missing", range(1, len(TANH_GELU)))
+def test_a_tanh_gelu_needs_every_step(missing: int) -> None:
+    assert found_in(scene_of([*TANH_GELU[:missing], *TANH_GELU[missing + 1 :]])) == []
+
+
+def test_a_tanh_gelu_in_fp32_multiplies_by_numbers_with_mul() -> None:
+    wide = [("Mul" if name == "Muls" else name, us, (XW,) * len(reads), (XW,)) for name, us, reads, _ in TANH_GELU]
+    assert found_in(scene_of(wide)) == [("tanh_gelu", False, 8)]
+
+
+def test_a_norm_and_a_silu_of_another_tensor_are_two_things() -> None:
+    assert found_in(scene_of([GROUP_NORM_SILU[0], ("Swish", 10, ("9,9 BF16",), ("9,9 BF16",))])) == []
+
+
+@pytest.mark.parametrize("decay", [True, False])
+def test_sgd_weight_by_weight_is_told_where_many_updates_stand_in_a_row(decay: bool) -> None:
+    """Once or twice, elementwise kernels of a model may compute the same sum."""
+
+    def update(number: int) -> list[Kernel]:
+        weight = f"{500 + number},500 FLOAT"
+        return [(name, us, (weight,) * len(reads), (weight,)) for name, us, reads, _ in SGD_OF_A_WEIGHT[not decay :]]
+
+    kernels = 4 if decay else 3
+    sizes = [kernel for number in range(8) for kernel in update(number)]
+    name = "optimizer_sgd_weight_by_weight"
+    assert found_in(scene_of(sizes)) == [(name, False, kernels)] * 8
+    assert found_in(scene_of(sizes[:-kernels])) == []
+    apart = [*sizes[: 4 * kernels], ("Relu", 1.0, ("77,77 BF16",), ("77,77 BF16",)), *sizes[4 * kernels :]]
+    assert found_in(scene_of(apart)) == []
+
+
+def test_sgd_of_equal_weights_is_told_for_each_of_them() -> None:
+    scene = scene_of(SGD_OF_A_WEIGHT * 9)
+    assert found_in(scene) == [("optimizer_sgd_weight_by_weight", False, 4)] * 9
+    seen = judge_rule("NS034", scene.store()).first.observation
+    assert seen["chains"] == 9 and seen["saved_launches"] == 27
+    assert seen["fused_ns"] == pytest.approx(9 * 5_000), "weight and momentum in and out, the gradient in, 1 MB each"
 
 
 def test_backward_alone_claims_nothing() -> None:

@@ -1,4 +1,4 @@
-"""NS010 to NS017: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS034: chains of each pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from tests.advisors.fusion.chains import (
     ADAM,
     ATTENTION,
     ENTROPY,
+    GEGLU,
+    GEGLU_BACK,
+    GROUP_NORM_SILU,
+    GROUP_NORM_SILU_BACK,
     HALF,
     RMS,
     RMS_BACK,
@@ -17,6 +21,8 @@ from tests.advisors.fusion.chains import (
     SGD,
     SWIGLU,
     SWIGLU_BACK,
+    TANH_GELU,
+    TANH_GELU_BACK,
     Kernel,
     X,
     found_in,
@@ -45,6 +51,12 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "optimizer_sgd": ("NS016", [SGD], 70, 5 * 1.001),
     # Twice in, twice out, each 2 MB.
     "add_layer_norm": ("NS017", [LAYER], 40, 4 * 2),
+    # 4 MB in, the result and the GELU of 2 MB each out; backward: 2, 4 and 2 MB in, 4 MB out.
+    "geglu": ("NS030", [GEGLU, GEGLU_BACK], 40 + 60, 8 + 12),
+    "geglu_of_two_products": ("NS031", [[GEGLU[1], GEGLU[3]], GEGLU_BACK[1:3] + GEGLU_BACK[4:5]], 20 + 30, 8 + 12),
+    # Once in, once out; backward: twice in, once out.
+    "tanh_gelu": ("NS032", [TANH_GELU, TANH_GELU_BACK], 80 + 110, 2 * 2 + 3 * 2),
+    "group_norm_silu": ("NS033", [GROUP_NORM_SILU, GROUP_NORM_SILU_BACK], 30 + 40, 2 * 2 + 3 * 2),
 }
 
 RULES = {rule: name for name, (rule, *_) in CHAINS.items()}
@@ -103,6 +115,10 @@ FUSED = {
     "NS015": "ApplyAdamWV2",
     "NS016": "ApplyMomentum",
     "NS017": "AddLayerNorm",
+    "NS030": "GeGluV2",
+    "NS031": "GeGluV2",
+    "NS032": "Gelu",
+    "NS033": "GroupNormSwish",
 }
 
 
