@@ -19,6 +19,9 @@ from advisors.step_kernels import call_stack, kernel_rows, records, step_kernels
 _PRODUCT = re.compile(r"^BatchMatMul(V\d)?$", re.I)
 _COPY = re.compile(r"^(AsStrided|Transpose|ViewCopy|BroadcastTo|TransData|TensorMove)(D|V\d|AiCore)?$", re.I)
 
+_IN_A_ROW = 4
+"""Copies in a row: one of the copy before, or of several operands of one size, of which each seems to read the last."""
+
 
 @advisor(
     "network_structure.batched_copies",
@@ -66,11 +69,16 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     operand = np.zeros(len(frame), dtype=np.bool_)
     # A copy between both counts for the matrix product, whose fused form lays out its operand and its result itself.
     for products in (attention, product & ~attention):
-        alone = products & reads.only(copy)
-        of_result = alone[reads.writer] & reads.first
-        beside[reads.reader[of_result]], operand[reads.reader[of_result]] = reads.writer[of_result], False
-        of_operand = (copy & reads.only(products))[reads.writer]
-        beside[reads.writer[of_operand]], operand[reads.writer[of_operand]] = reads.reader[of_operand], True
+        written, wanted = products.copy(), products.copy()
+        for _ in range(_IN_A_ROW):
+            of_result = np.logical_and(written, reads.only(copy))[reads.writer] & reads.first
+            at, source = reads.reader[of_result], reads.writer[of_result]
+            beside[at], operand[at] = np.where(products[source], source, beside[source]), False
+            written[at] = True
+            of_operand = np.logical_and(copy, reads.only(wanted))[reads.writer]
+            at, reader = reads.writer[of_operand], reads.reader[of_operand]
+            beside[at], operand[at] = np.where(products[reader], reader, beside[reader]), True
+            wanted[at] = True
     rows = np.flatnonzero(beside >= 0)
     types = frame["type"].astype(str).to_numpy()
     loose = ~np.isin(rows, facts[fusion_chains].members)
@@ -100,8 +108,8 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     largest = by_shape.drop_duplicates("product").set_index("product")
     largest = largest.rename(columns={"type": "largest_type", "reads": "largest_input", "writes": "largest_output"})
     # A product without a copy is in order, which is an answer.
-    products = frame[product].groupby(types[product], sort=True)["duration_ns"].sum().rename("product_ns")
-    result = pd.DataFrame(products).rename_axis("product").join(sums)
+    product_ns = frame[product].groupby(types[product], sort=True)["duration_ns"].sum().rename("product_ns")
+    result = pd.DataFrame(product_ns).rename_axis("product").join(sums)
     result["attention"] = result.index.isin(np.unique(types[attention]))
     numbers = ["product_ns", *sums.columns]
     result[numbers] = result[numbers].fillna(0.0) / own.steps

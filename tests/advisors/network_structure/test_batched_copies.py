@@ -94,5 +94,15 @@ def test_copies_beside_fused_attention_are_told_as_such() -> None:
     assert seen["attention"] is True and seen["operand_ns"] == 20_000
 
 
+def test_copies_of_operands_of_one_size_count_all() -> None:
+    bnsd = "2,8,64,32 BF16"
+    project: Kernel = ("MatMulV3", 9, ("128,256 BF16", "256,256 BF16"), ("128,256 BF16",))
+    copy: Kernel = ("Transpose", 10, (bnsd,), (bnsd,))
+    attention: Kernel = ("FlashAttentionScore", 50, (bnsd, bnsd, bnsd), (bnsd,))
+    scene = scene_of(project, project, project, copy, copy, copy, attention, copy, project)
+    seen = judge_rule("NS023", scene.store()).first.observation
+    assert (seen["copies"], seen["operand_ns"], seen["result_ns"]) == (4, 30_000, 10_000)
+
+
 def test_without_batched_products_the_rule_does_not_apply() -> None:
     assert judge_rule("NS023", scene_of(PROJECTION, CUT).store()).state == "not_applicable"
