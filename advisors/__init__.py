@@ -23,13 +23,14 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         step_kernels,
         without_waiting,
     )
-    from advisors.fusion import chains, nodes
+    from advisors.fusion import chains, nodes, reads
     from advisors.layers import layers
 
     registry.add(*capture_job.FACTS)
     registry.add(*communication_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*nodes.FACTS)
+    registry.add(*reads.FACTS)
     registry.add(*chains.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)

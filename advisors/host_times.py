@@ -11,9 +11,9 @@ _LISTED = 10
 
 SHOWN = (
     Column("step", "int", "", "number of the step", zh="step"),
-    Column("wall", "int", "ns", "wall time of the step on the host", zh="总时长"),
+    Column("wall", "int", "ns", "wall time of the step on the host", zh="墙钟时间"),
     Column("loader", "int", "ns", "wait for the data loader", zh="等待取数"),
-    Column("operators", "int", "ns", "operators of the framework on any thread", zh="算子"),
+    Column("in_operators", "int", "ns", "operators of the framework on any thread", zh="算子耗时"),
     Column("rest", "int", "ns", "neither", zh="其余"),
     Column("operator", "text", "", "operator of the framework", zh="算子"),
     Column("calls", "int", "count", "its calls in the recording", zh="次数"),
@@ -29,7 +29,13 @@ def time_on_host(facts: Facts) -> list[Reference]:
         return []
     spans = facts[host_steps]
     spans = spans.assign(step_ns=spans["end_ns"] - spans["start_ns"])
-    columns = {"step": "step", "wall": "step_ns", "loader": "loader_ns", "operators": "operator_ns", "rest": "rest_ns"}
+    columns = {
+        "step": "step",
+        "wall": "step_ns",
+        "loader": "loader_ns",
+        "in_operators": "operator_ns",
+        "rest": "rest_ns",
+    }
     rows = records(spans, _LISTED, **columns)
     found: list[Reference] = [Metric(message("host_times.parts"), rows)]
     calls = facts.get(OPERATORS)

@@ -56,7 +56,8 @@ class RankInput:
 class Profile:
     """One rank's profile as read.
 
-    ``vendor``: whose words the tables use, '' for none that a plugin knows; ``vocabulary``: these words, which the host
+    ``vendor``: whose words the tables use, '' for none that a plugin knows; ``maker``: who made the device, where
+    exports of several have the same form, '' unknown; ``vocabulary``: these words, which the host
     sets. ``level``: ``level_none``, ``level0``, ``level1``, ``level2`` or ``None`` where it is not recorded.
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
@@ -86,6 +87,7 @@ class Profile:
     setting_files: Mapping[str, str] = field(default_factory=dict)
     """Which file the settings were read from: ``profiler``, ``variables``."""
     vendor: str = ""
+    maker: str = ""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     coarse: bool = False
     """As of `RankInput`."""

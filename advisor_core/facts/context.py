@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from advisor_core.contracts.facts import Facts, fact
-from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.shapes import per_text, shapes_of
@@ -22,8 +22,6 @@ GRAPH_SHARE = 0.5
 """A graph runs when more than this share of the kernels belongs to one, or of the launches to replays; our choice: the
 most of a step."""
 
-_WAVEFRONT = 64
-
 
 @fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
@@ -33,7 +31,7 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
     """
     profile, device = facts[PROFILE], facts.get(work)
-    amd = _amd(profile, facts.get(HOST_EVENTS))
+    amd = None if not profile.maker else profile.maker == "AMD"
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     return {
         "kind": kind,
@@ -83,22 +81,6 @@ def _phase(kernels: pd.DataFrame | None, words: Vocabulary) -> str:
 def _activation_rows(text: str) -> int:
     shapes = shapes_of(text)
     return shapes[0][-2] if shapes and len(shapes[0]) >= 2 else -1
-
-
-def _amd(profile: Profile, events: pd.DataFrame | None) -> bool | None:
-    """Whether a GPU is AMD's: by its name, the size of its wavefronts (64 work-items on AMD Instinct, 32 threads on
-    every NVIDIA GPU), or the runtime that was called. ``None`` where nothing tells, and for other devices."""
-    if profile.vendor != "gpu":
-        return None
-    name = str(profile.chip.get("name") or "")
-    if "AMD" in name or profile.chip.get("warp_size") == _WAVEFRONT or "hip_runtime" in profile.versions:
-        return True
-    if name or "cuda_runtime" in profile.versions:
-        return False
-    if events is None:
-        return None
-    calls = events["name"][events["category"] == "runtime"].astype(str)
-    return True if calls.str.startswith("hip").any() else False if calls.str.startswith("cuda").any() else None
 
 
 def _graph_mode(facts: Facts) -> bool | None:

@@ -105,9 +105,9 @@ def replay_mode(facts: Facts) -> str:
     ),
     evidence=(
         Column("step", "int", "", "number of the step", zh="step"),
-        Column("wall", "int", "ns", "its wall time", zh="总时长"),
-        Column("device", "int", "ns", "time with kernels or collectives", zh="device 忙碌"),
-        Column("replayed", "float", "ratio", "share of this time in replayed graphs", zh="重放占比"),
+        Column("wall", "int", "ns", "its wall time", zh="墙钟时间"),
+        Column("device_busy", "int", "ns", "time with kernels or collectives", zh="device 忙碌"),
+        Column("replayed_share", "float", "ratio", "share of this time in replayed graphs", zh="重放占比"),
     ),
 )
 def replayed_steps(facts: Facts, params: Params) -> Observations:
@@ -136,7 +136,7 @@ def replayed_steps(facts: Facts, params: Params) -> Observations:
 
     def evidence(number: int) -> Sequence[Reference]:
         both = pd.concat([eager.head(_LISTED // 2), graph.head(_LISTED // 2)]).sort_index()
-        rows = records(both, step="step", wall="wall_ns", device="busy_ns", replayed="replayed")
+        rows = records(both, step="step", wall="wall_ns", device_busy="busy_ns", replayed_share="replayed")
         return [Metric(message("host_dispatch.modes"), rows)]
 
     return Observations(frame, evidence)

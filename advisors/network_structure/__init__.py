@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from advisors.network_structure import (
     ai_cpu,
+    batched_copies,
     classes,
     conversions,
     fusion,
     hot_share,
     memory_bound_chains,
     norm_cast_matmul,
+    norm_quant,
     optimizer_step,
     precision,
     slices,
@@ -21,6 +23,8 @@ ADVISORS = (
     slices.slices,
     conversions.conversions,
     norm_cast_matmul.norm_cast_matmul,
+    norm_quant.norm_quant,
+    batched_copies.batched_copies,
     ai_cpu.ai_cpu,
     precision.precision,
     fusion.fusion,

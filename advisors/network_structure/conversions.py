@@ -70,8 +70,8 @@ def conversions(facts: Facts, params: Params) -> Observations:
         conversion=frame["operator_class"][mine].astype(str),
         before=before[mine],
         after=after[mine],
-        reads=_described(frame[mine], "input"),
-        writes=_described(frame[mine], "output"),
+        reads=described(frame[mine], "input"),
+        writes=described(frame[mine], "output"),
     )
     part["undone"] = _undone(part, own, int(params["reach"]))
     empty = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
@@ -116,7 +116,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     return Observations(result, evidence)
 
 
-def _described(part: pd.DataFrame, side: str) -> pd.Series:
+def described(part: pd.DataFrame, side: str) -> pd.Series:
     """Shape, dtype and format of the first tensor: ``4096,4096 BF16 ND``."""
     names = [f"{side}_shapes", f"{side}_dtypes", f"{side}_formats"]
     words = [part[name].astype(str).str.split(";").str[0] for name in names]

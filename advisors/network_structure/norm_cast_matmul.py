@@ -1,4 +1,4 @@
-"""NS020: normalisation in 16 bits, cast to FP32, matrix product in FP32."""
+"""NS020 and NS025: normalisation in 16 bits, cast to FP32, for a matrix product in FP32 or for another operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pandas as pd
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
 from advisors.columns import shares
-from advisors.first_tensor import first_dtype, first_elements
+from advisors.first_tensor import first_dtype
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.reads import kernel_reads
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -23,7 +25,7 @@ _NARROW = ("FLOAT16", "BF16")
 
 @advisor(
     "network_structure.norm_cast_matmul",
-    needs=(step_kernels,),
+    needs=(step_kernels, kernel_reads, fusion_chains),
     wants=(launches, HOST_EVENTS, layers),
     about=(Column("norm", "text", "", "operator type of the normalisation", zh="归一化"),),
     columns=(
@@ -33,11 +35,25 @@ _NARROW = ("FLOAT16", "BF16")
         Column("product_ns", "float", "ns", "time of the FP32 products per step", zh="矩阵乘"),
         Column("total_ns", "float", "ns", "both", zh="合计"),
         *shares("total_ns"),
+        Column(
+            "others", "float", "count", "casts of its results to FP32 that no product reads, per step", zh="其他转换"
+        ),
+        Column(
+            "other_ns",
+            "float",
+            "ns",
+            "their time per step, without chains that a fused kernel replaces",
+            zh="其他转换耗时",
+        ),
+        Column("other_share", "float", "ratio", "other_ns over the step", zh="其他占 step"),
+        Column("other_computing", "float", "ratio", "other_ns over the kernel time of the step", zh="其他占计算"),
     ),
     evidence=PLACES,
 )
 def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
-    """Normalisation in 16 bits, cast to FP32, matrix product in FP32."""
+    """Normalisation in 16 bits, cast to FP32, matrix product in FP32; and casts that others than a product read.
+
+    Who wrote a tensor is the nearest kernel before that wrote one of its size and type: see `advisors.fusion.reads`."""
     own = facts[step_kernels]
     frame = own.frame
     norm = matching(frame["type"], _NORM)
@@ -46,46 +62,52 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     own.require_shapes()
     written = per_text(frame["output_dtypes"], first_dtype).to_numpy()
     read = per_text(frame["input_dtypes"], first_dtype).to_numpy()
-    size = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
-    in_size = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)
-    product = (frame["operator_class"] == "matmul").to_numpy()
-    first = norm & np.isin(written, _NARROW)
-    casts = matching(frame["type"], _CAST) & (written == "FLOAT") & ~own.breaks
-    middle = casts & np.roll(first, 1) & (in_size == np.roll(size, 1))
-    wide = product & (read == "FLOAT") & ~own.breaks
-    # The weight may be cast between the cast of the norm and the product.
-    between = np.roll(casts & ~middle, 1)
-    near = wide & np.roll(middle, 1) & (in_size == np.roll(size, 1))
-    far = wide & between & np.roll(middle, 2) & (in_size == np.roll(size, 2)) & ~near
-    places = np.flatnonzero(near | far)
-    cast = places - np.where(far[places], 2, 1)
+    product = (frame["operator_class"] == "matmul").to_numpy() & (read == "FLOAT")
+    cast_up = matching(frame["type"], _CAST) & np.isin(read, _NARROW) & (written == "FLOAT")
+    reads = facts[kernel_reads]
+    behind = (norm & np.isin(written, _NARROW))[reads.writer] & cast_up[reads.reader]
+    normed = np.full(len(frame), -1, dtype=np.int64)
+    normed[reads.reader[behind]] = reads.writer[behind]
+    feeds = (normed >= 0)[reads.writer] & product[reads.reader]
+    # A cast that several products read counts once, with all of them.
+    cast, places = np.unique(np.stack([reads.writer[feeds], reads.reader[feeds]]), axis=1)
+    again, counted = pd.Series(cast).duplicated().to_numpy(), pd.Series(places).duplicated().to_numpy()
+    other = np.flatnonzero(normed >= 0)
+    other = other[~np.isin(other, cast) & ~np.isin(other, facts[fusion_chains].members)]
     duration = frame["duration_ns"].to_numpy()
     table = pd.DataFrame(
         {
-            "norm": frame["type"].astype(str).to_numpy()[cast - 1],
-            "dtype": written[cast - 1],
-            "cast_ns": duration[cast],
-            "product_ns": duration[places],
+            "norm": frame["type"].astype(str).to_numpy()[normed[cast]],
+            "dtype": written[normed[cast]],
+            "chain": ~again,
+            "cast_ns": np.where(again, 0, duration[cast]),
+            "product_ns": np.where(counted, 0, duration[places]),
         }
     )
     grouped = table.groupby("norm", sort=True).agg(
-        chains=("dtype", "size"), dtype=("dtype", "first"), cast_ns=("cast_ns", "sum"), product_ns=("product_ns", "sum")
+        chains=("chain", "sum"), dtype=("dtype", "first"), cast_ns=("cast_ns", "sum"), product_ns=("product_ns", "sum")
     )
     # A normalisation without such a chain is in order, which is an answer.
+    others = pd.DataFrame({"norm": frame["type"].astype(str).to_numpy()[normed[other]], "ns": duration[other]})
+    others = others.groupby("norm").agg(others=("ns", "size"), other_ns=("ns", "sum"))
     norms = pd.Index(sorted(frame["type"][norm].astype(str).unique()), name="norm")
-    result = grouped.reindex(norms).reset_index()
-    numbers = ["chains", "cast_ns", "product_ns"]
+    result = grouped.reindex(norms).join(others).reset_index()
+    numbers = ["chains", "cast_ns", "product_ns", "others", "other_ns"]
     result[numbers] = result[numbers].fillna(0.0) / own.steps
+    result["other_share"] = result["other_ns"] / own.wall_ns
+    result["other_computing"] = result["other_ns"] / own.kernel_ns
     result["dtype"] = result["dtype"].astype(object).where(result["dtype"].notna(), None)
     result["total_ns"] = result["cast_ns"] + result["product_ns"]
     result = result.assign(**own.shares(result["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
         mine = (table["norm"] == result["norm"][row]).to_numpy()
-        chain = frame.iloc[np.concatenate([cast[mine] - 1, cast[mine], places[mine]])]
+        rest = other[frame["type"].astype(str).to_numpy()[normed[other]] == result["norm"][row]]
+        up = np.concatenate([cast[mine], rest])
+        chain = frame.iloc[np.unique(np.concatenate([normed[up], up, places[mine]]))]
         return [
             kernel_rows(message("network_structure.norm_chain"), chain),
-            *origin(facts, frame.iloc[cast[mine]]),
+            *origin(facts, frame.iloc[up]),
         ]
 
     return Observations(result, evidence)

@@ -7,44 +7,45 @@ from typing import Any
 
 import pytest
 
-from advisor_core.contracts.profile import Profile
 from advisor_core.facts.context import context
+from advisor_core.loaders.kineto.maker import maker
 from advisor_core.testing import fact_store, profile, table
-
-
-def context_of(about: Profile, **tables: Any) -> dict[str, Any]:
-    return dict(fact_store(about=about, **tables)[context])
-
-
-def gpu(**about: Any) -> Profile:
-    return dataclasses.replace(profile(), vendor="gpu", **about)
+from advisor_core.text.base import Scalar
 
 
 @pytest.mark.parametrize(
-    ("about", "amd"),
+    ("chip", "versions", "made_by"),
     [
         # as deviceProperties and versions of real traces (H100, MI300X with and without a name) spell them
-        (gpu(chip={"name": "NVIDIA H100 80GB HBM3", "warp_size": 32, "compute_capability": 9.0}), False),
-        (gpu(chip={"name": "AMD Instinct MI300X", "warp_size": 64, "compute_capability": 9.4}), True),
-        (gpu(chip={"warp_size": 64, "compute_capability": 9.4}), True),
-        (gpu(versions={"hip_runtime": "6.3"}), True),
-        (gpu(versions={"cuda_runtime": "12.4"}), False),
-        (gpu(), None),
-        (dataclasses.replace(profile(), vendor="ascend", chip={"name": "Ascend910B"}), None),
+        ({"name": "NVIDIA H100 80GB HBM3", "warp_size": 32, "compute_capability": 9.0}, {}, "NVIDIA"),
+        ({"name": "AMD Instinct MI300X", "warp_size": 64, "compute_capability": 9.4}, {}, "AMD"),
+        ({"warp_size": 64, "compute_capability": 9.4}, {}, "AMD"),
+        ({}, {"hip_runtime": "6.3"}, "AMD"),
+        ({}, {"cuda_runtime": "12.4"}, "NVIDIA"),
+        ({}, {}, ""),
     ],
 )
-def test_the_maker_is_told_by_name_wavefront_or_version(about: Profile, amd: bool | None) -> None:
-    assert context_of(about)["amd"] is amd
+def test_the_maker_is_told_by_name_wavefront_or_version(
+    chip: dict[str, Scalar], versions: dict[str, str], made_by: str
+) -> None:
+    assert maker(chip, versions, None) == made_by
 
 
-@pytest.mark.parametrize(("call", "amd"), [("hipLaunchKernel", True), ("cudaLaunchKernel", False), ("other", None)])
-def test_without_properties_the_calls_of_the_runtime_tell(call: str, amd: bool | None) -> None:
+@pytest.mark.parametrize(("call", "made_by"), [("hipLaunchKernel", "AMD"), ("cudaLaunchKernel", "NVIDIA"), ("o", "")])
+def test_without_properties_the_calls_of_the_runtime_tell(call: str, made_by: str) -> None:
     events = table("host_events", [{"category": "runtime", "name": call, "start_us": 0, "duration_us": 1}])
-    assert context_of(gpu(), host_events=events)["amd"] is amd
+    assert maker({}, {}, events) == made_by
+
+
+def context_of(made_by: str, capability: float) -> dict[str, Any]:
+    about = dataclasses.replace(profile(), vendor="gpu", maker=made_by, chip={"compute_capability": capability})
+    return dict(fact_store(about=about)[context])
+
+
+def test_rules_are_told_the_maker() -> None:
+    assert [context_of(one, 7.0)["amd"] for one in ("AMD", "NVIDIA", "")] == [True, False, None]
 
 
 def test_the_architecture_of_amd_is_no_compute_capability_of_nvidia() -> None:
-    assert (
-        context_of(gpu(chip={"name": "Tesla V100-SXM2-16GB", "compute_capability": 7.0}))["compute_capability"] == 7.0
-    )
-    assert context_of(gpu(chip={"warp_size": 64, "compute_capability": 9.4}))["compute_capability"] is None
+    assert context_of("NVIDIA", 7.0)["compute_capability"] == 7.0
+    assert context_of("AMD", 9.4)["compute_capability"] is None

@@ -10,7 +10,7 @@ import pandas as pd
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from advisor_core import testing
+from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
@@ -196,7 +196,7 @@ def test_waiting_is_named_for_the_rank_whose_wait_ends_last() -> None:
 def test_peers_become_global_ranks_through_the_recorded_group() -> None:
     story = Story([Kernel(0, 50, "hcom_allReduce__586_0_1", 0)], planes=[Task(0, 50, 1)])
     store = build(story)
-    tables = {name: store[testing.SCHEMAS[name]] for name in ("kernels", "flows", "host_events", "communication_tasks")}
+    tables = {name: store[SCHEMAS[name]] for name in ("kernels", "flows", "host_events", "communication_tasks")}
     grouped = small.store(rank=4, groups={"17522688603477080586": [4, 12]}, **tables)
     assert booked(grouped) == {"communication/wait/rank 12": 50}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from advisor_core import testing
 from advisor_core.contracts.missing import NotApplicable
-from advisor_core.contracts.tables import FLOWS
+from advisor_core.contracts.tables import FLOWS, SCHEMAS
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -31,10 +31,10 @@ WORDS = load_host().vocabulary("ascend")
 def with_marks(store: FactStore, marks: list[tuple[str, float, float]], **about: Any) -> FactStore:
     """The same profile with MSTX ranges, in us, by name, start and end."""
     rows = [small.host("mstx", name, small.MAIN, start, end - start) for name, start, end in marks]
-    tables = {name: store[testing.SCHEMAS[name]] for name in TABLES}
+    tables = {name: store[SCHEMAS[name]] for name in TABLES}
     if rows:
         events = pd.concat([tables["host_events"].astype(object), table("host_events", rows).astype(object)])
-        tables["host_events"] = testing.SCHEMAS["host_events"].conform(events.reset_index(drop=True))
+        tables["host_events"] = SCHEMAS["host_events"].conform(events.reset_index(drop=True))
     profile = testing.profile(**about)
     return testing.fact_store(about=profile, **tables)
 
@@ -147,7 +147,7 @@ def test_marks_divide_the_steps() -> None:
 def test_marks_are_brought_to_the_clock_of_the_device() -> None:
     store = two_steps()
     late = store[FLOWS].assign(time_ns=lambda frame: frame["time_ns"] + (~frame["device"]) * 7 * small.US)
-    tables = {name: store[testing.SCHEMAS[name]] for name in TABLES if name != "flows"}
+    tables = {name: store[SCHEMAS[name]] for name in TABLES if name != "flows"}
     shifted = with_marks(small.store(flows=late, **tables), [("generate_sequences", 27, 57)])
     assert shifted[launches].skew_ns == 7 * small.US
     (span,) = shifted[phases].itertuples()

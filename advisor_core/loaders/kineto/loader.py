@@ -12,6 +12,7 @@ from advisor_core.contracts.profile import InputError, Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS, Int64Array, PositionKind, Table
 from advisor_core.loaders.kineto.head import open_trace
 from advisor_core.loaders.kineto.layout import find_traces, ranks
+from advisor_core.loaders.kineto.maker import maker
 from advisor_core.loaders.kineto.tables import Trace, read_trace
 from advisor_core.loaders.kineto.words import VENDOR
 from advisor_core.loaders.readers.files import regular_size
@@ -95,6 +96,7 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
     if around.rank not in (None, source.rank):
         warning = message("kineto.other_rank", file=problems.file, recorded=around.rank, rank=source.rank)
         problems.say("warning", warning)
+    chip = around.chip(trace.device)
     return Profile(
         rank=source.rank,
         kind=KIND,
@@ -109,7 +111,8 @@ def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile
         missing=trace.missing,
         files=[read],
         diagnostics=problems.diagnostics(),
-        chip=around.chip(trace.device),
+        chip=chip,
+        maker=maker(chip, around.versions, trace.frames.get("host_events")),
         world_size=around.world_size,
         groups=around.groups,
         setting_files={"profiler": problems.file} if around.profiler else {},

@@ -1,4 +1,4 @@
-"""NS020: normalisation, cast to FP32, product."""
+"""NS020 and NS025: normalisation, cast to FP32, product or something else."""
 
 from __future__ import annotations
 
@@ -57,3 +57,23 @@ def test_norm_cast_product_does_not_reach_over_a_collective() -> None:
 
 def test_norm_cast_product_needs_a_norm() -> None:
     assert judge_rule("NS020", scene_of(UP).store()).state == "not_applicable"
+
+
+def test_a_kernel_between_that_reads_neither_changes_nothing() -> None:
+    other: Kernel = ("Mul", 3, ("9,9 BF16",), ("9,9 BF16",))
+    assert judge_rule("NS020", normed(other, UP, other).store()).first.observation["chains"] == 1
+
+
+def test_a_cast_that_two_products_read_counts_once() -> None:
+    scene = normed(UP, ("MatMulV3", 40, ("64,32 FLOAT", "32,4 FLOAT"), ("64,4 FLOAT",)))
+    seen = judge_rule("NS020", scene.store()).first.observation
+    assert (seen["chains"], seen["cast_ns"], seen["product_ns"]) == (1, 10_000, 80_000)
+
+
+def test_a_cast_that_no_product_reads_is_for_the_other_rule() -> None:
+    scene = normed(UP, ("Mul", 3, ("64,32 FLOAT",), ("64,32 FLOAT",)))
+    found = judge_rule("NS025", scene.store())
+    seen = found.first.observation
+    assert (seen["chains"], seen["others"], seen["other_ns"]) == (0, 1, 10_000)
+    assert found.first.impact_ns == 10_000 and sorted(found.evidence()[0].rows.tolist()) == [0, 1]
+    assert judge_rule("NS025", normed(UP).store()).state == "pass"

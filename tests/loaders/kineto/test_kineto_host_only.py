@@ -48,7 +48,7 @@ def test_a_step_on_the_host_is_divided(tmp_path: Path) -> None:
     # the first step ends where the next begins, the last where its mark ends
     assert [row["wall"] for row in parts] == [1_000_000, 990_000]
     assert [row["loader"] for row in parts] == [400_000, 400_000]
-    assert [row["operators"] for row in parts] == [380_000, 380_000]
+    assert [row["in_operators"] for row in parts] == [380_000, 380_000]
     assert [row["rest"] for row in parts] == [220_000, 210_000]
     operators = {row["operator"]: (row["calls"], row["self"]) for row in found.evidence[1].rows}
     assert operators == {"aten::linear": (2, 400_000), "aten::addmm": (2, 200_000), "aten::mm": (2, 360_000)}
@@ -76,7 +76,7 @@ def test_without_marks_all_of_the_recording_is_one_step(tmp_path: Path) -> None:
     made.operator("aten::linear", 100, 300, 1).operator("aten::relu", 600, 200, 2)
     found = next(finding for finding in analysed(made, tmp_path).findings if finding.rule == "GDQ005")
     (parts,) = (evidence for evidence in found.evidence if any("rest" in row for row in evidence.rows))
-    assert parts.rows[0] == {"step": -1, "wall": 700_000, "loader": 0, "operators": 500_000, "rest": 200_000}
+    assert parts.rows[0] == {"step": -1, "wall": 700_000, "loader": 0, "in_operators": 500_000, "rest": 200_000}
 
 
 def test_a_recording_with_a_gpu_is_judged_by_its_ledger(tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""Who wrote what a kernel reads: the nearest kernel before it that wrote a tensor of that size and type.
+
+`dataflow.Window` tries several candidates for an expression that has to fit. This is the answer for questions about
+single pairs of kernels, where nothing else decides between candidates, over all kernels of a rank at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.api.facts import Facts, fact
+from advisors.fusion.dataflow import Key, Node
+from advisors.fusion.nodes import KernelNodes, kernel_nodes
+from advisors.step_kernels import StepKernels, step_kernels
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """One entry for each tensor of more than one element that a kernel reads and a kernel before it wrote, on its
+    stream and with no collective in between; sorted by ``reader``. ``writer`` and ``reader``: rows of the frame of
+    `StepKernels`. ``first``: it is the first tensor that the reader lists."""
+
+    writer: Ints
+    reader: Ints
+    first: npt.NDArray[np.bool_]
+
+    def only(self, readers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Of every kernel, whether some kernel reads what it wrote and all that do are among ``readers``."""
+        every = np.bincount(self.writer, minlength=len(readers))
+        mine = np.bincount(self.writer[readers[self.reader]], minlength=len(readers))
+        return np.asarray((every > 0) & (every == mine))
+
+
+@fact("kernel_reads", needs=(step_kernels, kernel_nodes))
+def kernel_reads(facts: Facts) -> Reads:
+    """Which kernel wrote each tensor that a kernel reads."""
+    return reads_of(facts[step_kernels], facts[kernel_nodes])
+
+
+def reads_of(own: StepKernels, known: KernelNodes) -> Reads:
+    """The same of these kernels; none where no shapes are recorded."""
+    signature = own.frame["signature"].to_numpy(dtype=np.int64)
+    group = np.cumsum(own.breaks, dtype=np.int64)
+    keys: dict[Key, int] = {}
+    read_rows, read_keys, first = _tensors(known.nodes, signature, keys, "reads")
+    written_rows, written_keys, _ = _tensors(known.nodes, signature, keys, "writes")
+    # One number for group, key and row: in the sorted writers the one before a reader is the nearest.
+    rows, kinds = len(signature) + 1, len(keys) + 1
+    read = (group[read_rows] * kinds + read_keys) * rows + read_rows
+    written = np.unique((group[written_rows] * kinds + written_keys) * rows + written_rows)
+    before = np.searchsorted(written, read, side="left") - 1
+    nearest = written[np.maximum(before, 0)] if len(written) else np.full(len(read), -1)
+    there = (before >= 0) & (nearest // rows == read // rows)
+    return Reads((nearest % rows)[there], read_rows[there], first[there])
+
+
+def _tensors(
+    nodes: Sequence[Node], signature: Ints, keys: dict[Key, int], side: str
+) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """Row and number of the key of each tensor, and whether the kernel lists it first."""
+    listed = [[keys.setdefault(key, len(keys)) for _, key in getattr(node, side)] for node in nodes]
+    counts = np.array([len(one) for one in listed], dtype=np.int64)
+    starts = np.cumsum(counts) - counts
+    flat = np.array([key for one in listed for key in one], dtype=np.int64)
+    many = counts[signature]
+    rows = np.repeat(np.arange(len(signature)), many)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(many) - many, many)
+    return rows, flat[starts[signature][rows] + place], place == 0
+
+
+FACTS = (kernel_reads,)

@@ -1,0 +1,139 @@
+"""NS023: copies that only lay a tensor out for a batched product, or lay out its result anew."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching
+from advisors.columns import TOTAL_NS, TYPE, shares
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.reads import kernel_reads
+from advisors.messages import message
+from advisors.network_structure.conversions import described
+from advisors.step_kernels import call_stack, kernel_rows, records, step_kernels
+
+_PRODUCT = re.compile(r"^BatchMatMul(V\d)?$", re.I)
+_COPY = re.compile(r"^(AsStrided|Transpose|ViewCopy|BroadcastTo|TransData|TensorMove)(D|V\d|AiCore)?$", re.I)
+
+_IN_A_ROW = 4
+"""Copies in a row: one of the copy before, or of several operands of one size, of which each seems to read the last."""
+
+
+@advisor(
+    "network_structure.batched_copies",
+    needs=(step_kernels, kernel_reads, fusion_chains),
+    wants=(launches, HOST_EVENTS),
+    about=(Column("product", "text", "", "operator type of the batched product or the fused attention", zh="矩阵乘"),),
+    columns=(
+        Column("attention", "bool", "", "it is fused attention", zh="是否 attention"),
+        Column("copies", "float", "count", "copies beside such products, per step", zh="拷贝数"),
+        Column("kinds", "text", "", "their operator types, most time first", zh="拷贝类型"),
+        Column("operand_ns", "float", "ns", "time per step of copies that only such products read", zh="操作数拷贝"),
+        Column("result_ns", "float", "ns", "time per step of copies that alone read a result", zh="结果拷贝"),
+        TOTAL_NS,
+        Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces", zh="链内耗时"),
+        Column("loose_ns", "float", "ns", "the rest of total_ns", zh="松散"),
+        Column("strided_ns", "float", "ns", "part of loose_ns in AsStrided: cuts of a larger tensor", zh="切片拷贝"),
+        Column("expanded_ns", "float", "ns", "part of loose_ns in BroadcastTo", zh="广播拷贝"),
+        Column("largest_type", "text", "", "the copy that takes most", zh="最大的类型"),
+        Column("largest_input", "text", "", "what it reads: shape, dtype and format", zh="最大输入"),
+        Column("largest_output", "text", "", "what it writes", zh="最大输出"),
+        Column("product_ns", "float", "ns", "time of all such products per step", zh="矩阵乘耗时"),
+        *shares("loose_ns"),
+    ),
+    evidence=(
+        TYPE,
+        Column("reads", "text", "", "the tensor that it reads", zh="读取"),
+        Column("writes", "text", "", "the tensor that it writes", zh="写入"),
+        Column("kernels", "int", "count", "such copies, all steps", zh="kernel 数"),
+    ),
+)
+def batched_copies(facts: Facts, params: Params) -> Observations:
+    """Copies whose result only batched products or fused attention read, and copies that alone read their result.
+
+    Who wrote a tensor is the nearest kernel before that wrote one of its size and type: see `advisors.fusion.reads`."""
+    own = facts[step_kernels]
+    frame = own.frame
+    attention = (frame["operator_class"] == "attention").to_numpy()
+    product = matching(frame["type"], _PRODUCT) | attention
+    if not product.any():
+        raise NotApplicable(message("network_structure.no_batched_product"))
+    own.require_shapes()
+    reads = facts[kernel_reads]
+    copy = matching(frame["type"], _COPY)
+    beside = np.full(len(frame), -1, dtype=np.int64)
+    operand = np.zeros(len(frame), dtype=np.bool_)
+    # A copy between both counts for the matrix product, whose fused form lays out its operand and its result itself.
+    for products in (attention, product & ~attention):
+        written, wanted = products.copy(), products.copy()
+        for _ in range(_IN_A_ROW):
+            of_result = np.logical_and(written, reads.only(copy))[reads.writer] & reads.first
+            at, source = reads.reader[of_result], reads.writer[of_result]
+            beside[at], operand[at] = np.where(products[source], source, beside[source]), False
+            written[at] = True
+            of_operand = np.logical_and(copy, reads.only(wanted))[reads.writer]
+            at, reader = reads.writer[of_operand], reads.reader[of_operand]
+            beside[at], operand[at] = np.where(products[reader], reader, beside[reader]), True
+            wanted[at] = True
+    rows = np.flatnonzero(beside >= 0)
+    types = frame["type"].astype(str).to_numpy()
+    loose = ~np.isin(rows, facts[fusion_chains].members)
+    duration = frame["duration_ns"].to_numpy()[rows]
+    found = frame.iloc[rows].assign(
+        product=types[beside[rows]],
+        type=types[rows],
+        operand_ns=np.where(operand[rows], duration, 0),
+        in_chain_ns=np.where(loose, 0, duration),
+        strided_ns=np.where(loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
+        expanded_ns=np.where(loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
+        reads=described(frame.iloc[rows], "input"),
+        writes=described(frame.iloc[rows], "output"),
+    )
+    sums = found.groupby("product", sort=True).agg(
+        copies=("duration_ns", "size"),
+        operand_ns=("operand_ns", "sum"),
+        total_ns=("duration_ns", "sum"),
+        in_chain_ns=("in_chain_ns", "sum"),
+        strided_ns=("strided_ns", "sum"),
+        expanded_ns=("expanded_ns", "sum"),
+    )
+    by_type = found.groupby(["product", "type"])["duration_ns"].sum().sort_values(ascending=False, kind="stable")
+    by_shape = found.groupby(["product", "type", "reads", "writes"], sort=False)["duration_ns"].agg(["size", "sum"])
+    by_shape = pd.DataFrame(by_shape).rename(columns={"size": "kernels", "sum": "total_ns"}).reset_index()
+    by_shape = by_shape.sort_values("total_ns", ascending=False, kind="stable")
+    largest = by_shape.drop_duplicates("product").set_index("product")
+    largest = largest.rename(columns={"type": "largest_type", "reads": "largest_input", "writes": "largest_output"})
+    # A product without a copy is in order, which is an answer.
+    product_ns = frame[product].groupby(types[product], sort=True)["duration_ns"].sum().rename("product_ns")
+    result = pd.DataFrame(product_ns).rename_axis("product").join(sums)
+    result["attention"] = result.index.isin(np.unique(types[attention]))
+    numbers = ["product_ns", *sums.columns]
+    result[numbers] = result[numbers].fillna(0.0) / own.steps
+    result["result_ns"] = result["total_ns"] - result["operand_ns"]
+    result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
+    listed = by_type.reset_index().groupby("product")["type"].agg(", ".join).rename("kinds")
+    texts = ["kinds", "largest_type", "largest_input", "largest_output"]
+    result = result.join(listed).join(largest[texts[1:]]).reset_index()
+    result[texts] = result[texts].astype(object).where(result[texts].notna(), None)
+    result = result.assign(**own.shares(result["loose_ns"]))
+
+    def evidence(row: int) -> list[Reference]:
+        name = result["product"][row]
+        mine = (found["product"] == name).to_numpy()
+        beside_it = np.unique(beside[rows[mine]])
+        columns = ["type", "reads", "writes", "kernels", "total_ns"]
+        return [
+            Metric(
+                message("network_structure.batched_copies"),
+                records(by_shape[by_shape["product"] == name].head(10)[columns]),
+            ),
+            kernel_rows(message("network_structure.batched_copy_rows"), found[mine]),
+            kernel_rows(message("network_structure.batched_product_rows"), frame.iloc[beside_it]),
+            *call_stack(facts, found[mine]),
+        ]
+
+    return Observations(result, evidence)
