@@ -29,14 +29,9 @@ def time_on_host(facts: Facts) -> list[Reference]:
         return []
     spans = facts[host_steps]
     spans = spans.assign(step_ns=spans["end_ns"] - spans["start_ns"])
-    columns = {
-        "step": "step",
-        "wall": "step_ns",
-        "loader": "loader_ns",
-        "in_operators": "operator_ns",
-        "rest": "rest_ns",
-    }
-    rows = records(spans, _LISTED, **columns)
+    rows = records(
+        spans, _LISTED, step="step", wall="step_ns", loader="loader_ns", in_operators="operator_ns", rest="rest_ns"
+    )
     found: list[Reference] = [Metric(message("host_times.parts"), rows)]
     calls = facts.get(OPERATORS)
     if calls is not None and len(calls):

@@ -14,6 +14,7 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     HostActivity,
+    Layer,
     Unavailable,
     bookings,
     host_activity,
@@ -24,7 +25,7 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import IDLE_SHARE, LONGEST, STEP_NS
-from advisors.host_dispatch.savings import SAVED, saving_by_replay, without_calls
+from advisors.host_dispatch.savings import SAVED, layer_of, saving_by_replay, without_calls
 from advisors.measuring import (
     by_gap,
     gap_intervals,
@@ -43,13 +44,24 @@ from advisors.messages import message
 from advisors.without_waiting import Replay, replay
 
 Chosen = Callable[[pd.DataFrame, Vocabulary], np.ndarray]
+LeftOut = Callable[[Facts, Params], np.ndarray]
+"""Rows of ``host_events``."""
 
 
 def activity_advisor(
-    name: str, meaning: str, leaf: str, calls_of: Chosen, absent: Callable[[Facts], None], *, recurs: bool = True
+    name: str,
+    meaning: str,
+    leaf: str,
+    calls_of: Chosen,
+    absent: Callable[[Facts], None],
+    *,
+    recurs: bool = True,
+    read: tuple[str, ...] = (),
+    but: LeftOut | None = None,
 ) -> Advisor:
     """An advisor about one leaf of idle time and the host calls behind it. ``recurs``: each step makes these calls, so
-    that a long run has them as the recorded steps do; what strikes at random is judged where it struck."""
+    that a long run has them as the recorded steps do; what strikes at random is judged where it struck. ``but``: the
+    call that is no part of the activity, by the params of the rule that it reads (``read``)."""
 
     def measure(facts: Facts, params: Params) -> Observations:
         events, count, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
@@ -57,6 +69,8 @@ def activity_advisor(
         windows, skew = facts[steps], facts[launches].skew_ns
         host: HostActivity = facts[host_activity]
         rows = np.flatnonzero(calls_of(events, facts[PROFILE].vocabulary))
+        left_out = np.zeros(0, dtype=np.int64) if but is None else but(facts, params)
+        rows = np.setdiff1d(rows, left_out)
         dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
         change = without_calls(events, rows[dispatching] if recurs else rows, host, skew)
         start = events["start_ns"].to_numpy()[rows] - skew
@@ -66,8 +80,11 @@ def activity_advisor(
         inside &= _not_nested(events["thread"].to_numpy()[rows], start, length)
         rows, length = rows[inside], length[inside]
         booked = facts[bookings]
-        sums = by_gap(pieces_of(booked, leaf))
-        lost = under(leaves(facts), leaf)
+        pieces = pieces_of(booked, leaf)
+        behind = idle_behind(pieces, layer_of(events, left_out, skew))
+        sums = by_gap(pieces.assign(ns=pieces["ns"] - behind))
+        sums = sums[sums > 0]
+        lost = under(leaves(facts), leaf) - float(behind[(pieces["step"] >= 0).to_numpy()].sum()) / count
         replayed = facts[replay] if recurs else Replay.of(facts, long_run=False)
         frame = row(
             step_ns=wall,
@@ -111,6 +128,7 @@ def activity_advisor(
             Column("longest_ns", "float", "ns", "longest call", zh="最长"),
             Column("gaps", "float", "count", "idle gaps per step with such a call in them", zh="空隙数"),
         ),
+        params=read,
         evidence=(
             Column("call", "text", "", "name of the call", zh="调用"),
             Column("count", "int", "count", "calls of all steps", zh="数量"),
@@ -119,6 +137,11 @@ def activity_advisor(
         ),
     )
     return declare(measure)
+
+
+def idle_behind(pieces: pd.DataFrame, calls: Layer) -> np.ndarray:
+    """ns of each piece (`pieces_of`) in which one of the calls ran."""
+    return calls.measure(pieces["end_ns"].to_numpy()) - calls.measure(pieces["start_ns"].to_numpy())
 
 
 def _not_nested(thread: np.ndarray, start: np.ndarray, length: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.pipes import pipes
 from advisor_core.facts.device.work import work
+from advisor_core.facts.steps.recorded_steps import recorded_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import timeline
 from advisor_core.facts.store import FactStore
@@ -70,7 +71,9 @@ def said(profile: Profile) -> str:
 
 
 def facts(profile: Profile) -> FactStore:
-    return FactStore({fact.name: fact for fact in (work, steps, timeline, pipes, chip)}, profile.given())
+    return FactStore(
+        {fact.name: fact for fact in (work, recorded_steps, steps, timeline, pipes, chip)}, profile.given()
+    )
 
 
 # --- a real export

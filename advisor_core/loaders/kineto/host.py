@@ -105,6 +105,11 @@ def host_events(columns: Columns, interners: dict[str, Interner]) -> Host:
             "source_row": columns["source_row"],
         }
     )
+    collections = (frame["category"] == "python_function") & frame["name"].isin(
+        [name for name in frame["name"].cat.categories if words.COLLECTION.search(name)]
+    )
+    if collections.any():
+        frame["category"] = frame["category"].astype(object).mask(collections, "gc").astype("category")
     if not (frame["call_stack"] != "").any():
         stacks = call_stacks(frame, columns["python"], columns["python_parent"])
         frame = frame if stacks is None else frame.assign(call_stack=stacks)

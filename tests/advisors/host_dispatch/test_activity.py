@@ -96,3 +96,13 @@ def test_not_nested_agrees_with_comparing_all_pairs(calls: list[tuple[int, int, 
     ]
     columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
     assert _not_nested(columns[:, 0], columns[:, 1], columns[:, 2]).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["aclrtMallocHost", "aclrtFreeHost", "aclrtMallocHostWithCfg", "aclrtFreeHostWithCfg"])
+def test_memory_of_the_host_is_not_that_of_the_device(name: str) -> None:
+    assert judge_rule("HD009", late().event("runtime", f"AscendCL@{name}", 90, 210).store()).state == "pass"
+
+
+@pytest.mark.parametrize("name", ["aclrtMalloc", "aclrtFree", "aclrtMallocAlign32", "aclrtFreePhysical"])
+def test_memory_of_the_device_is_found_by_the_name_of_the_call(name: str) -> None:
+    assert judge_rule("HD009", late().event("runtime", f"AscendCL@{name}", 90, 210).store()).state == "fail"

@@ -182,6 +182,17 @@ def test_python_stacks(tmp_path: Path) -> None:
     ]
 
 
+def test_collections_of_garbage_are_no_functions(tmp_path: Path) -> None:
+    """PyTorch records them among the Python functions, without the ids that those have."""
+    made = two_steps().python("train.py(1): <module>", 900, 3000, 1, None)
+    made.event("python_function", "Python GC", 1090, 300).python("gc.py(3): Python GC report", 1700, 9, 2, 1)
+    host = made.load(tmp_path).tables["host_events"].frame
+    assert host.loc[host["category"] == "gc", "name"].tolist() == ["Python GC"]
+    functions = host.loc[host["category"] == "python_function", "name"].tolist()
+    assert functions == ["train.py(1): <module>", "gc.py(3): Python GC report"]
+    assert set(host.loc[host["category"] == "cpu_op", "call_stack"]) == {"train.py(1): <module>"}
+
+
 def test_memory(tmp_path: Path) -> None:
     made = two_steps().memory(1101, 512, 64, 512).memory(1305, 256, 128, 768).memory(1350, -512, 64, 256)
     made.memory(1400, 1024, 64, 1280)
