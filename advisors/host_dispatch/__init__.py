@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from advisors.host_dispatch import (
     allocator,
+    allocator_once_started,
     compile,
     copies,
     cpu_collectives,
@@ -37,7 +38,7 @@ ADVISORS = (
     dataloader.data_loading,
     gc.garbage,
     allocator.allocation,
-    allocator.allocation_once_started,
+    allocator_once_started.allocation_once_started,
     device_start.device_start,
     task_switch.task_switch,
     logging.logging,

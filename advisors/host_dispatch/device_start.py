@@ -45,7 +45,7 @@ def start_of_the_device(facts: Facts, params: Params) -> np.ndarray:
     columns=(
         STEP_NS,
         Column("call", "text", "", "the call that waits for the start of the device", zh="调用"),
-        Column("start_ns", "float", "ns", "how long it takes; 0 where no call waits for a start", zh="启动耗时"),
+        Column("startup_ns", "float", "ns", "how long it takes; 0 where no call waits for a start", zh="启动耗时"),
         Column("idle_ns", "float", "ns", "idle time of the device meanwhile, per step", zh="空闲"),
     ),
     params=("start",),
@@ -61,7 +61,7 @@ def device_start(facts: Facts, params: Params) -> Observations:
     frame = row(
         step_ns=step_ns(facts),
         call=str(events["name"].iloc[rows[0]]) if len(rows) else "",
-        start_ns=float(events["duration_ns"].iloc[rows].sum()),
+        startup_ns=float(events["duration_ns"].iloc[rows].sum()),
         idle_ns=float(idle.sum()) / step_count(facts),
     )
 

@@ -37,12 +37,12 @@ _IN_A_ROW = 4
         TOTAL_NS,
         Column("in_chain_ns", "float", "ns", "part of total_ns in chains that a fused kernel replaces", zh="链内耗时"),
         Column("loose_ns", "float", "ns", "the rest of total_ns", zh="松散"),
-        Column("strided_ns", "float", "ns", "part of loose_ns in AsStrided: cuts of a larger tensor", zh="切片拷贝"),
+        Column("cut_ns", "float", "ns", "part of loose_ns in AsStrided: cuts of a larger tensor", zh="切片拷贝"),
         Column("expanded_ns", "float", "ns", "part of loose_ns in BroadcastTo", zh="广播拷贝"),
         Column("largest_type", "text", "", "the copy that takes most", zh="最大的类型"),
         Column("largest_input", "text", "", "what it reads: shape, dtype and format", zh="最大输入"),
         Column("largest_output", "text", "", "what it writes", zh="最大输出"),
-        Column("product_ns", "float", "ns", "time of all such products per step", zh="矩阵乘耗时"),
+        Column("product_ns", "float", "ns", "time of all such products per step", zh="矩阵乘"),
         *shares("loose_ns"),
     ),
     evidence=(
@@ -88,7 +88,7 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         type=types[rows],
         operand_ns=np.where(operand[rows], duration, 0),
         in_chain_ns=np.where(loose, 0, duration),
-        strided_ns=np.where(loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
+        cut_ns=np.where(loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
         expanded_ns=np.where(loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
         reads=described(frame.iloc[rows], "input"),
         writes=described(frame.iloc[rows], "output"),
@@ -98,7 +98,7 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         operand_ns=("operand_ns", "sum"),
         total_ns=("duration_ns", "sum"),
         in_chain_ns=("in_chain_ns", "sum"),
-        strided_ns=("strided_ns", "sum"),
+        cut_ns=("cut_ns", "sum"),
         expanded_ns=("expanded_ns", "sum"),
     )
     by_type = found.groupby(["product", "type"])["duration_ns"].sum().sort_values(ascending=False, kind="stable")

@@ -35,9 +35,7 @@ _NARROW = ("FLOAT16", "BF16")
         Column("product_ns", "float", "ns", "time of the FP32 products per step", zh="矩阵乘"),
         Column("total_ns", "float", "ns", "both", zh="合计"),
         *shares("total_ns"),
-        Column(
-            "others", "float", "count", "casts of its results to FP32 that no product reads, per step", zh="其他转换"
-        ),
+        Column("others", "float", "count", "casts of its results to FP32 that no product reads, per step", zh="其他"),
         Column(
             "other_ns",
             "float",

@@ -28,7 +28,7 @@ SHAPED = (
     *("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022"),
     *("NS030", "NS031", "NS032", "NS033", "NS034"),
 )
-"""Rules that cannot answer without shapes; NS020 asks for a norm first."""
+"""Rules that cannot answer without shapes; NS020, NS024 and NS025 ask for a norm first."""
 
 
 def rules() -> Iterator[CompiledRule]:
@@ -113,7 +113,7 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
     scene = plain()
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
-    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020"))
+    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020", "NS024", "NS025"))
 
 
 def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:

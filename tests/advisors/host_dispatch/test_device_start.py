@@ -37,7 +37,7 @@ def test_the_start_is_left_out_of_the_loop_and_nothing_else() -> None:
     scene = loop((0, 0.2, "cudaFree", 0.7), *[(step, 1.0, "cudaMalloc", 0.3) for step in range(3)])
     start = judge_rule("GHD012", scene.store())
     assert start.state == "fail"
-    assert start.first.observation["start_ns"] == 700_000_000
+    assert start.first.observation["startup_ns"] == 700_000_000
     assert start.first.observation["idle_ns"] == pytest.approx(700_000_000 / 3)
     found = judge_rule("GHD008", scene.store()).first.observation
     assert (found["idle_ns"], found["total_ns"], found["longest_ns"]) == (300_000_000, 300_000_000, 300_000_000)

@@ -39,7 +39,7 @@ def test_copies_on_both_sides_of_the_product_are_found() -> None:
     found = judge_rule("NS023", up_projection().store())
     seen = found.first.observation
     assert (seen["product"], seen["copies"], seen["kinds"]) == ("BatchMatMulV2", 2, "AsStrided, Transpose")
-    assert (seen["operand_ns"], seen["result_ns"], seen["strided_ns"]) == (10_000, 6_000, 10_000)
+    assert (seen["operand_ns"], seen["result_ns"], seen["cut_ns"]) == (10_000, 6_000, 10_000)
     assert (seen["loose_ns"], seen["product_ns"], seen["largest_type"]) == (16_000, 30_000, "AsStrided")
     assert found.first.impact_ns == 16_000 and found.first.severity == "low"
     assert sorted(found.evidence()[1].rows.tolist()) == [1, 3]
