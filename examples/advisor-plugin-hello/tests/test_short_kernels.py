@@ -46,5 +46,5 @@ def installed() -> bool:
 def test_the_rule_fires_on_short_kernels_only() -> None:
     judged = judge_rule("HELLO001", recording(2, 50, 3).store())
     assert (judged.state, judged.first.impact_ns) == ("fail", 5_000)
-    assert judged.first.title.en.startswith("66.7 %") and len(judged.evidence()) == 1
+    assert judged.first.title.en.startswith("66.7 %") and len(judged.evidence()) == 2
     assert judge_rule("HELLO001", recording(20, 50, 30).store()).state == "pass"
