@@ -17,6 +17,8 @@ import time
 import tomllib
 from pathlib import Path
 
+from commands import call
+
 ROOT = Path(__file__).parent.parent
 PART = (
     "tests/loaders/test_loaders_formats_agree.py",
@@ -29,7 +31,7 @@ PART = (
 """The embedded sample in every format, tables read from files, results of whole runs rendered, rules over scenes."""
 
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema")
-"""What these tests need beside the wheel, always the newest: they are no part of what is installed."""
+"""Packages that these tests need beside the wheel, always the newest: they are no part of what is installed."""
 
 BOUND = ">="
 
@@ -43,14 +45,6 @@ def lowest(requirements: list[str]) -> list[str]:
             sys.exit(f"pyproject.toml: {requirement!r} is no name with a lower bound alone")
         pinned.append(f"{name}=={version}")
     return pinned
-
-
-def call(*command: str | Path, cwd: Path | None = None) -> str:
-    """Run a command; its output is shown if it fails."""
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def at_hand(interpreter: str) -> bool:
@@ -71,8 +65,8 @@ def check(interpreter: str, wheel: Path, constraints: list[str], folder: Path) -
     call(python, "-m", "pip", "install", "--quiet", "--constraint", pins, wheel, *TOOLS)
     shutil.copytree(ROOT / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", work)
-    told = call(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
-    sys.stdout.write(f"{interpreter}: {told.strip().splitlines()[-1]}, {time.monotonic() - began:.0f} s in all\n")
+    printed = call(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
+    sys.stdout.write(f"{interpreter}: {printed.strip().splitlines()[-1]}, {time.monotonic() - began:.0f} s in all\n")
 
 
 def main() -> None:

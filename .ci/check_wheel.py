@@ -6,23 +6,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import venv
 from pathlib import Path
 
+from commands import call
+
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "advisor-plugin-hello"
 TYPED = {"advisor_core", "advisors", "rulesets", "reports"}
-
-
-def call(*command: str | Path, cwd: Path | None = None) -> str:
-    """Run a command; its output is shown if it fails."""
-    done = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def main() -> None:

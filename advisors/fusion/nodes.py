@@ -30,14 +30,14 @@ def kernel_nodes(facts: Facts) -> KernelNodes:
     return nodes_of(facts[step_kernels])
 
 
-def nodes_of(own: StepKernels) -> KernelNodes:
+def nodes_of(kernels: StepKernels) -> KernelNodes:
     """The nodes of these kernels."""
-    frame, words = own.frame, vocabulary()
+    frame, words = kernels.frame, vocabulary()
     signature = frame["signature"].to_numpy(dtype=np.int64)
     firsts = frame.drop_duplicates("signature").sort_values("signature")
     nodes = [node_of(row, words) for row in firsts[DESCRIBED].to_dict("records")]
     backward = np.zeros(len(frame), dtype=np.bool_)
-    for part in own.parts():
+    for part in kernels.parts():
         backward[part] = backward_kernels(nodes, signature[part])
     return KernelNodes(nodes, backward)
 

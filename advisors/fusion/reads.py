@@ -43,13 +43,13 @@ def kernel_reads(facts: Facts) -> Reads:
     return reads_of(facts[step_kernels], facts[kernel_nodes])
 
 
-def reads_of(own: StepKernels, known: KernelNodes) -> Reads:
+def reads_of(kernels: StepKernels, nodes: KernelNodes) -> Reads:
     """The same of these kernels; none where no shapes are recorded."""
-    signature = own.frame["signature"].to_numpy(dtype=np.int64)
-    group = np.cumsum(own.breaks, dtype=np.int64)
+    signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+    group = np.cumsum(kernels.breaks, dtype=np.int64)
     keys: dict[Key, int] = {}
-    read_rows, read_keys, first = _tensors(known.nodes, signature, keys, "reads")
-    written_rows, written_keys, _ = _tensors(known.nodes, signature, keys, "writes")
+    read_rows, read_keys, first = _tensors(nodes.nodes, signature, keys, "reads")
+    written_rows, written_keys, _ = _tensors(nodes.nodes, signature, keys, "writes")
     # One number for group, key and row: in the sorted writers the one before a reader is the nearest.
     rows, kinds = len(signature) + 1, len(keys) + 1
     read = (group[read_rows] * kinds + read_keys) * rows + read_rows

@@ -90,35 +90,30 @@ def _spread(blocks: Ints, heavy: Bools, norm: Bools) -> Ints:
     return np.where(norm, Block.NORM, spread).astype(np.int64)
 
 
-def blocks_around(rows: Ints, runs: Sequence[Run], marks: Marks, backward: Bools) -> tuple[Ints, Ints, Ints]:
-    """The rows of a step that are of no layer, with their block and pass.
+def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bools) -> tuple[Ints, Ints]:
+    """Block and pass of the kernels of a step that are of no layer. ``outside``: their rows, in order; ``runs``: the
+    passes over layers in the step.
 
     Before the first layer lies the embedding. Behind a pass over the layers its head ends with the last product; what
     comes behind (sampling) is other. Between the last product of the forward pass and the first of the backward pass
     lies the loss. Behind the layers of the backward pass the embedding ends with the last product or gradient; what
     comes behind updates the weights.
     """
-    inside = np.zeros(len(marks.product), dtype=np.bool_)
-    for run in runs:
-        inside[run.rows[run.starts[0] : run.ends[-1]]] = True
-        for start, end in zip(run.ends[:-1], run.starts[1:], strict=True):
-            inside[run.rows[start:end]] = False
-    outside = rows[~inside[rows]]
     block = np.full(len(outside), Block.OTHER, dtype=np.int64)
     passes = np.where(backward[outside], Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
-    if not runs:
-        return outside, block, passes
+    if not runs or not len(outside):
+        return block, passes
     block[outside < min(run.first for run in runs)] = Block.EMBEDDING
     products = outside[marks.product[outside]]
     ends = [run.last for run in runs if not run.backward]
     forward = products[~backward[products]]
-    for start, end in pairwise([*ends, int(rows[-1]) + 1]):
+    for start, end in pairwise([*ends, int(outside[-1]) + 1]):
         heads = forward[(forward > start) & (forward < end)]
         if len(heads):
             block[(outside > start) & (outside <= heads[-1])] = Block.HEAD
     last = max((run.last for run in runs if run.backward), default=-1)
     if last < 0:
-        return outside, block, passes
+        return block, passes
     gradients = products[backward[products]]
     heads = forward[forward > ends[-1]] if ends else forward[:0]
     if len(gradients) and gradients[0] < last:
@@ -131,4 +126,4 @@ def blocks_around(rows: Ints, runs: Sequence[Run], marks: Marks, backward: Bools
     block[behind & (outside <= done)] = Block.EMBEDDING
     block[behind & (outside > done)] = Block.OPTIMIZER
     passes[behind & (outside > done)] = Pass.OPTIMIZER
-    return outside, block, passes
+    return block, passes

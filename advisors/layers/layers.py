@@ -14,7 +14,7 @@ from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.marks import marks_of
 from advisors.layers.runs import Run, Towers, runs_of
-from advisors.layers.stacks import Sequence, Stack, stacks
+from advisors.layers.stacks import Stack, StepSequence, stacks
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -56,11 +56,11 @@ class Layers:
 @fact("layers", needs=(step_kernels, kernel_nodes, fusion_chains, steps), frames={"times": TIMES, "towers": TOWERS})
 def layers(facts: Facts) -> Layers:
     """The layers of the model, and the time of the kernels by layer, pass and block."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     starts = facts[steps]["start_ns"].to_numpy()
-    step = np.searchsorted(starts, own.frame["start_ns"].to_numpy(), side="right") - 1
-    booked = _Booked(own, facts[kernel_nodes], facts[fusion_chains])
-    for number in range(own.steps):
+    step = np.searchsorted(starts, kernels.frame["start_ns"].to_numpy(), side="right") - 1
+    booked = _Booked(kernels, facts[kernel_nodes], facts[fusion_chains])
+    for number in range(kernels.steps):
         booked.step(np.flatnonzero(step == number))
     if not booked.runs:
         raise Unavailable(message("layers.none"))
@@ -70,20 +70,20 @@ def layers(facts: Facts) -> Layers:
 class _Booked:
     """The kernels of a rank, booked step by step."""
 
-    def __init__(self, own: StepKernels, known: KernelNodes, chains: Chains) -> None:
-        self._own, self._known = own, known
-        self._marks = marks_of(own, known, chains)
-        self._signature = own.frame["signature"].to_numpy(dtype=np.int64)
-        self._type = np.unique(own.frame["type"].astype(str).to_numpy(), return_inverse=True)[1]
-        self._stream = own.frame["stream"].to_numpy()
-        self._start = own.frame["start_ns"].to_numpy()
-        self._towers = Towers(self._marks, known, self._signature)
+    def __init__(self, kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> None:
+        self._kernels, self._nodes = kernels, nodes
+        self._marks = marks_of(kernels, nodes, chains)
+        self._signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+        self._type = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)[1]
+        self._stream = kernels.frame["stream"].to_numpy()
+        self._start = kernels.frame["start_ns"].to_numpy()
+        self._towers = Towers(self._marks, nodes, self._signature)
         self._stacks: dict[bytes, list[Stack]] = {}
         self._blocks: dict[tuple[bytes, bool, int], Ints] = {}
         self.runs: list[Run] = []
-        self._tower, self._layer, self._run = (np.full(len(own.frame), -1, dtype=np.int64) for _ in range(3))
-        self._passes = np.where(known.backward, Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
-        self._block = np.full(len(own.frame), Block.OTHER, dtype=np.int64)
+        self._tower, self._layer, self._run = (np.full(len(kernels.frame), -1, dtype=np.int64) for _ in range(3))
+        self._passes = np.where(nodes.backward, Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
+        self._block = np.full(len(kernels.frame), Block.OTHER, dtype=np.int64)
 
     def step(self, rows: Ints) -> None:
         """Book the kernels of a step: those of the stream with most products by layers, those of other streams with
@@ -93,23 +93,26 @@ class _Booked:
         _, code = np.unique(self._stream[rows], return_inverse=True)
         is_main = code == np.bincount(code, weights=self._marks.heavy[rows]).argmax()
         main, others = rows[is_main], rows[~is_main]
-        new = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._known)
+        new = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._nodes)
         self._towers.number(new)
         for run in new:
             self._book(run)
-        outside, block, passes = blocks_around(main, new, self._marks, self._known.backward)
-        self._block[outside], self._passes[outside] = block, passes
+        outside = main[self._run[main] < 0]
+        around = blocks_around(outside, new, self._marks, self._nodes.backward)
+        self._block[outside], self._passes[outside] = around
         beside = main[np.maximum(np.searchsorted(self._start[main], self._start[others], side="right") - 1, 0)]
         for values in (self._tower, self._layer, self._run, self._passes, self._block):
             values[others] = values[beside]
 
     def _stacks_of(self, rows: Ints) -> list[Stack]:
-        signature, backward = self._signature[rows], self._known.backward[rows]
+        signature, backward = self._signature[rows], self._nodes.backward[rows]
         key = signature.tobytes()
         if key not in self._stacks:
             begin = int(backward.argmax()) if backward.any() else len(rows)
             heavy, rare = self._marks.heavy[rows], self._marks.rare[rows]
-            self._stacks[key] = stacks(Sequence(signature, self._type[rows], heavy, rare, self._own.shaped), begin)
+            self._stacks[key] = stacks(
+                StepSequence(signature, self._type[rows], heavy, rare, self._kernels.shaped), begin
+            )
         return self._stacks[key]
 
     def _book(self, run: Run) -> None:
@@ -118,7 +121,7 @@ class _Booked:
             rows = run.layer(place)
             self._run[rows], self._tower[rows] = len(self.runs), run.tower
             self._layer[rows] = len(run) - 1 - place if run.backward else place
-            again = ~self._known.backward[rows] & run.backward
+            again = ~self._nodes.backward[rows] & run.backward
             self._passes[rows] = np.where(again, Pass.RECOMPUTATION, Pass.BACKWARD if run.backward else Pass.FORWARD)
             for part, backward in ((rows[~again], run.backward), (rows[again], False)):
                 self._block[part] = self._blocks_of(part, backward, per_product)
@@ -139,7 +142,7 @@ class _Booked:
                 "layer": self._layer,
                 "pass": self._passes,
                 "block": self._block,
-                "ns": self._own.frame["duration_ns"].to_numpy(),
+                "ns": self._kernels.frame["duration_ns"].to_numpy(),
             }
         )
         sums = frame.groupby(["tower", "layer", "pass", "block"], sort=True)["ns"].agg(["size", "sum"]).reset_index()
@@ -149,8 +152,8 @@ class _Booked:
                 "layer": sums["layer"],
                 "pass": pd.Series([Pass(one).key for one in sums["pass"].tolist()], dtype="str"),
                 "block": pd.Series([Block(one).key for one in sums["block"].tolist()], dtype="str"),
-                "kernels": sums["size"] / self._own.steps,
-                "ns": sums["sum"] / self._own.steps,
+                "kernels": sums["size"] / self._kernels.steps,
+                "ns": sums["sum"] / self._kernels.steps,
             }
         )
         return Layers(times, self._tower_rows(), self._tower, self._layer, self._passes, self._block, self._run)
@@ -167,7 +170,7 @@ class _Booked:
             {
                 "tower": np.array(numbers, dtype=np.int64),
                 "layers": np.array([len(runs[0]) for runs in each], dtype=np.int64),
-                "passes": np.array([len(runs) / self._own.steps for runs in forward], dtype=np.float64),
+                "passes": np.array([len(runs) / self._kernels.steps for runs in forward], dtype=np.float64),
                 "kernels": np.array([np.median(found) for found in lengths], dtype=np.float64),
                 "alike": np.array([min(run.share for run in runs) for runs in each], dtype=np.float64),
             }

@@ -49,10 +49,10 @@ class Marks:
         return Marks(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-def marks_of(own: StepKernels, known: KernelNodes, chains: Chains) -> Marks:
+def marks_of(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Marks:
     """The marks of the kernels of a rank."""
-    types, code = np.unique(own.frame["type"].astype(str).to_numpy(), return_inverse=True)
-    classes = own.frame["operator_class"].astype(str).to_numpy()
+    types, code = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)
+    classes = kernels.frame["operator_class"].astype(str).to_numpy()
 
     def typed(pattern: re.Pattern[str]) -> Bools:
         found = np.array([bool(pattern.fullmatch(one)) for one in types], dtype=np.bool_)
@@ -61,10 +61,10 @@ def marks_of(own: StepKernels, known: KernelNodes, chains: Chains) -> Marks:
     product, convolution, fused = classes == "matmul", classes == "convolution", classes == "attention"
     softmax = typed(SOFTMAX)
     heavy = product | convolution | fused
-    signature = own.frame["signature"].to_numpy(dtype=np.int64)
-    batched = product & np.array([_is_batched(node) for node in known.nodes], dtype=np.bool_)[signature]
-    attention = fused | _written_out(softmax, heavy, batched, known.backward)
-    norm = (classes == "normalisation") & ~softmax | _in_chains(chains, NORMS, len(own.frame))
+    signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+    batched = product & np.array([_is_batched(node) for node in nodes.nodes], dtype=np.bool_)[signature]
+    attention = fused | _written_out(softmax, heavy, batched, nodes.backward)
+    norm = (classes == "normalisation") & ~softmax | _in_chains(chains, NORMS, len(kernels.frame))
     return Marks(
         product=product,
         convolution=convolution,

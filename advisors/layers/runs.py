@@ -51,11 +51,11 @@ class Run:
         return int(self.rows[self.ends[-1] - 1])
 
 
-def runs_of(rows: Ints, types: Ints, found: Sequence[Stack], marks: Marks, known: KernelNodes) -> list[Run]:
+def runs_of(rows: Ints, types: Ints, found: Sequence[Stack], marks: Marks, nodes: KernelNodes) -> list[Run]:
     """The passes over stacks. Stacks without a kernel between them are two kinds of layers of one. ``types``: of the
     rows. A pass without a gradient that runs what a forward pass ran is forward again, for the next micro-batch."""
     runs: list[Run] = []
-    backward, gradient = known.backward[rows] & marks.heavy[rows], marks.gradient[rows]
+    backward, gradient = nodes.backward[rows] & marks.heavy[rows], marks.gradient[rows]
     forward: list[Counter[int]] = []
     for stack in found:
         start, end = int(stack.starts[0]), int(stack.ends[-1])
@@ -82,8 +82,8 @@ class Towers:
     """Numbers the stacks of a rank. A forward pass is of the stack that has as many layers and the same weights, and a
     backward pass of that of the last forward pass over as many layers that has none yet."""
 
-    def __init__(self, marks: Marks, known: KernelNodes, signature: Ints) -> None:
-        self._marks, self._known, self._signature = marks, known, signature
+    def __init__(self, marks: Marks, nodes: KernelNodes, signature: Ints) -> None:
+        self._marks, self._nodes, self._signature = marks, nodes, signature
         self._numbers: dict[object, int] = {}
         self._products: dict[int, int] = {}
 
@@ -107,7 +107,7 @@ class Towers:
         """How many products a backward pass has for one of the forward pass: 2, or 1 where weights are not trained."""
         forward = self._products.get(run.tower, 0)
         rows = run.layer(0)
-        count = self._plain_products(rows[self._known.backward[rows]])
+        count = self._plain_products(rows[self._nodes.backward[rows]])
         return max(1, round(count / forward)) if forward and count else 2
 
     def _number(self, key: object) -> int:
@@ -120,7 +120,7 @@ class Towers:
         """How many layers there are, and the weights of the first one; with experts each only once, as the routing
         decides how many of them run."""
         rows = run.layer(0)
-        nodes = [self._known.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]
+        nodes = [self._nodes.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]
         # A bias has one axis.
         operands = [[key for shape, key in node.reads if len(shape) > 1] for node in nodes]
         weights = Counter(keys[1] for keys in operands if len(keys) > 1)

@@ -29,7 +29,7 @@ as much, and shapes, to be layers: stages of a convolutional network look alike 
 
 
 @dataclass(frozen=True)
-class Sequence:
+class StepSequence:
     """The kernels of a step, in order. ``signature``: type, shapes and dtypes; ``type``: the type alone; ``heavy``:
     products, convolutions and attentions; ``attention``: attentions and softmaxes; ``shaped``: shapes are recorded."""
 
@@ -58,7 +58,7 @@ class Stack:
         return Stack(self.starts + start, self.ends + start, self.share)
 
 
-def stacks(kernels: Sequence, backward: int) -> list[Stack]:
+def stacks(kernels: StepSequence, backward: int) -> list[Stack]:
     """The stacks of layers of a step, in order. ``backward``: where the backward pass begins; a stretch that only looks
     alike on both sides of it is no layer."""
     return _Search(kernels).between(0, len(kernels.signature), backward)
@@ -67,7 +67,7 @@ def stacks(kernels: Sequence, backward: int) -> list[Stack]:
 class _Search:
     """Looks for stacks, in equal stretches once."""
 
-    def __init__(self, kernels: Sequence) -> None:
+    def __init__(self, kernels: StepSequence) -> None:
         self._kernels = kernels
         self._known: dict[tuple[bytes, int], list[Stack]] = {}
 
@@ -136,7 +136,7 @@ class _Search:
         return max(phases, key=inside)
 
 
-def _is_pass(kernels: Sequence, start: int, end: int) -> bool:
+def _is_pass(kernels: StepSequence, start: int, end: int) -> bool:
     attentions = int(kernels.attention[start:end].sum())
     if attentions == 1:
         return False

@@ -8,11 +8,9 @@ real traces no id and no step is missing.
 
 from __future__ import annotations
 
-import numpy as np
-
-from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
+from advisor_core.loaders.readers.ids import lost_ids
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.text.messages import message
 
@@ -28,8 +26,8 @@ def check(tasks: Columns, host: Host, problems: Problems) -> None:
     # traces of 2022 give as the operator's id the correlation id, which names none
     named = tasks["external"][tasks["external"] != tasks["correlation"]]
     lost = {
-        "kineto.operators_lost": _lost(named, external[namable]),
-        "kineto.calls_lost": _lost(tasks["correlation"], correlation[calls]),
+        "kineto.operators_lost": lost_ids(named, external[namable]),
+        "kineto.calls_lost": lost_ids(tasks["correlation"], correlation[calls]),
     }
     for key, count in lost.items():
         if count:
@@ -38,12 +36,3 @@ def check(tasks: Columns, host: Host, problems: Problems) -> None:
     if len(steps) and (absent := int(steps.max() - steps.min()) + 1 - len(steps)):
         problems.say("warning", message("kineto.steps_lost", file=problems.file, steps=absent, first=int(steps.min()),
             last=int(steps.max())))  # fmt: skip
-
-
-def _lost(named: Int64Array, recorded: Int64Array) -> int:
-    """How many ids name nothing between the first and the last recorded one."""
-    ids = recorded[recorded >= 0]
-    if not len(ids):
-        return 0
-    within = (named > ids.min()) & (named < ids.max())
-    return int((within & ~np.isin(named, ids)).sum())

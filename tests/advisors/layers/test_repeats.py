@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisors.layers.repeats import Repeat, best_repeat
-from advisors.layers.stacks import Sequence, Stack, stacks
+from advisors.layers.stacks import Stack, StepSequence, stacks
 
 EMBEDDING, HEAD, EXPERT = 900, 950, 500
 
@@ -75,7 +75,7 @@ def test_where_nothing_takes_turns_there_is_no_unit(values: list[int]) -> None:
 def _stacks(values: list[int], attention: int, backward: int | None = None) -> list[Stack]:
     sequence = np.array(values, dtype=np.int64)
     heavy = np.isin(sequence, [attention, attention + 1, attention + 2])
-    kernels = Sequence(sequence, sequence, heavy, sequence == attention, shaped=True)
+    kernels = StepSequence(sequence, sequence, heavy, sequence == attention, shaped=True)
     return stacks(kernels, len(values) if backward is None else backward)
 
 

@@ -21,6 +21,7 @@ from advisor_core.loaders.ascend_pytorch.db.analysis import is_operation
 from advisor_core.loaders.ascend_pytorch.db.records import Records
 from advisor_core.loaders.ascend_words import COMPUTE_TASKS
 from advisor_core.loaders.readers.database import Database
+from advisor_core.loaders.readers.ids import lost_ids
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.text.messages import message
 
@@ -162,9 +163,5 @@ def _stacks(records: Records) -> Lost:
 
 
 def _lost(named: Int64Array, recorded: Int64Array) -> int:
-    """How many ids name nothing between the first and the last recorded one."""
-    ids = recorded[recorded >= 0]
-    if not len(ids):
-        return int((named >= 0).sum())
-    within = (named > ids.min()) & (named < ids.max())
-    return int((within & ~np.isin(named, ids)).sum())
+    """As `lost_ids`; all of the ids where no row that they could name is left."""
+    return lost_ids(named, recorded) if (recorded >= 0).any() else int((named >= 0).sum())
