@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import tomllib
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -14,12 +15,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 @pytest.fixture(scope="module")
-def versions() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_versions", ROOT / ".ci" / "check_versions.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def versions() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        # The checks are scripts that import from their own folder.
+        patch.syspath_prepend(ROOT / ".ci")
+        yield importlib.import_module("check_versions")
 
 
 def test_every_dependency_is_held_at_its_lower_bound(versions: ModuleType) -> None:
