@@ -16,12 +16,10 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisors import (
         capture_job,
         communication_job,
-        fewer_kernels,
         memory,
         pipeline_bound_job,
         products,
         step_kernels,
-        without_waiting,
     )
     from advisors.fusion import chains, nodes, reads
     from advisors.layers import layers
@@ -34,9 +32,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*chains.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
-    registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
-    registry.add(*without_waiting.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
 
 

@@ -66,6 +66,8 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
+from advisor_core.facts.replay.changes import Change, HostChange, Merging
+from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.rank_summary import rank_summary
@@ -106,22 +108,26 @@ __all__ = [
     "AnyKey",
     "Bookings",
     "Capacity",
+    "Change",
     "Chip",
     "CollectiveState",
     "Column",
     "Fact",
     "Facts",
     "HostActivity",
+    "HostChange",
     "JobFacts",
     "KernelList",
     "Key",
     "Launches",
     "Layer",
     "LedgerPath",
+    "Merging",
     "Missing",
     "NotApplicable",
     "PeakMemory",
     "Profile",
+    "Replay",
     "RowRef",
     "Shape",
     "StartUp",
@@ -160,6 +166,7 @@ __all__ = [
     "phases",
     "pipes",
     "rank_summary",
+    "replay",
     "row_refs",
     "shapes_of",
     "start_up",

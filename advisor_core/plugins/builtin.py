@@ -23,6 +23,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
+    from advisor_core.facts.replay import explained, rank_graph, replay
     from advisor_core.facts.steps import (
         kernel_list,
         marks,
@@ -56,6 +57,9 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         bookings.recorded_bookings,
         settled.bookings,
         ledger.ledger,
+        rank_graph.rank_graph,
+        replay.replay,
+        explained.explained,
         rank_summary.rank_summary,
         chip.chip,
         pipes.pipes,

@@ -21,6 +21,7 @@ from advisor_core.api.facts import (
     launches,
     ledger,
     matching,
+    replay,
     steps,
     work,
 )
@@ -41,7 +42,6 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
-from advisors.without_waiting import Replay, replay
 
 Chosen = Callable[[pd.DataFrame, Vocabulary], np.ndarray]
 LeftOut = Callable[[Facts, Params], np.ndarray]
@@ -85,7 +85,7 @@ def activity_advisor(
         sums = by_gap(pieces.assign(ns=pieces["ns"] - behind))
         sums = sums[sums > 0]
         lost = under(leaves(facts), leaf) - float(behind[(pieces["step"] >= 0).to_numpy()].sum()) / count
-        replayed = facts[replay] if recurs else Replay.of(facts, long_run=False)
+        replayed = facts[replay] if recurs else facts[replay].once()
         frame = row(
             step_ns=wall,
             **saving_by_replay(replayed, wall, change),

@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     HostActivity,
+    HostChange,
     Layer,
     bookings,
     host_activity,
@@ -23,6 +24,7 @@ from advisor_core.api.facts import (
     late_gaps,
     launches,
     ledger,
+    replay,
     steps,
     work,
 )
@@ -46,7 +48,6 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
-from advisors.without_waiting import Change, replay
 
 
 @advisor(
@@ -125,8 +126,8 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     task_queue = _task_queue(events, facts.get(MEMORY_RECORD))
     replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
-    without = saving_by_replay(replayed, wall, Change(slow, slow))
-    queue = Change(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else Change()
+    without = saving_by_replay(replayed, wall, HostChange(slow, slow))
+    queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
@@ -165,7 +166,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:
     """The time in which the host was at one of these activities."""
     if host is None:
-        return Change().feeding
+        return HostChange().feeding
     labels = host.labels
     chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
     return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])

@@ -9,14 +9,24 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, PROFILE, Facts, host_activity, launches, ledger, matching, steps
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    PROFILE,
+    Facts,
+    HostChange,
+    host_activity,
+    launches,
+    ledger,
+    matching,
+    replay,
+    steps,
+)
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.host_events import recorded_variable
 from advisors.host_dispatch.late_time import LATE
 from advisors.host_dispatch.savings import layer_of, runtime_calls
 from advisors.measuring import host_rows, leaves, row, step_count, step_ns, under
 from advisors.messages import message
-from advisors.without_waiting import Change, replay
 
 
 @advisor(
@@ -82,7 +92,7 @@ def _without_blocking(facts: Facts) -> float:
         return under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
     events, host = facts[HOST_EVENTS], facts[host_activity]
     replayed = facts[replay]
-    change = Change(layer_of(events, host.syncs.ids, facts[launches].skew_ns), handed_over=runtime_calls(facts))
+    change = HostChange(layer_of(events, host.syncs.ids, facts[launches].skew_ns), handed_over=runtime_calls(facts))
     return replayed.saved_by(change) / replayed.steps
 
 

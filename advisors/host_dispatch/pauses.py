@@ -11,11 +11,13 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     PROFILE,
     Facts,
+    HostChange,
     bookings,
     host_activity,
     host_pauses,
     launches,
     paused,
+    replay,
     steps,
     work,
 )
@@ -23,12 +25,11 @@ from advisors.columns import STEP_NS
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import HOST_LANE, LARGEST, host_rows, records, row, step_count, step_ns
 from advisors.messages import message
-from advisors.without_waiting import Change, Replay
 
 
 @advisor(
     "host_dispatch.pauses",
-    needs=(steps, work, launches, bookings, HOST_EVENTS, host_activity, host_pauses, PROFILE),
+    needs=(steps, work, launches, bookings, HOST_EVENTS, host_activity, host_pauses, PROFILE, replay),
     columns=(
         STEP_NS,
         *SAVED,
@@ -54,7 +55,7 @@ def pauses(facts: Facts, params: Params) -> Observations:
     recorded = facts[PROFILE].profiler.get("gc_detect_threshold") is not None
     frame = row(
         step_ns=wall,
-        **saving_by_replay(Replay.of(facts, long_run=False), wall, Change(paused(found))),
+        **saving_by_replay(facts[replay].once(), wall, HostChange(paused(found))),
         pauses=len(found),
         total_ns=float(found["ns"].sum()) / count,
         longest_ns=float(found["ns"].max()) if len(found) else 0.0,

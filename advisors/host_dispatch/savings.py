@@ -9,16 +9,18 @@ from advisor_core.api.advisors import Column
 from advisor_core.api.facts import (
     HOST_EVENTS,
     PROFILE,
+    Change,
     Facts,
     HostActivity,
+    HostChange,
     Layer,
+    Replay,
     host_activity,
     launches,
     matching,
     union,
 )
 from advisors.measuring import share
-from advisors.without_waiting import Change, Replay
 
 SAVED = (
     Column(
@@ -40,10 +42,10 @@ def layer_of(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> Layer:
     return union(starts, starts + events["duration_ns"].to_numpy()[rows])
 
 
-def without_calls(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns: int) -> Change:
+def without_calls(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, skew_ns: int) -> HostChange:
     """The host without these events, each on the thread that it was on."""
     on_launcher = np.isin(events["thread"].to_numpy()[rows], list(host.launchers))
-    return Change(layer_of(events, rows[~on_launcher], skew_ns), layer_of(events, rows[on_launcher], skew_ns))
+    return HostChange(layer_of(events, rows[~on_launcher], skew_ns), layer_of(events, rows[on_launcher], skew_ns))
 
 
 def runtime_calls(facts: Facts) -> Layer:

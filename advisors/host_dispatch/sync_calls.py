@@ -13,10 +13,12 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     PROFILE,
     Facts,
+    HostChange,
     host_activity,
     launches,
     ledger,
     matching,
+    replay,
     steps,
     sync_calls,
     union,
@@ -26,7 +28,6 @@ from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
 from advisors.messages import message
-from advisors.without_waiting import Change, replay
 
 
 @advisor(
@@ -91,8 +92,8 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence)
 
 
-def _waits_gone(waits: pd.DataFrame) -> Change:
-    return Change(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
+def _waits_gone(waits: pd.DataFrame) -> HostChange:
+    return HostChange(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
 
 
 def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: Vocabulary) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """NS010 to NS018, NS030 to NS034: chains of small kernels for which there is a fused one, and what fusing them saves.
 
-What fusing saves is more than the time of the kernels where the host is slow: see `advisors.fewer_kernels`.
+What fusing saves is more than the time of the kernels where the host is slow: see the replay.
 """
 
 from __future__ import annotations
@@ -11,9 +11,16 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, launches
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    Facts,
+    Merging,
+    Replay,
+    launches,
+    replay,
+)
 from advisors.columns import shares
-from advisors.fewer_kernels import Merging, StepReplay, step_replay
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
 from advisors.layers.layers import layers
@@ -25,7 +32,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
 @advisor(
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
-    wants=(step_replay, launches, HOST_EVENTS, layers),
+    wants=(replay, launches, HOST_EVENTS, layers),
     about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
         Column("api", "text", "", "what replaces the chain", zh="接口"),
@@ -111,11 +118,11 @@ def fusion(facts: Facts, params: Params) -> Observations:
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
     forward = [computation for computation in computations() if not computation.backward]
-    replay = facts.get(step_replay)
+    replayed = facts.get(replay)
     rows = []
     for computation in forward:
         mine = found[found["pattern"] == computation.name]
-        rows.append(_row(computation, mine, own) | _savings(mine, chains, own, replay))
+        rows.append(_row(computation, mine, own) | _savings(mine, chains, own, replayed))
     frame = pd.DataFrame(rows)
     frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
     frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
@@ -170,7 +177,7 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict
     }
 
 
-def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replay: StepReplay | None) -> dict[str, float]:
+def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replayed: Replay | None) -> dict[str, float]:
     """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
     unknown = mine["fused_ns"].isna()
     if len(mine) and unknown.all():
@@ -178,12 +185,12 @@ def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replay: StepR
     before = mine["chain_ns"].to_numpy(dtype=np.float64)
     after = mine["fused_ns"].where(~unknown, mine["chain_ns"]).to_numpy(dtype=np.float64)
     kernels = total = float(before.sum() - after.sum())
-    if replay is not None and len(mine):
+    if replayed is not None and len(mine):
         # The numbers of chains are those of the whole frame, ascending.
         inside = np.isin(chains.chain_of, mine.index.to_numpy())
         number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
         tasks = own.frame["work"].to_numpy()[chains.members[inside]]
-        total = float(replay.saved_ns(Merging(tasks, number, before, after)))
+        total = float(replayed.saved_by(Merging(tasks, number, before, after)))
     return {
         "fused_ns": float(after.sum()) / own.steps,
         "kernel_saving_ns": kernels / own.steps,

@@ -6,9 +6,16 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import Facts, NotApplicable, Unavailable, chip, pipes
+from advisor_core.api.facts import (
+    Facts,
+    Merging,
+    NotApplicable,
+    Unavailable,
+    chip,
+    pipes,
+    replay,
+)
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS
-from advisors.fewer_kernels import Merging, step_replay
 from advisors.fusion.chains import fusion_chains
 from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
 from advisors.messages import message
@@ -23,7 +30,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
 @advisor(
     "network_structure.precision",
     needs=(step_kernels, fusion_chains),
-    wants=(matrix_products, chip, pipes, step_replay),
+    wants=(matrix_products, chip, pipes, replay),
     columns=(
         Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
@@ -86,9 +93,9 @@ def precision(facts: Facts, params: Params) -> Observations:
     saved = took - after
     shorter = np.flatnonzero(saved > 0)
     step = float(saved.sum())
-    if step_replay in facts:
+    if replay in facts:
         quicker = Merging.none(frame["work"].to_numpy()[shorter], took[shorter], after[shorter])
-        step = float(facts[step_replay].saved_ns(quicker))
+        step = float(facts[replay].saved_by(quicker))
     result = pd.DataFrame(
         {
             "dense_ns": [total],

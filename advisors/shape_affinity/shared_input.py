@@ -7,9 +7,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches, per_text, pipes
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    Merging,
+    NotApplicable,
+    chip,
+    launches,
+    per_text,
+    pipes,
+    replay,
+)
 from advisors.columns import OPERATOR_TYPE, shares
-from advisors.fewer_kernels import Merging, step_replay
 from advisors.first_tensor import first_elements
 from advisors.messages import message
 from advisors.products import BASE_N, matrix_products, tiles
@@ -22,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 @advisor(
     "shape_affinity.shared_input",
     needs=(step_kernels, matrix_products, chip),
-    wants=(pipes, step_replay, launches, HOST_EVENTS),
+    wants=(pipes, replay, launches, HOST_EVENTS),
     about=(
         Column("input_shape", "text", "", "the operand that the products share", zh="输入 shape"),
         Column("widths", "text", "", "N of each of them", zh="宽度"),
@@ -192,8 +201,8 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
 def _replayed(facts: Facts, products: pd.DataFrame, runs: pd.DataFrame) -> float:
     """ns by which the profiled steps become shorter if these runs of products are one product and one split each; NaN
     without launches."""
-    replay = facts.get(step_replay)
-    if replay is None:
+    replayed = facts.get(replay)
+    if replayed is None:
         return float("nan")
     members = products[products["run"].isin(runs.index)]
     last = (members["run"] != members["run"].shift(-1)).to_numpy()
@@ -204,7 +213,7 @@ def _replayed(facts: Facts, products: pd.DataFrame, runs: pd.DataFrame) -> float
     apart = runs["total_ns"].to_numpy(dtype=np.float64) - split
     before, after = np.concatenate([apart, split]), np.concatenate([runs["together_ns"], runs["split_ns"]])
     tasks = facts[step_kernels].frame["work"].to_numpy()[members["place"].to_numpy()]
-    return float(replay.saved_ns(Merging(tasks, number + last * len(runs), before, after)))
+    return float(replayed.saved_by(Merging(tasks, number + last * len(runs), before, after)))
 
 
 def _cost(m: pd.Series, n: pd.Series, batch: pd.Series, cores: int) -> tuple[Floats, Floats]:

@@ -9,9 +9,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text, pipes
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    Merging,
+    NotApplicable,
+    launches,
+    matching,
+    per_text,
+    pipes,
+    replay,
+)
 from advisors.columns import MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
-from advisors.fewer_kernels import Merging, step_replay
 from advisors.first_tensor import first_tail
 from advisors.messages import message
 from advisors.products import TILED, matrix_products
@@ -42,7 +51,7 @@ def good_tail(length: int, element_bytes: int) -> int:
 @advisor(
     "shape_affinity.tails",
     needs=(step_kernels, matrix_products),
-    wants=(pipes, launches, HOST_EVENTS, step_replay),
+    wants=(pipes, launches, HOST_EVENTS, replay),
     about=(
         Column("axis", "int", "count", "length of the last axis of the operands", zh="轴"),
         Column("dtype", "text", "", "their dtype", zh="数据类型"),
@@ -139,8 +148,8 @@ def tails(facts: Facts, params: Params) -> Observations:
 def _shorter(facts: Facts, kernels: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
     """By how much a step becomes shorter if the products and conversions of each axis take as much less; where the host
     cannot keep up that is little. ``None`` where the launches are not known."""
-    replay = facts.get(step_replay)
-    if replay is None:
+    replayed = facts.get(replay)
+    if replayed is None:
         return None
     frame = kernels.frame
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
@@ -154,7 +163,7 @@ def _shorter(facts: Facts, kernels: StepKernels, bad: pd.DataFrame, axes: pd.Ser
         affected = np.flatnonzero((tails == axis) & (share > 0))
         after = took[affected] * (1 - share[affected])
         quicker = Merging.none(frame["work"].to_numpy()[affected], took[affected], after)
-        saving.append(replay.saved_ns(quicker) / kernels.steps)
+        saving.append(replayed.saved_by(quicker) / kernels.steps)
     return saving
 
 

@@ -205,7 +205,9 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     assert seen["saving_ns"] == pytest.approx(seen["kernel_saving_ns"], abs=1) and seen["launch_saving_ns"] < 1
 
     cube = [row for row in mine if re.match("Conv2D|MatMul", row["Type"])]
-    seen = judge_rule("NS022", store).first.observation
+    judged = judge_rule("NS022", store)
+    assert judged.state == "pass" and judged.observed is not None
+    seen = judged.observed.frame.iloc[0]
     # The gradient of a convolution reads a shape in INT32 beside its tensors; nothing reads 16 bits.
     assert {dtype for row in cube for dtype in row["Input Data Types"].split(";")} == {"FLOAT", "INT32"}
     total = sum(map(ns, cube))
@@ -216,7 +218,8 @@ def test_alexnet_agrees_with_its_table(profiles: Path, rank: int) -> None:
     # Convolutions take half; the products of the linear layers load weights, which takes half as long at least.
     assert 0.25 * total < seen["dense_saving_ns"] < 0.75 * total
     assert 0 < seen["other_saving_ns"] < (computing - total) / 2
-    assert 0 < seen["saving_ns"] < 0.02 * wall, "the step waits for others"
+    # The host is late until the gradients are reduced, and what follows waits for another rank: 7 us are left.
+    assert 0 < seen["saving_ns"] < 20_000
 
 
 def test_alexnet_has_nothing_else(profiles: Path, advisor_run: Run) -> None:
@@ -224,7 +227,6 @@ def test_alexnet_has_nothing_else(profiles: Path, advisor_run: Run) -> None:
     assert {(found.rule, found.severity) for found in result.findings} == {
         ("NS003", "low"),
         ("NS016", "low"),
-        ("NS022", "low"),
     }
     states = {rule.rule: rule.state for rule in result.rules}
     assert states["NS001"] == "not_applicable", "it spends more on convolutions than on matrix products"

@@ -185,11 +185,12 @@ SMALL = (("3 FLOAT",), ("3 FLOAT",))
 
 def scene_of(*chains: Sequence[Kernel], wall: float = 1000, end: str = "TopKV2", interval: float = 0.01) -> Scene:
     """The yardstick, the chains with an unrelated kernel after each, and a kernel that fills the step. The host
-    launches one every ``interval`` us: long before the device gets to it."""
+    launches one every ``interval`` us, and it starts 9 us later or when the device gets to it."""
     scene = Scene().step(1, -10, wall + 20)
     kernels = [kernel for chain in ([YARDSTICK], *chains) for kernel in (*chain, ("Sign", 1, *SMALL))]
     at = 0.0
     for number, (type_, duration, reads, writes) in enumerate([*kernels, (end, 0, *SMALL)]):
+        at = max(at, number * interval)
         length = duration or wall - at
         scene.tensors(at, length, type_, reads, writes, launched=number * interval - 9)
         at += length

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from advisor_core.api.facts import union
+from advisor_core.api.facts import HostChange, Replay, replay, union
 from advisor_core.api.testing import Scene, judge_rule
+from advisor_core.facts.replay.changes import ENTRY_NS
 from advisor_core.facts.steps.steps import steps
-from advisors.without_waiting import ENTRY_NS, Change, Replay, replay
 
 
 def items(count: int, *, kernel: float = 20, host: float = 60) -> Scene:
@@ -78,12 +78,12 @@ def replayed(scene: Scene) -> Replay:
     return found
 
 
-def loads(scene: Scene) -> Change:
+def loads(scene: Scene) -> HostChange:
     """Without the data loader."""
     rows = [row for row in scene.rows["host_events"] if "DataLoader" in row["name"]]
     times = np.array([[row["start_us"], row["start_us"] + row["duration_us"]] for row in rows])
     starts, ends = (1000 * times.T).astype(np.int64)
-    return Change(union(starts, ends))
+    return HostChange(union(starts, ends))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_long_run_takes_what_many_more_steps_take(kernel: int, host: int, paus
             max(row["start_us"] + row["duration_us"] for row in scene.rows["kernels"])
             for scene in (repeated(count, 8, kernel=kernel, host=host, pause=pause, sync=sync) for count in (30, 60))
         ]
-        return (ends[1] - ends[0]) / 30
+        return float(ends[1] - ends[0]) / 30
 
     scene = repeated(3, 8, kernel=kernel, host=host, pause=pause, sync=sync)
     found = replayed(scene)
@@ -125,6 +125,7 @@ def test_what_a_thread_of_its_own_would_do() -> None:
         scene.kernel(begun + 60, 5, launched=begun + 50)
     scene.step(1, 0, 600)
     assert replayed(scene).steps == 1
-    calls = Change(handed_over=union(*(1000 * (np.arange(10) * 60 + offset) for offset in (15, 55))))
+    begins, ends = (1000 * (np.arange(10, dtype=np.int64) * 60 + offset) for offset in (15, 55))
+    calls = HostChange(handed_over=union(begins, ends))
     filling = 20_000 + 2 * ENTRY_NS
     assert replayed(scene).saved_by(calls) == 9 * (60_000 - 40_000) - filling

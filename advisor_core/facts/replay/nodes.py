@@ -1,0 +1,124 @@
+"""The nodes of a rank's graph: what its host threads, its queue thread and its streams did, one after the other.
+
+| chain | node | from | to |
+|---|---|---|---|
+| the threads that feed the device, which take turns | `FEED` | the node before | the task was handed over |
+| | `CALL` | the node before | a call that waits for the device begins |
+| | `RETURN` | the device has done what the call waits for | the call returns |
+| a thread that empties a task queue | `LAUNCH` | the task was handed over, the one before launched | it is launched |
+| a stream, or a communication group without one | `TASK` | start | end |
+
+A task that no queue held has a `LAUNCH` of no length, which takes the time of the call where a queue would take over.
+Tasks of one stream that overlap, which a stream does not do, are put on chains of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from advisor_core.facts.host.launches import NO_TIME, Launches
+from advisor_core.facts.intervals import Layer
+from advisor_core.replay.graph import Ints
+
+FEED, CALL, LAUNCH, TASK, RETURN = range(5)
+"""Kinds of nodes; of several that end at the same moment, one can depend on those of a lower number only."""
+
+_FEEDERS = 0
+"""The chain of the threads that feed the device."""
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """In order of their ends, by kind where they end together. ``kind``; ``row``: of a FEED, LAUNCH and TASK the row of
+    the fact ``work``, of a CALL and RETURN that of ``host_events``; ``chain``; ``start_ns``: what is recorded, of a
+    CALL and FEED the end of the node before; ``end_ns``."""
+
+    kind: Ints
+    row: Ints
+    chain: Ints
+    start_ns: Ints
+    end_ns: Ints
+
+    def of(self, kind: int, rows: int) -> Ints:
+        """The node of each row of that kind, -1 where there is none. ``rows``: how many rows there are."""
+        found = np.full(rows, -1, dtype=np.int64)
+        own = np.flatnonzero(self.kind == kind)
+        found[self.row[own]] = own
+        return found
+
+
+def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, events: int) -> Nodes:
+    """``work``: the fact of that name; ``rows``: those of its rows that are replayed, in order; ``syncs``: the calls
+    that wait for the device, in device time, ids are rows of ``host_events``, of which there are ``events``."""
+    start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+    launch, entered, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
+    known = launch != NO_TIME
+    fed = rows[known]
+    first = int(entered[known].min()) if len(fed) else 0
+    last = int(launch[known].max()) if len(fed) else 0
+    waits = (syncs.ends > first) & (syncs.starts < last)
+    calls, returns, call_rows = np.maximum(syncs.starts[waits], first), syncs.ends[waits], syncs.ids[waits]
+    queues = 1 + np.unique(thread[known], return_inverse=True)[1]
+    streams = 1 + (int(queues.max()) if len(queues) else 0) + _streams(work, rows, start, end)
+    parts = (
+        (FEED, fed, np.full(len(fed), _FEEDERS), entered[known], entered[known]),
+        (CALL, call_rows, np.full(len(calls), _FEEDERS), calls, calls),
+        (LAUNCH, fed, queues, entered[known], launch[known]),
+        (TASK, rows, streams, start, end),
+        (RETURN, call_rows, np.full(len(calls), _FEEDERS), calls, returns),
+    )
+    kind = np.concatenate([np.full(len(own), number, dtype=np.int64) for number, own, *_ in parts])
+    row, chain, begin, finish = (
+        np.concatenate([part[column] for part in parts]).astype(np.int64) for column in range(1, 5)
+    )
+    order = np.lexsort((row, begin, kind, finish))
+    kind, row, chain, begin, finish = (column[order] for column in (kind, row, chain, begin, finish))
+    before, has_before = _ends_before(chain, finish)
+    own_time = (kind == FEED) | (kind == CALL)
+    served = np.where(has_before, np.maximum(begin, before), begin)
+    begin = np.where(kind == TASK, begin, np.where(own_time, np.where(has_before, before, finish), served))
+    return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
+
+
+def _ends_before(chain: Ints, ends: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """When the node before each on its chain ended, and whether there is one."""
+    order = np.argsort(chain, kind="stable")
+    before, found = ends.copy(), np.zeros(len(ends), dtype=np.bool_)
+    same = chain[order[1:]] == chain[order[:-1]]
+    before[order[1:][same]] = ends[order[:-1][same]]
+    found[order[1:][same]] = True
+    return before, found
+
+
+def _streams(work: pd.DataFrame, rows: Ints, start: Ints, end: Ints) -> Ints:
+    """A number of the stream of each task, from 0."""
+    stream = work["stream"].to_numpy()[rows]
+    talks = work["communication"].to_numpy()[rows]
+    number = pd.MultiIndex.from_arrays([stream, np.where(stream < 0, talks, False)])
+    chain: Ints = pd.factorize(number)[0].astype(np.int64)
+    further = int(chain.max()) + 1 if len(chain) else 0
+    for one in np.unique(chain):
+        own = np.flatnonzero(chain == one)
+        own = own[np.lexsort((end[own], start[own]))]
+        overlapping = own[1:][start[own][1:] < np.maximum.accumulate(end[own])[:-1]]
+        if not len(overlapping):
+            continue
+        lanes = _lanes(start[own], end[own])
+        chain[own[lanes > 0]] = further + lanes[lanes > 0] - 1
+        further += int(lanes.max())
+    return chain
+
+
+def _lanes(start: Ints, end: Ints) -> Ints:
+    """Tasks that overlap in different lanes; the first lane that is free takes the next task."""
+    free: list[int] = []
+    lanes = np.zeros(len(start), dtype=np.int64)
+    for task, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        lane = next((number for number, until in enumerate(free) if until <= begin), len(free))
+        free[lane : lane + 1] = [finish]
+        lanes[task] = lane
+    return lanes

@@ -1,0 +1,109 @@
+"""The dependency graph of one rank, with the recorded times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.launches import launches
+from advisor_core.facts.intervals import empty
+from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
+from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED, Edges, edges_of
+from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, nodes_of
+from advisor_core.facts.steps.steps import steps
+from advisor_core.replay.graph import Graph, Ints
+from advisor_core.replay.sweep import ends
+
+_NOT_BOUND = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class RankGraph:
+    """``graph``: its replay gives the recorded times, to the nanosecond. ``nodes`` and ``edges``: what its nodes and
+    edges are. ``free_ns``: when each chain could begin. ``origin_ns``: the moment that the replay counts from.
+    """
+
+    graph: Graph
+    nodes: Nodes
+    edges: Edges
+    free_ns: Ints
+    origin_ns: int
+
+    def replayed(self) -> Ints:
+        """When each node ends in the unchanged replay, device time in ns."""
+        return ends(self.graph, self.free_ns) + self.origin_ns
+
+
+@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity,))
+def rank_graph(facts: Facts) -> RankGraph:
+    """What each task, launch and call of the rank waited for, as a graph that can be replayed."""
+    device, launched, windows = facts[work], facts[launches], facts[steps]
+    begin, finish = int(windows["start_ns"].min()), int(windows["end_ns"].max())
+    starts = device["start_ns"].to_numpy()
+    rows = np.flatnonzero((starts >= begin) & (starts < finish))
+    host = facts.get(host_activity)
+    syncs = host.syncs if host is not None else empty()
+    events = 1 + max(int(syncs.ids.max()) if len(syncs) else -1, -1)
+    nodes = nodes_of(device, rows, launched, syncs, events)
+    edges = edges_of(nodes, device, rows, launched, events)
+    talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
+    return timed(nodes, edges, talks)
+
+
+def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_]) -> RankGraph:
+    """The graph whose replay gives the recorded times: what nothing explains is a pause, or the latency of the edge
+    that a node waited for. ``talks``: the nodes that are collectives."""
+    count = len(nodes.kind)
+    origin = int(nodes.start_ns.min()) if count else 0
+    start, end = nodes.start_ns - origin, nodes.end_ns - origin
+    nothing = np.zeros(count, dtype=np.int64)
+    no_lag = np.zeros(len(edges.kind), dtype=np.int64)
+    graph = Graph(nodes.chain, nothing, nothing, edges.source, edges.target, no_lag)
+    before = graph.before
+    free = np.where(before >= 0, end[np.maximum(before, 0)], _NOT_BOUND)
+    lag = _latencies(graph, edges, talks, free, start, end)
+    ready = free.copy()
+    np.maximum.at(ready, edges.target, end[edges.source] + lag)
+    tasks = nodes.kind == TASK
+    pause = np.where(tasks & (before >= 0) & (ready < start), start - free, 0)
+    firsts = np.flatnonzero(before < 0)
+    free_ns = np.zeros(int(nodes.chain.max()) + 1 if count else 0, dtype=np.int64)
+    free_ns[nodes.chain[firsts]] = np.where(ready[firsts] < start[firsts], start[firsts], 0)
+    began = np.where(tasks, start, np.where(ready > _NOT_BOUND, ready, start))
+    began = np.where((nodes.kind == FEED) | (nodes.kind == CALL), start, began)
+    duration = np.maximum(0, end - np.minimum(began, end))
+    return RankGraph(graph.changed(duration=duration, pause=pause, lag=lag), nodes, edges, free_ns, origin)
+
+
+def _latencies(graph: Graph, edges: Edges, talks: npt.NDArray[np.bool_], free: Ints, start: Ints, end: Ints) -> Ints:
+    """The lag of each edge. The latency of a launch is seen where an idle device waited for it, and is the usual one
+    elsewhere."""
+    lag = np.zeros(len(edges.kind), dtype=np.int64)
+    is_launch = edges.kind == LAUNCHED
+    others = free.copy()
+    np.maximum.at(others, edges.target[~is_launch], end[edges.source[~is_launch]])
+    launched_at, into = end[edges.source[is_launch]], edges.target[is_launch]
+    latency = start[into] - launched_at
+    waited = launched_at >= others[into]
+    usual = int(np.median(latency[waited])) if waited.any() else 0
+    own = np.where(waited, latency, np.minimum(usual, latency))
+    lag[is_launch] = own
+    explained = free.copy()
+    np.maximum.at(explained, edges.target, end[edges.source] + lag)
+    left = np.where(explained > _NOT_BOUND, start - explained, 0)
+    # The host unfolds a collective into its tasks in one long call: that is still its launch.
+    unfolded = talks[into] & (left[into] > LATENCY_NS) & (latency <= LONGEST_LATENCY_NS)
+    lag[is_launch] = np.where(unfolded, latency, own)
+    left[into[unfolded]] = 0
+    # What nothing explains is a delay of what the task waited for.
+    asks = (edges.kind != DONE) & (edges.kind != HANDED) & (left[edges.target] > 0)
+    binding = (
+        asks & (end[edges.source] + lag == explained[edges.target]) & (explained[edges.target] > free[edges.target])
+    )
+    lag[binding] += left[edges.target[binding]]
+    return lag
