@@ -21,8 +21,8 @@ _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)]
 """What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 KEPT = 4096
-"""Lines that are kept as they were converted: a report has the same names and headings again and again, and the Markdown
-report is written anew until it fits."""
+"""Lines that are kept as they were converted: a report has the same names and headings again and again, and the
+Markdown report is written anew until it fits."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
