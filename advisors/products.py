@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, elements, fact, shapes_of
+from advisors.grouping import aggregated
 from advisors.step_kernels import StepKernels, step_kernels
 
 _NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
@@ -146,7 +147,8 @@ def products(own: StepKernels) -> pd.DataFrame:
     others = frame["type"].astype(str).str.contains(_NOT_PLAIN, case=False)
     mine = frame[(frame["operator_class"] == "matmul") & ~others]
     mine = mine.assign(core=mine["core"].astype(str))
-    totals = mine.groupby("signature", sort=True).agg(
+    totals = aggregated(
+        mine.groupby("signature", sort=True),
         kernels=("duration_ns", "size"),
         total_ns=("duration_ns", "sum"),
         mean_ns=("duration_ns", "mean"),

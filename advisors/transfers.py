@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.facts import POINT_TO_POINT
+from advisors.grouping import aggregated
 
 _BEGUN_NS = 1_000_000
 """Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor
@@ -38,7 +39,8 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
     covered = own["elapse_ns"] - own["uncovered_ns"] >= (own["moving_ns"] / 2).clip(upper=_BEGUN_NS)
     marked = own.assign(bare=bare, covered_waiting=still.clip(lower=0), covered=covered)
     groups = marked.groupby(begins.cumsum().to_numpy(), sort=True)
-    found = groups.agg(
+    found = aggregated(
+        groups,
         step=("step", "first"),
         start_ns=("start_ns", "first"),
         end_ns=("end_ns", "max"),

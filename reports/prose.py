@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -20,6 +20,9 @@ _MD_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$#])")
 _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)](?=\s|$))", re.MULTILINE)
 """What begins a list, a rule or a heading at the start of a line, or a formula at the start of a spreadsheet's cell."""
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+KEPT = 4096
+"""Lines that are kept as they were converted: a report has the same names and headings again and again, and the
+Markdown report is written anew until it fits."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
@@ -56,6 +59,7 @@ def html(text: str) -> Markup:
     return trusted(_markdown().render(visible(text)))
 
 
+@lru_cache(KEPT)
 def html_inline(text: str) -> Markup:
     """One line of Markdown as HTML without a paragraph."""
     return trusted(_markdown().renderInline(one_line(text)))
@@ -113,6 +117,7 @@ def markdown(text: str) -> str:
     return "\n".join(_blocks(_markdown().parse(visible(text)))).strip("\n")
 
 
+@lru_cache(KEPT)
 def markdown_inline(text: str, in_table: bool = False) -> str:
     """One line of Markdown, rewritten."""
     return " ".join(_inline(token.children or [], in_table) for token in _markdown().parseInline(one_line(text)))

@@ -54,7 +54,10 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     for column in columns:
         _require(given[column.name], column, owner)
     names = [column.name for column in columns]
-    declared = frame[names]
+    place = {name: number for number, name in enumerate(frame.columns)}
+    declared = frame.iloc[
+        :, [place[name] for name in names]
+    ]  # by place: names in an index of text are looked up slowly
     declared.index = pd.RangeIndex(len(frame))
     declared.columns = pd.Index(names, dtype=object)  # conditions look columns up again and again
     return declared
@@ -99,7 +102,7 @@ def _kind(dtype: object) -> str:
 
 def _require(values: pd.Series, column: Column, owner: str) -> None:
     kind = _kind(values.dtype)
-    if kind == _KINDS[column.dtype] and column.dtype != "text":
+    if kind == _KINDS[column.dtype] and (column.dtype != "text" or isinstance(values.dtype, pd.StringDtype)):
         return
     known = values[values.notna()]
     if len(known) < len(values) and column.dtype in {"int", "bool"} and not column.nullable:

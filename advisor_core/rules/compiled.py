@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from advisor_core.contracts.ledger_paths import LedgerPaths
-from advisor_core.contracts.problems import Problem, SourceError, nearest
+from advisor_core.contracts.problems import Problem, RuleFileError, SourceError, nearest
 from advisor_core.names.book import NameBook
 from advisor_core.names.settings import Setting
 from advisor_core.result.finding import SEVERITIES, Severity
 from advisor_core.rules.applicability import range_problem
 from advisor_core.rules.files.yaml_file import Document, KeyPath
-from advisor_core.rules.language.expression import Constant, Expression, Node, Sign, parse, walk
+from advisor_core.rules.language.expression import Constant, Expression, Sign, as_written, parse, walk
 from advisor_core.rules.language.scope import Kind, Scope, Symbol, kind_of, param_values
 from advisor_core.rules.language.template import Template, TextTemplate, code_span, parse_template
 from advisor_core.rules.model import AdviceSpec, HoldsFor, Param, Rule
@@ -46,6 +46,32 @@ class CompiledAdvice:
     excludes: tuple[tuple[str, Text], ...] = ()
 
 
+class Part(Generic[T]):
+    """A part of a rule, compiled on first use and kept. Of a rule that `Compiler.compile` gave it cannot fail; of one
+    that `Compiler.on_demand` gave, getting it raises `RuleFileError` where something is wrong with it."""
+
+    def __init__(self, make: Callable[[Compiler], Any]) -> None:
+        self.make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, rule: None, owner: type) -> Part[T]: ...
+
+    @overload
+    def __get__(self, rule: CompiledRule, owner: type) -> T: ...
+
+    def __get__(self, rule: CompiledRule | None, owner: type) -> Part[T] | T:
+        if rule is None:
+            return self
+        made: T = self.make(rule.compiler)
+        if rule.compiler.problems:
+            raise RuleFileError(rule.compiler.problems)
+        rule.__dict__[self.name] = made  # found before this from now on
+        return made
+
+
 @dataclass(frozen=True)
 class CompiledRule:
     """``file`` and ``line``: where the rule was read. ``params``: values in base units, as conditions and the advisor
@@ -53,7 +79,7 @@ class CompiledRule:
     ``signs``: conditions by name, which ``when`` and ``severity`` use.
     ``after`` and ``explains``: today's ids, where the rule may name former ones. ``replaces``: the file whose rule of
     the same id this one stands for. ``ruleset``: the name of its set. ``vendors``: whose profiles it judges; none:
-    those of any vendor."""
+    those of any vendor. The other attributes are its `Part`s."""
 
     rule: Rule
     advisor: Advisor
@@ -61,29 +87,37 @@ class CompiledRule:
     line: int
     params: Mapping[str, Scalar]
     set_by: Mapping[str, str]
-    applies: Expression | None
-    signs: Mapping[str, Expression]
-    when: Expression
-    severity: tuple[tuple[Severity, Expression], ...]
-    impact: Expression
-    idle: Expression | None
-    advice: tuple[CompiledAdvice, ...]
-    title: TextTemplate
-    good: TextTemplate
-    why: TextTemplate
-    verify: TextTemplate
-    not_a_problem_if: TextTemplate | None
-    caveat: TextTemplate | None
     after: tuple[str, ...]
     explains: tuple[str, ...]
-    names: NameBook = field(default_factory=NameBook, repr=False)
+    compiler: Compiler = field(repr=False, compare=False)
     replaces: str = ""
     ruleset: str = ""
     vendors: tuple[str, ...] = ()
 
+    applies = Part[Expression | None](lambda made: made.expression(("applies",), made.rule.applies, made.scope))
+    signs = Part[Mapping[str, Expression]](lambda made: made.signs)
+    when = Part[Expression](lambda made: made.expression(("when",), made.rule.when))
+    severity = Part[tuple[tuple[Severity, Expression], ...]](lambda made: made.severity())
+    impact = Part[Expression](lambda made: made.nanoseconds(("impact", "value"), made.rule.impact.value))
+    idle = Part[Expression | None](lambda made: made.nanoseconds(("impact", "idle"), made.rule.impact.idle))
+    advice = Part[tuple[CompiledAdvice, ...]](lambda made: made.all_advice())
+    title = Part[TextTemplate](lambda made: made.text(("text", "title"), made.rule.text.title))
+    good = Part[TextTemplate](lambda made: made.good(("text", "good"), made.rule.text.good))
+    why = Part[TextTemplate](lambda made: made.text(("text", "why"), made.rule.text.why))
+    verify = Part[TextTemplate](lambda made: made.text(("text", "verify"), made.rule.text.verify))
+    not_a_problem_if = Part[TextTemplate | None](
+        lambda made: made.text(("text", "not_a_problem_if"), made.rule.text.not_a_problem_if)
+    )
+    caveat = Part[TextTemplate | None](lambda made: made.text(("caveat",), made.rule.caveat))
+
     @property
     def id(self) -> str:
         return self.rule.id
+
+    @property
+    def names(self) -> NameBook:
+        """The registry of names."""
+        return self.compiler.names
 
     def judges(self, vendors: Collection[str]) -> bool:
         """Whether it is for profiles of one of these vendors; '' is a vendor that is not known."""
@@ -97,9 +131,9 @@ class CompiledRule:
     @property
     def condition(self) -> str:
         """``when`` with what its signs stand for, so that it can be read by itself."""
-        text = self.when.source
-        for name, sign in self.signs.items():
-            meaning = f"({sign.source})".replace("\\", r"\\")
+        text = as_written(self.rule.when)
+        for name, sign in self.rule.signs.items():
+            meaning = f"({as_written(sign)})".replace("\\", r"\\")
             text = re.sub(rf"(?<![\w.'\"]){name}(?![\w.'\"])", meaning, text)
         return text
 
@@ -140,7 +174,11 @@ class Draft:
 
 
 class Compiler:
-    """Compiles one draft; ``problems`` collects everything that is wrong with it."""
+    """Compiles one draft; ``problems`` collects everything that is wrong with it. ``scope``: what ``applies`` and the
+    signs may name; everything else may name the signs too, see `with_signs`."""
+
+    rule: Rule
+    scope: Scope
 
     def __init__(
         self,
@@ -167,59 +205,59 @@ class Compiler:
         self.used_signs: set[str] = set()
 
     def compile(self) -> CompiledRule | None:
-        """The rule, or ``None`` if there are problems."""
-        rule, text = self.rule, ("text",)
+        """The rule with all of its parts, or ``None`` if there are problems."""
         self.check_params()
         self.check_rest()
-        made = {
-            "applies": self.expression(("applies",), rule.applies),
-            "signs": self.signs(),
-            "when": self.expression(("when",), rule.when),
-            "severity": self.severity(),
-            "impact": self.expression(("impact", "value"), rule.impact.value, want="number", unit="ns"),
-            "idle": self.expression(("impact", "idle"), rule.impact.idle, want="number", unit="ns"),
-            "advice": tuple(self.advice(index, spec) for index, spec in enumerate(rule.advice)),
-            "title": self.text((*text, "title"), rule.text.title),
-            "good": self.good((*text, "good"), rule.text.good),
-            "why": self.text((*text, "why"), rule.text.why),
-            "verify": self.text((*text, "verify"), rule.text.verify),
-            "not_a_problem_if": self.text((*text, "not_a_problem_if"), rule.text.not_a_problem_if),
-            "caveat": self.text(("caveat",), rule.caveat),
-        }
+        parts = [part for part in vars(CompiledRule).values() if isinstance(part, Part)]
+        made = {part.name: part.make(self) for part in parts}
         if not self.problems and not self.draft.told and self.draft.severity_from is None:
             self.check_all_params_used()
             self.check_all_signs_used()
         if self.problems or self.draft.told:
             return None
+        rule = self.on_demand()
+        rule.__dict__.update(made)
+        return rule
+
+    def on_demand(self) -> CompiledRule:
+        """The rule, of which nothing is compiled or checked before it is used."""
         return CompiledRule(
-            rule=rule,
+            rule=self.rule,
             advisor=self.advisor,
             file=self.draft.document.file,
             line=self.draft.document.line,
-            params=param_values(rule.params),
+            params=param_values(self.rule.params),
             set_by=dict(self.draft.set_by),
-            after=tuple(self.ids.get(name, name) for name in rule.after),
+            after=tuple(self.ids.get(name, name) for name in self.rule.after),
             explains=self.explains,
-            names=self.names,
+            compiler=self,
             replaces=self.draft.replaces,
             ruleset=self.draft.ruleset,
             vendors=self.draft.vendors,
-            **made,  # type: ignore[arg-type]  # where a part is None that must not be, there is a problem
         )
 
+    @cached_property
     def signs(self) -> dict[str, Expression]:
-        """The signs, which are known by name from here on."""
-        made = {name: self.expression(("signs", name), source) for name, source in self.rule.signs.items()}
-        known: dict[str, Node] = {}
-        for name, sign in made.items():
+        """The signs by name, without those that cannot be read."""
+        return {name: sign for name, sign in self._all_signs.items() if sign}
+
+    @cached_property
+    def with_signs(self) -> Scope:
+        """The names that may be used, signs included. A sign with a mistake stands for something: that it is named
+        elsewhere is no mistake of its own."""
+        known = {
+            name: sign.root if sign else Constant(name, 0, "bool", "", True) for name, sign in self._all_signs.items()
+        }
+        return replace(self.scope, signs=known)
+
+    @cached_property
+    def _all_signs(self) -> dict[str, Expression | None]:
+        for name in self.rule.signs:
             if name in self.scope.columns:
                 self.problems.append(
                     self.draft.problem(("signs", name), f"{name!r} is a column of the advisor already", key=True)
                 )
-            # A sign with a mistake stands for something: that it is named elsewhere is no mistake of its own.
-            known[name] = sign.root if sign else Constant(name, 0, "bool", "", True)
-        self.scope = replace(self.scope, signs=known)
-        return {name: sign for name, sign in made.items() if sign}
+        return {name: self.expression(("signs", name), source, self.scope) for name, source in self.rule.signs.items()}
 
     def severity(self) -> tuple[tuple[Severity, Expression | None], ...]:
         spec = self.rule.severity
@@ -238,12 +276,21 @@ class Compiler:
         return tuple(levels)
 
     def attempt(
-        self, path: KeyPath, make: Callable[[], T], document: Document | None = None, *, stripped: bool = False
+        self,
+        path: KeyPath,
+        make: Callable[[], T],
+        document: Document | None = None,
+        *,
+        lang: str = "",
+        stripped: bool = False,
     ) -> T | None:
+        """What is made, or ``None`` and a problem at ``path`` of the document, or of the text there in a language."""
         try:
             return make()
         except SourceError as error:
             place = document or self.draft.document
+            if lang:
+                place, path = self.draft.words(path, lang)
             written = str(place.get(path))
             # Conditions lost their outer white space when they were read; texts begin where they begin.
             offset = error.offset + (len(written) - len(written.lstrip()) if stripped else 0)
@@ -251,21 +298,31 @@ class Compiler:
             return None
 
     def expression(
-        self, path: KeyPath, source: str | float | None, *, want: Kind = "bool", unit: str = ""
+        self,
+        path: KeyPath,
+        source: str | float | None,
+        scope: Scope | None = None,
+        *,
+        want: Kind = "bool",
+        unit: str = "",
     ) -> Expression | None:
         if source is None:
             return None
+        use = scope or self.with_signs
         document = (self.draft.severity_from if path[0] == "severity" else None) or self.draft.document
-        made = self.attempt(path, lambda: parse(source, self.scope, want=want, unit=unit), document, stripped=True)
+        made = self.attempt(path, lambda: parse(source, use, want=want, unit=unit), document, stripped=True)
         if made:
             self.used.update(made.symbols)
             self.used_signs.update(node.name for node in walk(made.root) if isinstance(node, Sign))
         return made
 
+    def nanoseconds(self, path: KeyPath, source: str | float | None) -> Expression | None:
+        return self.expression(path, source, want="number", unit="ns")
+
     def text(self, path: KeyPath, text: Text | None, scope: Scope | None = None) -> TextTemplate | None:
         if text is None:
             return None
-        use = scope or self.scope
+        use = scope or self.with_signs
         made_of = {"en": text.en, "zh": text.zh or text.en}
         en, zh = (self.words(path, lang, words, use) for lang, words in made_of.items())
         if en is None or zh is None:
@@ -275,8 +332,7 @@ class Compiler:
         return made
 
     def words(self, path: KeyPath, lang: str, words: str, scope: Scope) -> Template | None:
-        document, place = self.draft.words(path, lang)
-        return self.attempt(place, lambda: parse_template(words, scope), document)
+        return self.attempt(path, lambda: parse_template(words, scope), lang=lang)
 
     def good(self, path: KeyPath, text: Text) -> TextTemplate | None:
         """As `text`, but there is no row to quote when nothing is wrong."""
@@ -287,6 +343,9 @@ class Compiler:
             if any(repr(name) in problem.message for name in self.scope.columns):
                 self.problems[number] = Problem(problem.file, problem.line, problem.column, problem.message, hint)
         return made
+
+    def all_advice(self) -> tuple[CompiledAdvice | None, ...]:
+        return tuple(self.advice(index, spec) for index, spec in enumerate(self.rule.advice))
 
     def advice(self, index: int, spec: AdviceSpec) -> CompiledAdvice | None:
         path = ("advice", index)

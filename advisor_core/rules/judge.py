@@ -15,7 +15,7 @@ from advisor_core.result.finding import Advice, Confidence, Severity
 from advisor_core.rules.advising import Candidate, advise
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
-from advisor_core.rules.language.evaluate import Explanation, Values, evaluate, explain, known_rows
+from advisor_core.rules.language.evaluate import Evaluator, Explanation, Values, explain
 from advisor_core.rules.language.expression import Expression
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
@@ -82,8 +82,8 @@ def judge(compiled: CompiledRule, frame: pd.DataFrame, context: Context | None =
         return Verdict("not_applicable", reason=message("rule.no_rows"))
     context = context or Context()
     judging = _Judging(compiled, frame, constants(compiled, context), context.job)
-    applies = judging.values(compiled.applies)
-    when = judging.values(compiled.when)
+    applies = judging.condition(compiled.applies)
+    when = judging.all.evaluate(compiled.when)
     if applies is not None and applies.false.all():
         condition = compiled.applies.source if compiled.applies else ""
         return Verdict("not_applicable", reason=message("rule.does_not_apply", condition=condition))
@@ -139,48 +139,41 @@ class _Judging:
         self.frame = frame
         self.constants = values
         self.job = job
+        self.all = Evaluator(frame, values)
 
-    def values(self, expression: Any, frame: pd.DataFrame | None = None) -> Any:
-        """The expression for all rows; ``None`` for no expression."""
-        if expression is None:
-            return None
-        return evaluate(expression, self.frame if frame is None else frame, self.constants)
+    def condition(self, expression: Expression | None) -> Values | None:
+        """The condition for all rows; ``None`` for no condition."""
+        return None if expression is None else self.all.evaluate(expression)
 
     def unknown_names(self, expressions: Sequence[Expression | None], rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         """The names whose values are missing in some of the rows."""
         if not len(rows):
             return ()
         symbols = [symbol for expression in expressions if expression for symbol in expression.symbols]
-        some = self.frame.iloc[rows]
-        return tuple(
-            dict.fromkeys(symbol.key for symbol in symbols if not known_rows(symbol, some, self.constants).all())
-        )
+        return tuple(dict.fromkeys(symbol.key for symbol in symbols if not self.all.knows(symbol)[rows].all()))
 
     def rows(self, failing: npt.NDArray[np.intp]) -> tuple[tuple[Judged, ...], npt.NDArray[np.int64]]:
         """The rows that become findings, and the impacts of those that do not."""
-        frame = self.frame.iloc[failing]
-        impact: Values = self.values(self.compiled.impact, frame)
+        impact = self.all.evaluate(self.compiled.impact).at(failing)
         nanoseconds = _nanoseconds(impact)
         order = np.argsort(-nanoseconds, kind="stable")
         shown, dropped = order[: self.compiled.rule.limit], order[self.compiled.rule.limit :]
-        frame = frame.iloc[shown]
-        idle = None if self.compiled.idle is None else _nanoseconds(self.values(self.compiled.idle, frame))
-        severities = [(level, self.values(condition, frame).true) for level, condition in self.compiled.severity]
-        signs = [(name, self.values(sign, frame).true) for name, sign in self.compiled.signs.items()]
-        advice = [
-            (item, self.values(item.when, frame), self.values(item.unless, frame)) for item in self.compiled.advice
-        ]
+        places = failing[shown]
+        idle = None if self.compiled.idle is None else _nanoseconds(self.all.evaluate(self.compiled.idle).at(places))
+        severities = [(level, self.all.evaluate(condition).true) for level, condition in self.compiled.severity]
+        signs = [(name, self.all.evaluate(sign).true) for name, sign in self.compiled.signs.items()]
+        advice = [(item, self.condition(item.when), self.condition(item.unless)) for item in self.compiled.advice]
         judged = tuple(
             self.row(
-                int(failing[place]),
-                next((level for level, holds in severities if holds[number]), "low"),
-                int(nanoseconds[place]),
-                bool(impact.known[place]),
+                int(row),
+                next((level for level, holds in severities if holds[row]), "low"),
+                int(nanoseconds[shown[number]]),
+                bool(impact.known[shown[number]]),
                 None if idle is None else int(idle[number]),
-                [(item, _at(when, number), _at(unless, number)) for item, when, unless in advice],
-                tuple(name for name, holds in signs if holds[number]),
+                [(item, _at(when, row), _at(unless, row)) for item, when, unless in advice],
+                tuple(name for name, holds in signs if holds[row]),
             )
-            for number, place in enumerate(shown)
+            for number, row in enumerate(places)
         )
         return judged, nanoseconds[dropped]
 
@@ -225,9 +218,9 @@ class _Judging:
         }
 
 
-def _at(values: Values | None, number: int) -> bool | None:
+def _at(values: Values | None, row: int) -> bool | None:
     """Whether a condition holds for a row; ``None`` where that is not known, or there is no condition."""
-    return bool(values.values[number]) if values is not None and values.known[number] else None
+    return bool(values.values[row]) if values is not None and values.known[row] else None
 
 
 def _scalar(value: Any, dtype: str) -> Scalar:

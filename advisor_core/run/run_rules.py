@@ -91,12 +91,16 @@ def run_rules(
     state ``error`` of that rule; the others run."""
     result = RuleRun()
     measured: dict[tuple[str, str], Observations | RuleState] = {}
+    of_others: dict[tuple[str, tuple[str, ...]], RuleState] = {}
     for compiled in book:
         advisor = host.advisors[compiled.rule.advisor]
         if advisor.scope is not scope:
             continue
         if not compiled.judges(vendors):
-            result.states[compiled.id] = RuleState("not_applicable", other_vendor(host, compiled, vendors))
+            others = compiled.ruleset, compiled.vendors
+            if others not in of_others:
+                of_others[others] = RuleState("not_applicable", other_vendor(host, compiled, vendors))
+            result.states[compiled.id] = of_others[others]
             continue
         params = compiled.measure_params
         key = (advisor.name, json.dumps(params, sort_keys=True, default=str))

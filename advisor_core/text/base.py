@@ -10,7 +10,7 @@ from advisor_core.text.plural import countable
 class Model(BaseModel):
     """A frozen value; an unknown field is an error, so that a misspelt name never passes in silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Text(Model):

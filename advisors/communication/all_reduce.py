@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import GROUP, STEP_NS
 from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps
+from advisors.grouping import aggregated
 from advisors.measuring import step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -55,8 +56,12 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
     if calls.empty:
         raise NotApplicable(message("communication.no_all_reduce"))
     groups = calls.assign(known=calls["bytes"].where(calls["bytes"] >= 0)).groupby("group", sort=True)
-    frame = groups.agg(
-        calls=("name", "size"), transmit_ns=("transmit_ns", "sum"), bytes=("known", "sum"), members=("members", "max")
+    frame = aggregated(
+        groups,
+        calls=("name", "size"),
+        transmit_ns=("transmit_ns", "sum"),
+        bytes=("known", "sum"),
+        members=("members", "max"),
     ).reset_index()
     late = {
         group: float(chains(calls_of_group)["displaced_ns"].sum()) for group, calls_of_group in calls.groupby("group")

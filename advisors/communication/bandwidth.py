@@ -10,6 +10,7 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, R
 from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, collective_state, steps
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import CALL, call_metric, calls_in_steps
+from advisors.grouping import aggregated
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -56,8 +57,8 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("communication.no_large"))
     transfers["bandwidth"] = transfers["bytes"] / transfers["transit_ns"] * 1e9
     keys = ["group", "transport"]
-    frame = transfers.groupby(keys, observed=True, sort=True).agg(
-        bandwidth=("bandwidth", "max"), operations=("op", "size")
+    frame = aggregated(
+        transfers.groupby(keys, observed=True, sort=True), bandwidth=("bandwidth", "max"), operations=("op", "size")
     )
     frame = frame.reset_index()
     for column in keys:

@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point
+from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import message_bytes, time_by_size
@@ -100,9 +101,9 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     sized["best"] = best
     sized["small"] = small
     groups = sized.groupby(["operation", "group"], sort=True)
-    frame = groups.agg(calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")).astype(
-        float
-    )
+    frame = aggregated(
+        groups, calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")
+    ).astype(float)
     tiny = sized[small].groupby(["operation", "group"])
     sums = tiny[["bytes", "moving_ns", "transmit_ns"]].sum().reindex(frame.index)
     frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)

@@ -14,6 +14,7 @@ from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, tensors_of, traffic
+from advisors.grouping import aggregated
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
@@ -88,8 +89,11 @@ def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> 
     sums = pd.DataFrame(
         {"number": number, "chain_ns": durations, "kept_ns": np.where(kept, durations, 0), "speed": speed}
     )
-    grouped = sums.groupby("number").agg(
-        chain_ns=("chain_ns", "sum"), kept_ns=("kept_ns", "sum"), best_bandwidth=("speed", "max")
+    grouped = aggregated(
+        sums.groupby("number"),
+        chain_ns=("chain_ns", "sum"),
+        kept_ns=("kept_ns", "sum"),
+        best_bandwidth=("speed", "max"),
     )
     summary = pd.DataFrame(
         {

@@ -24,6 +24,7 @@ from advisor_core.api.facts import (
     union,
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
+from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
@@ -63,8 +64,12 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     calls["operator"] = names_of(events, pd.Series(source))
     calls["place"] = _places(events, source)
     groups = calls.groupby(["operator", "place"], sort=True)
-    frame = groups.agg(
-        idle_ns=("idle_ns", "sum"), calls=("row", "size"), held_ns=("held_ns", "sum"), longest_ns=("idle_ns", "max")
+    frame = aggregated(
+        groups,
+        idle_ns=("idle_ns", "sum"),
+        calls=("row", "size"),
+        held_ns=("held_ns", "sum"),
+        longest_ns=("idle_ns", "max"),
     ).reset_index()
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps

@@ -7,6 +7,7 @@ import pandas as pd
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -54,7 +55,8 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
         dtypes=mine["input_dtypes"].astype(str),
         out=mine["output_dtypes"].astype(str),
     )
-    grouped = mine.groupby(["operator", "dtypes"], sort=True).agg(
+    grouped = aggregated(
+        mine.groupby(["operator", "dtypes"], sort=True),
         kernels=("duration_ns", "size"),
         total_ns=("duration_ns", "sum"),
         longest_ns=("duration_ns", "max"),

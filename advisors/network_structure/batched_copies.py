@@ -12,6 +12,7 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, 
 from advisors.columns import TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.reads import kernel_reads
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.network_structure.conversions import described
 from advisors.step_kernels import call_stack, kernel_rows, records, step_kernels
@@ -93,7 +94,8 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         reads=described(frame.iloc[rows], "input"),
         writes=described(frame.iloc[rows], "output"),
     )
-    sums = found.groupby("product", sort=True).agg(
+    sums = aggregated(
+        found.groupby("product", sort=True),
         copies=("duration_ns", "size"),
         operand_ns=("operand_ns", "sum"),
         total_ns=("duration_ns", "sum"),

@@ -11,6 +11,7 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import HOST_EVENTS, Facts, launches, matching
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
@@ -75,7 +76,7 @@ def conversions(facts: Facts, params: Params) -> Observations:
     )
     part["undone"] = _undone(part, own, int(params["reach"]))
     empty = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
-    totals = part.groupby("conversion").agg(kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
+    totals = aggregated(part.groupby("conversion"), kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
     chained = part[part.index.isin(facts[fusion_chains].members)]
     totals["in_chain_ns"] = chained.groupby("conversion")["duration_ns"].sum()
     totals["inside_ns"] = part[matching(part["name"], _INSIDE)].groupby("conversion")["duration_ns"].sum()

@@ -23,6 +23,7 @@ from advisor_core.api.facts import (
 from advisors.columns import shares
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
+from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -133,8 +134,11 @@ def fusion(facts: Facts, params: Params) -> Observations:
         part = own.frame.iloc[chains.of(mine.index.to_numpy())]
         # The chain that the text names; what autograd runs for it is in the table of shapes.
         best = own.frame.iloc[chains.of(np.array([mine.loc[~mine["backward"], "chain_ns"].idxmax()]))]
-        by_shape = mine.groupby(["types", "shape"], sort=False).agg(
-            chains=("kernels", "size"), chain_ns=("chain_ns", "sum"), fused_ns=("fused_ns", "sum")
+        by_shape = aggregated(
+            mine.groupby(["types", "shape"], sort=False),
+            chains=("kernels", "size"),
+            chain_ns=("chain_ns", "sum"),
+            fused_ns=("fused_ns", "sum"),
         )
         top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
         return [

@@ -13,6 +13,7 @@ from advisors.columns import shares
 from advisors.first_tensor import first_dtype
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.reads import kernel_reads
+from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -82,12 +83,16 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
             "product_ns": np.where(counted, 0, duration[places]),
         }
     )
-    grouped = table.groupby("norm", sort=True).agg(
-        chains=("chain", "sum"), dtype=("dtype", "first"), cast_ns=("cast_ns", "sum"), product_ns=("product_ns", "sum")
+    grouped = aggregated(
+        table.groupby("norm", sort=True),
+        chains=("chain", "sum"),
+        dtype=("dtype", "first"),
+        cast_ns=("cast_ns", "sum"),
+        product_ns=("product_ns", "sum"),
     )
     # A normalisation without such a chain is in order, which is an answer.
     others = pd.DataFrame({"norm": frame["type"].astype(str).to_numpy()[normed[other]], "ns": duration[other]})
-    others = others.groupby("norm").agg(others=("ns", "size"), other_ns=("ns", "sum"))
+    others = aggregated(others.groupby("norm"), others=("ns", "size"), other_ns=("ns", "sum"))
     norms = pd.Index(sorted(frame["type"][norm].astype(str).unique()), name="norm")
     result = grouped.reindex(norms).join(others).reset_index()
     numbers = ["chains", "cast_ns", "product_ns", "others", "other_ns"]

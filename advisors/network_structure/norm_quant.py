@@ -12,6 +12,7 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, 
 from advisors.columns import shares
 from advisors.first_tensor import first_dtype
 from advisors.fusion.reads import kernel_reads
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
@@ -88,7 +89,8 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
     table["other"] = ~table["sole"] & ~table.duplicated(["writer"])
     table["norm_ns"] = np.where(table["counted"], duration[writer], 0)
     table["quant_ns"] = np.where(table["sole"], duration[reader], 0)
-    result = table.groupby(about, sort=True).agg(
+    result = aggregated(
+        table.groupby(about, sort=True),
         scales=("scales", "first"),
         pairs=("counted", "sum"),
         dtype=("dtype", "first"),

@@ -11,6 +11,7 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, 
 from advisors.columns import shares
 from advisors.first_tensor import first_elements, first_tail
 from advisors.fusion.chains import fusion_chains
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
@@ -66,7 +67,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         part=frame["output_shapes"][cuts].astype(str),
         in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[cuts],
     )
-    cut = chosen.groupby("origin", sort=True).agg(
+    cut = aggregated(
+        chosen.groupby("origin", sort=True),
         input_shape=("input_shape", "first"),
         dtype=("dtype", "first"),
         parts=("part", "; ".join),
@@ -82,7 +84,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("network_structure.no_slices"))
     cut["product_ns"] = frame["duration_ns"].to_numpy()[cut.index]
     cut["product"] = frame["type"].astype(str).to_numpy()[cut.index]
-    grouped = cut.groupby(["input_shape", "dtype"], sort=False).agg(
+    grouped = aggregated(
+        cut.groupby(["input_shape", "dtype"], sort=False),
         parts=("parts", "first"),
         slices=("slices", "max"),
         tensors=("slice_ns", "size"),

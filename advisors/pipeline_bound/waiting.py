@@ -7,6 +7,7 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS
+from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.measuring import share
@@ -46,8 +47,8 @@ def waiting(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("pipeline_bound.nothing"))
     mine = mine.assign(core_work_ns=np.minimum(mine["core_work_ns"], mine["duration_ns"]))
     grouped = mine.groupby("signature", sort=True)
-    table = grouped.agg(
-        kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")
+    table = aggregated(
+        grouped, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")
     )
     table["mean_ns"] = table["total_ns"] / table["kernels"]
     table["core_work_ns"] = table["core_total"] / table["kernels"]

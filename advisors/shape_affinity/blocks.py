@@ -8,6 +8,7 @@ import numpy.typing as npt
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.products import BASE_N, balance, best_balance, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
@@ -67,7 +68,8 @@ def blocks(facts: Facts, params: Params) -> Observations:
     if distinct.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
     grouped = distinct.groupby(["m", "n", "k", "batch", "dtype"], sort=True)
-    table = grouped.agg(
+    table = aggregated(
+        grouped,
         operator=("operator", "first"),
         kernels=("kernels", "sum"),
         total_ns=("total_ns", "sum"),

@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import OPERATOR_TYPE, shares
 from advisors.first_tensor import first_elements
+from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.products import BASE_N, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
@@ -109,7 +110,8 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     )
     products["mac"], products["loads"] = _busy(facts, products["place"].to_numpy())
     products["width"] = products["n"].astype("int64").astype(str)
-    runs = products.groupby("run", sort=True).agg(
+    runs = aggregated(
+        products.groupby("run", sort=True),
         input_shape=("left_shape", "first"),
         widths=("width", ", ".join),
         dtype=("dtype", "first"),

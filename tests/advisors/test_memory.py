@@ -177,12 +177,12 @@ def test_a_reserve_that_no_tensor_needs_is_fragmented_without_any_trend() -> Non
     assert found.first.severity == "low"
 
 
-def test_fragments_of_the_graph_engine_and_of_the_framework_have_a_remedy_each() -> None:
+def test_fragments_have_one_setting_and_another_where_it_cannot_be_used() -> None:
     advice = advised("ME002", totals(scene(), (0, 5_000, 10_000), (10, 4_000, 10_000)), "host_events")
     settings = [one.set for one in advice if one.set]
-    assert settings == [{"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"}, {"GE_USE_STATIC_MEMORY": "3"}]
+    assert settings == [{"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"}]
     (split,) = [one for one in advice if "max_split_size_mb" in one.text.en]
-    assert split.text.en.startswith("Instead of expandable segments") and split.risk is not None
+    assert split.text.en.startswith("Where expandable segments cannot be used") and split.risk is not None
 
 
 def test_reserved_memory_that_follows_the_allocated_is_not_fragmented() -> None:

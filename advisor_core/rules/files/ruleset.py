@@ -23,7 +23,7 @@ from advisor_core.rules.files.documents import kind_of_document, read_document
 from advisor_core.rules.files.requires import unmet
 from advisor_core.rules.files.salvage import UNREADABLE, salvage
 from advisor_core.rules.files.translation import translate
-from advisor_core.rules.files.yaml_file import Document, read_yaml
+from advisor_core.rules.files.yaml_file import Document, read_trusted_yaml, read_yaml
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
@@ -33,6 +33,9 @@ from advisor_core.text.messages import message
 
 if TYPE_CHECKING:
     from advisor_core.contracts.advisor import Advisor
+
+CASES = "cases"
+"""The folder of a rule set that has the cases of its rules."""
 
 SET_OPTION = "--set"
 """What problems with ``overrides`` give as their file."""
@@ -47,18 +50,20 @@ def load_rules(
     paths: LedgerPaths | None = None,
     vendors: Collection[str] | None = None,
     strict: bool = True,
+    trusted: bool = False,
 ) -> RuleBook:
     """The rules of rule sets, and of files and folders (searched for ``*.yaml`` and ``*.yml``). No rule set may give a
     rule of another again. Later files and folders win: they may give a rule again by its id, or change some of it
     (``override: ID``). ``overrides``: parameters set on the command line, as ``{"HD001.idle_share": 0.2}``, in the unit
     of the rule. ``names``: the registry of names, which says what settings exclude each other. ``paths``: those of the
     ledger that rules may claim; without them any operator class is taken for one. ``vendors``: those that rules may be
-    for; ``None``: any.
+    for; ``None``: any. ``trusted``: of sources that were checked before they were installed. Of these the cases are not
+    read, and the conditions and texts of a rule are compiled and checked when it is used; see `CompiledRule`.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
     """
-    loader = RuleLoader(advisors, names or NameBook(), paths or LedgerPaths(), vendors)
+    loader = RuleLoader(advisors, names or NameBook(), paths or LedgerPaths(), vendors, trusted)
     for source in sources:
         loader.read(source)
     for key, value in (overrides or {}).items():
@@ -72,7 +77,7 @@ def load_rules(
 def rule_files(source: Path) -> list[Path]:
     """The files of a source. Raises `RuleFileError`."""
     if source.is_dir():
-        files = sorted(path for path in source.rglob("*") if path.suffix in {".yaml", ".yml"} and path.is_file())
+        files = sorted(path for end in ("yaml", "yml") for path in source.rglob(f"*.{end}") if path.is_file())
         if files:
             return files
         raise RuleFileError([Problem(display(source), 0, 0, "has no rule files (*.yaml)")])
@@ -87,8 +92,14 @@ def displayed_files(sources: Iterable[Path]) -> set[str]:
     for source in sources:
         names.add(display(source))
         with suppress(RuleFileError):  # which loading it tells
-            names |= {display(file) for file in rule_files(source)}
+            names |= {name for _, name in _with_names(source)}
     return names
+
+
+def _with_names(source: Path) -> Iterator[tuple[Path, str]]:
+    """The files of a source, each with how messages call it. Raises `RuleFileError`."""
+    shown = Path(display(source))  # once: to resolve the path of each file takes longer than to read it
+    return ((file, str(shown / file.relative_to(source))) for file in rule_files(source))
 
 
 def display(path: Path) -> str:
@@ -107,6 +118,7 @@ class RuleLoader:
     names: NameBook
     paths: LedgerPaths
     vendors: Collection[str] | None = None
+    trusted: bool = False
     sets: list[Ruleset] = field(default_factory=list)
     """The sources by number; what is no rule set is one by the name of its file or folder, for any vendor."""
     installed: set[int] = field(default_factory=set)
@@ -188,18 +200,21 @@ class RuleLoader:
 
     def documents(self, source: Path) -> Iterator[Document]:
         try:
-            files = rule_files(source)
+            files = _with_names(source)
         except RuleFileError as error:
             self.problems += error.problems
             return
-        for path in files:
+        read = read_trusted_yaml if self.trusted else read_yaml
+        for path, name in files:
+            if self.trusted and CASES in path.relative_to(source).parts:
+                continue
             try:
-                documents = read_yaml(path, display(path))
+                documents = read(path, name)
             except RuleFileError as error:
                 self.problems += error.problems
                 continue
             if not documents:
-                self.problems.append(Problem(display(path), 0, 0, "has no rule in it"))
+                self.problems.append(Problem(name, 0, 0, "has no rule in it"))
             yield from documents
 
     def add_defaults(self, document: Document, model: SetDefaults, number: int) -> None:
@@ -354,6 +369,8 @@ class RuleLoader:
         if advisor is None:
             return None
         compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains)
+        if self.trusted:
+            return compiler.on_demand()
         rule = compiler.compile()
         self.problems += compiler.problems
         return rule

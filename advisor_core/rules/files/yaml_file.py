@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,12 @@ KeyPath = tuple[str | int, ...]
 Place = tuple[int, int]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_COMPOSER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_BEGINS = {*"+-.0123456789", *(word[:1] for word in _WORDS)}
+"""What any of the above begins with."""
 _SINGLE_LETTERS = frozenset("yYnN")
 _READ_AS = {
     "bool": ("a boolean", "true or false, or "),
@@ -39,6 +43,19 @@ _READ_AS = {
 }
 
 
+def plain_scalar(text: str) -> str | int | float | bool | None:
+    """What text without quotes stands for."""
+    if text[:1] not in _BEGINS:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.match(text) and len(text) <= 30:
+        return int(text)
+    if _FLOAT.match(text) and not re.match(r"[-+]?0[0-9]", text):
+        return float(text)
+    return text
+
+
 @dataclass(frozen=True)
 class Document:
     """One YAML document: plain ``data``, and where its parts are (1-based line and column)."""
@@ -46,8 +63,8 @@ class Document:
     file: str
     data: Any
     line: int
-    keys: dict[KeyPath, Place] = field(repr=False)
-    values: dict[KeyPath, Place] = field(repr=False)
+    keys: Mapping[KeyPath, Place] = field(repr=False)
+    values: Mapping[KeyPath, Place] = field(repr=False)
     source: list[str] = field(repr=False)
 
     def problem(
@@ -136,6 +153,24 @@ def read_yaml(path: Path, name: str | None = None) -> list[Document]:
     return parse_yaml(text, shown)
 
 
+def read_trusted_yaml(path: Path, name: str) -> list[Document]:
+    """As `read_yaml`, of a file that it is known to read without a problem. What YAML has more than rule files need is
+    not looked for, and where the parts are only when it is asked for; that takes a third of the time.
+
+    Raises `RuleFileError` where the file cannot be read at all."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        nodes = list(yaml.compose_all(text, Loader=_COMPOSER))
+        read = [(_plain(node), node.start_mark.line + 1) for node in nodes]
+    except (OSError, ValueError, TypeError, yaml.YAMLError):
+        return read_yaml(path, name)
+    lines, places = text.split("\n"), _Places(text, name)
+    return [
+        Document(name, data, line, _Keys(places, number), _Values(places, number), lines)
+        for number, (data, line) in enumerate((data, line) for data, line in read if data is not None)
+    ]
+
+
 def parse_yaml(text: str, name: str) -> list[Document]:
     """As `read_yaml`, from text."""
     text = text.replace("\r\n", "\n")
@@ -178,6 +213,55 @@ def _characters_to_refuse(lines: list[str], name: str) -> Iterator[Problem]:
             if character in refused:
                 yield Problem(name, number, column, f"invisible or control character U+{ord(character):04X}")
                 break
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the parts of a trusted file are."""
+
+    text: str
+    name: str
+
+    @cached_property
+    def documents(self) -> list[Document]:
+        return parse_yaml(self.text, self.name)
+
+
+@dataclass(frozen=True)
+class _Keys(Mapping[KeyPath, Place]):
+    """`Document.keys` of one document of a trusted file."""
+
+    places: _Places
+    number: int
+
+    def found(self) -> Mapping[KeyPath, Place]:
+        return self.places.documents[self.number].keys
+
+    def __getitem__(self, path: KeyPath) -> Place:
+        return self.found()[path]
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        return iter(self.found())
+
+    def __len__(self) -> int:
+        return len(self.found())
+
+
+class _Values(_Keys):
+    """`Document.values` of it."""
+
+    def found(self) -> Mapping[KeyPath, Place]:
+        return self.places.documents[self.number].values
+
+
+def _plain(node: Any) -> Any:
+    """The data of a node."""
+    if isinstance(node, yaml.MappingNode):
+        return {key.value: _plain(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(item) for item in node.value]
+    text: str = node.value
+    return text if node.style else plain_scalar(text)
 
 
 class _GiveUpError(Exception):
@@ -271,17 +355,12 @@ class _Reader:
         text: str = event.value
         if event.style not in {None, ""}:
             return text
-        if text in _WORDS:
-            return _WORDS[text]
-        if _INTEGER.match(text) and len(text) <= 30:
-            return int(text)
-        if _FLOAT.match(text) and not re.match(r"[-+]?0[0-9]", text):
-            number = float(text)
-            if not math.isfinite(number):
-                self.refuse(event, f"number {shorten(text)} is too large")
-            return number
-        self.refuse_surprise(event, text)
-        return text
+        read = plain_scalar(text)
+        if isinstance(read, float) and not math.isfinite(read):
+            self.refuse(event, f"number {shorten(text)} is too large")
+        if isinstance(read, str):
+            self.refuse_surprise(event, text)
+        return read
 
     def refuse_surprise(self, event: Any, text: str) -> None:
         """Plain text that YAML 1.1 readers, PyYAML among them, take for something else than text."""

@@ -43,6 +43,10 @@ class Values:
         """Known to be false."""
         return np.asarray(self.known & ~self.values, dtype=np.bool_)
 
+    def at(self, rows: npt.NDArray[np.intp]) -> Values:
+        """Of some rows only."""
+        return Values(self.values[rows], self.known[rows])
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -64,7 +68,7 @@ class Explanation:
 def evaluate(expression: Expression, frame: pd.DataFrame, constants: Mapping[str, Scalar] | None = None) -> Values:
     """The expression for every row of ``frame``. ``constants``: values of ``params.x``, ``env.X``, ``profile.x``,
     ``fired.ID`` (parameters in base units); one that is missing, or None, is not known."""
-    return _Evaluator(frame, constants or {}).result(expression.root)
+    return Evaluator(frame, constants or {}).result(expression.root)
 
 
 def explain(
@@ -72,12 +76,7 @@ def explain(
 ) -> Explanation:
     """Every part of the expression with its value for one row (such as ``observation`` of a finding)."""
     columns = {symbol.key: pd.Series([row.get(symbol.key)], dtype=object) for symbol in expression.symbols}
-    return _explain(expression.root, _Evaluator(pd.DataFrame(columns, index=range(1)), constants or {}))
-
-
-def known_rows(symbol: Symbol, frame: pd.DataFrame, constants: Mapping[str, Scalar] | None = None) -> BoolArray:
-    """For which rows the value of a name is known."""
-    return _Evaluator(frame, constants or {}).result(Reference(symbol.key, 0, symbol.kind, symbol.base, symbol)).known
+    return _explain(expression.root, Evaluator(pd.DataFrame(columns, index=range(1)), constants or {}))
 
 
 @dataclass(frozen=True)
@@ -101,12 +100,23 @@ class _Text:
         return np.asarray(self.codes == translated)
 
 
-class _Evaluator:
-    """Intermediate results keep the shape they come in: constants are single values, numpy widens them."""
+class Evaluator:
+    """Evaluates expressions over the rows of one frame. Intermediate results keep the shape they come in: constants are
+    single values, numpy widens them. What was read of a column is kept: the conditions of a rule name the same few."""
 
     def __init__(self, frame: pd.DataFrame, constants: Mapping[str, Scalar]) -> None:
         self.frame = frame
         self.constants = constants
+        self.columns: dict[Symbol, Values] = {}
+        self.texts: dict[str, _Text] = {}
+
+    def evaluate(self, expression: Expression) -> Values:
+        """The expression for every row."""
+        return self.result(expression.root)
+
+    def knows(self, symbol: Symbol) -> BoolArray:
+        """For which rows the value of a name is known."""
+        return self.result(Reference(symbol.key, 0, symbol.kind, symbol.base, symbol)).known
 
     def result(self, node: Node) -> Values:
         """The node's value for every row."""
@@ -121,11 +131,17 @@ class _Evaluator:
         if isinstance(node, Constant):
             return _constant_text(node.value)
         assert isinstance(node, Reference)  # no operation gives text
-        if "." in node.symbol.key:
-            return _constant_text(self.constants.get(node.symbol.key))
-        if node.symbol.key not in self.frame:
+        key = node.symbol.key
+        if "." in key:
+            return _constant_text(self.constants.get(key))
+        if key not in self.texts:
+            self.texts[key] = self._text_column(key)
+        return self.texts[key]
+
+    def _text_column(self, key: str) -> _Text:
+        if key not in self.frame:
             return _constant_text(None)
-        column = self.frame[node.symbol.key]
+        column = self.frame[key]
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, categories = column.cat.codes.to_numpy(), column.cat.categories
         else:
@@ -159,6 +175,11 @@ class _Evaluator:
         raise AssertionError(node)
 
     def column(self, symbol: Symbol) -> Values:
+        if symbol not in self.columns:
+            self.columns[symbol] = self._column(symbol)
+        return self.columns[symbol]
+
+    def _column(self, symbol: Symbol) -> Values:
         if symbol.key not in self.frame:
             return _constant(None, symbol.kind)
         column = self.frame[symbol.key]
@@ -232,7 +253,7 @@ def _kleene(op: str, operands: list[Values]) -> Values:
     return Values(is_known & (~decided if op == "and" else decided), is_known)
 
 
-def _explain(node: Node, evaluator: _Evaluator) -> Explanation:
+def _explain(node: Node, evaluator: Evaluator) -> Explanation:
     found = evaluator.result(node)
     is_known = bool(found.known[0])
     operands = node.operands if isinstance(node, Operation) else (node.meaning,) if isinstance(node, Sign) else ()

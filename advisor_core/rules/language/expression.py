@@ -133,7 +133,7 @@ def parse(source: str | float, scope: Scope, *, want: Kind = "bool", unit: str =
 
     A plain number or boolean, as YAML gives it, stands for itself. Raises `SourceError`.
     """
-    text = (str(source).lower() if isinstance(source, bool) else str(source)).strip()
+    text = as_written(source)
     if len(text) > MAX_LENGTH:
         raise SourceError(f"condition is longer than {MAX_LENGTH} characters", 0, "move arithmetic into the advisor")
     flat = re.sub(r"[\t\n\r\f\v]", " ", text)
@@ -150,6 +150,11 @@ def parse(source: str | float, scope: Scope, *, want: Kind = "bool", unit: str =
     if not _compatible(root.unit, unit):
         raise SourceError(f"{shorten(root.source)!r} is in {root.unit}, but {unit} is needed", root.start)
     return Expression(text, root)
+
+
+def as_written(source: str | float) -> str:
+    """The text of a condition or amount, also of a plain number or boolean."""
+    return (str(source).lower() if isinstance(source, bool) else str(source)).strip()
 
 
 def _check_words(text: str) -> None:

@@ -77,7 +77,14 @@ def test_buffer_is_advised_by_the_message_and_not_by_the_bytes_on_links(size: in
     for advice in buffers:
         # 343 MB; the value that is given is measured, never a constant
         assert "327 MiB" in advice.text.en and "327 MiB" in advice.text.zh
-        assert not advice.set and "twice this size" in advice.risk.en and "--hccl-group-buffer" in advice.text.en
+        assert not advice.set and "twice this size" in advice.risk.en
+
+
+def test_a_training_with_mindspeed_gives_the_buffer_by_its_flag() -> None:
+    (advice,) = naming(specs("CO003"), "`--hccl-group-buffer`")
+    assert advice.when == "largest_bytes > params.buffer" and advice.uses == ["--hccl-group-buffer"]
+    assert advice.holds_for.phase == ["training"] and "mindspeed" in advice.holds_for.software
+    assert advice.hazards == ["crash"] and "twice this size" in advice.risk.en
 
 
 def test_buckets_are_for_training() -> None:

@@ -25,7 +25,7 @@ def test_rows_that_leave_cores_idle_fire() -> None:
     assert (seen["operator"], seen["rows"], seen["cores"], seen["rounds"]) == ("RmsNorm", 48, 40, 2)
     assert (seen["fewer"], seen["more"]) == (40, 80) and seen["efficiency"] == pytest.approx(0.6)
     assert found.first.impact_ns == 400_000 and found.first.severity == "medium"
-    assert kinds(found) == ["investigate", "config", "config"]
+    assert kinds(found) == ["investigate", "config"]
     assert not any(one.hazards for one in found.first.advice)
 
 

@@ -1,0 +1,137 @@
+"""The fixed cost of a command, by what it does and not by how long it takes: a count is the same on every machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from advisor_core.plugins.host import Host
+from advisor_core.rules import compiled as compiling
+from advisor_core.rules.compiled import CompiledRule, Part
+from advisor_core.rules.files import ruleset as loading
+from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions, prepared, rule_book
+from advisor_core.sample import write_sample
+from tests.advisors.build import ROOT, host
+
+SETS = (ROOT / "rulesets" / "ascend", ROOT / "rulesets" / "gpu")
+HEAVY = {"jinja2", "markdown_it", "msgspec", "numpy", "pandas", "pyarrow", "pydantic", "yaml"}
+PARTS = {name for name, part in vars(CompiledRule).items() if isinstance(part, Part)}
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often rule files are read, and conditions and texts compiled."""
+    counts: Counter[str] = Counter()
+    places = {
+        "strict files": (loading, "read_yaml"),
+        "trusted files": (loading, "read_trusted_yaml"),
+        "conditions": (compiling, "parse"),
+        "texts": (compiling, "parse_template"),
+    }
+    for what, (module, name) in places.items():
+        monkeypatch.setattr(module, name, _counting(getattr(module, name), counts, what))
+    return counts
+
+
+def _counting(function, counts, what):  # type: ignore[no-untyped-def]  # as the function that it stands for
+    def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+        counts[what] += 1
+        return function(*args, **kwargs)
+
+    return call
+
+
+def rule_files(*, cases: bool) -> list[Path]:
+    return [path for root in SETS for path in sorted(root.rglob("*.yaml")) if cases or "cases" not in path.parts]
+
+
+def test_help_imports_nothing_that_reads_profiles_or_rules() -> None:
+    code = (
+        "import sys\nfrom advisor_core.cli.main import cli\ncli(['--help'], standalone_mode=False)\nprint(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {name.partition(".")[0] for name in ran.stdout.splitlines()[-1].split()} & HEAVY == set()
+
+
+def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing(counted: Counter[str]) -> None:
+    book = rule_book(host(), RunOptions())
+    assert book.problems == ()
+    assert counted == {"trusted files": len(rule_files(cases=False))}
+    assert len(rule_files(cases=False)) < len(rule_files(cases=True))
+    assert all(PARTS.isdisjoint(vars(rule)) for rule in book)
+
+
+def test_a_run_compiles_of_a_rule_what_it_tells(tmp_path: Path) -> None:
+    """The texts and advice of what it found, the name of what is in order, and nothing of rules for other devices."""
+    profile = tmp_path / "profile"
+    write_sample(profile, scenario="healthy-training-single")
+    prepared.cache_clear()
+    options = RunOptions()
+    result = run([profile], options)
+    found = {finding.rule for finding in result.findings}
+    judged = {outcome.rule for outcome in result.rules if outcome.state != "not_applicable"}
+    book = prepared(options)[1]
+    of_others = [rule for rule in book if rule.vendors == ("gpu",)]
+    assert found
+    assert of_others
+    assert all(PARTS.isdisjoint(vars(rule)) for rule in of_others)
+    assert {rule.id for rule in book if "advice" in vars(rule)} == found
+    assert {rule.id for rule in book if "title" in vars(rule)} == found
+    assert judged <= {rule.id for rule in book if "good" in vars(rule)}
+
+
+def test_with_rules_of_a_user_everything_is_read_strictly_and_compiled(counted: Counter[str], tmp_path: Path) -> None:
+    """Also what no profile would ever use, so that a mistake anywhere is told."""
+    text = (SETS[0] / "host_dispatch" / "HD001.yaml").read_text(encoding="utf-8")
+    for ours, theirs in (
+        ("id: HD001", "id: ZZ001"),
+        ("name: ", "name: our-own-"),
+        ("{{ idle_share }}", "{{ nothing }}"),
+    ):
+        text = text.replace(ours, theirs, 1)
+    (tmp_path / "ours.yaml").write_text(text, encoding="utf-8")
+    book = rule_book(host(), RunOptions(rulesets=(tmp_path,)))
+    assert any("nothing" in problem.message for problem in book.problems), book.problems
+    assert counted["strict files"] == len(rule_files(cases=True)) + 1
+    assert counted["trusted files"] == 0
+    assert all(set(vars(rule)) >= PARTS for rule in (*book.rules, *book.disabled))
+
+
+def test_rules_of_another_plugin_are_not_trusted_and_neither_are_ours_beside_them(
+    counted: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: Host = host()
+    owner = loaded.rulesets.owner("gpu")
+    theirs = type(owner)("theirs", "their-package", "1", builtin=False)
+    monkeypatch.setitem(loaded.rulesets._owners, "gpu", theirs)
+    rule_book(loaded, RunOptions())
+    assert counted["trusted files"] == 0
+    assert counted["strict files"] == len(rule_files(cases=True))
+
+
+def test_what_is_trusted_reads_as_it_would_strictly() -> None:
+    for path in rule_files(cases=True):
+        strict, trusted = read_yaml(path, path.name), read_trusted_yaml(path, path.name)
+        assert [repr(document.data) for document in trusted] == [repr(document.data) for document in strict], path
+        assert [document.line for document in trusted] == [document.line for document in strict]
+        assert [dict(document.values) for document in trusted] == [dict(document.values) for document in strict]
+        assert [dict(document.keys) for document in trusted] == [dict(document.keys) for document in strict]
+
+
+def test_cases_are_in_their_folder_and_nothing_else_is() -> None:
+    for path in rule_files(cases=True):
+        for document in read_yaml(path):
+            assert ("cases" in document.data) == ("cases" in path.parts), path
+
+
+def test_a_trusted_file_that_cannot_be_read_is_told_as_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text("id: [", encoding="utf-8")
+    with pytest.raises(loading.RuleFileError):
+        read_trusted_yaml(file, "ours.yaml")
