@@ -9,7 +9,7 @@ from reports.headline import verdict
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
-from reports.sections.appendix import diagnostics, environment, inputs, tool
+from reports.sections.appendix import diagnostics, environment, inputs, replay, tool
 from reports.sections.findings import findings
 from reports.sections.first_page import first_page, first_strip, ran
 from reports.sections.ledger import ledger, unexplained
@@ -48,6 +48,8 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     yield environment(outline, t)
     yield inputs(outline, t, limits)
     yield diagnostics(outline, t, limits.diagnostics)
+    if (model := replay(outline, t)) is not None:
+        yield model
     yield tool(outline, t)
 
 

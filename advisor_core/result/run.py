@@ -195,6 +195,19 @@ class Diagnostic(Model):
     role: str | None = None
 
 
+class ReplayModel(Model):
+    """The dependency graph that is replayed, over all ranks that have one. ``edges``: what waited for what;
+    ``inferred_edges``: those of them that no file records; ``violated_edges``: how many more there would be that the
+    recorded times contradict. ``error_share_by_rank``: of the steps of each rank, the part that the replay misses when
+    every unexplained delay is the median of its kind."""
+
+    nodes: int
+    edges: int
+    inferred_edges: int
+    violated_edges: int
+    error_share_by_rank: dict[int, float]
+
+
 class RunResult(Model):
     """``phases``: the time of each phase, where the profile tells phases. ``role_environments``: by role, where
     several were profiled by themselves; ``environment`` then shows them side by side. ``labels``: the
@@ -216,6 +229,9 @@ class RunResult(Model):
     views: list[View]
     diagnostics: list[Diagnostic]
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
+    model: ReplayModel | None = Field(
+        None, description="how well the replay explains the recording; not told where no rank has launches, or of roles"
+    )
     phases: list[PhaseTime] = Field(default_factory=list)
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)

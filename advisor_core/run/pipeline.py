@@ -25,7 +25,7 @@ from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
-from advisor_core.result.run import Diagnostic, Environment, Profile, RuleOutcome, RunResult, State, Tool
+from advisor_core.result.run import Diagnostic, Environment, Profile, ReplayModel, RuleOutcome, RunResult, State, Tool
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
@@ -235,6 +235,7 @@ def combine(
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
+        model=_model(outcomes),
         phases=[time for outcome in outcomes for time in outcome.phases],
     )
 
@@ -426,6 +427,20 @@ def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
 def _timings(outcomes: Sequence[RankOutcome]) -> dict[str, float]:
     names = sorted({name for outcome in outcomes for name in outcome.timings})
     return {name: round(sum(outcome.timings.get(name, 0.0) for outcome in outcomes), 3) for name in names}
+
+
+def _model(outcomes: Sequence[RankOutcome]) -> ReplayModel | None:
+    """How well the replay explains the ranks that have launches."""
+    explained = {outcome.rank: outcome.explained for outcome in outcomes if outcome.explained is not None}
+    if not explained:
+        return None
+    return ReplayModel(
+        nodes=sum(rank.nodes for rank in explained.values()),
+        edges=sum(rank.edges for rank in explained.values()),
+        inferred_edges=sum(rank.inferred_edges for rank in explained.values()),
+        violated_edges=sum(rank.violated_edges for rank in explained.values()),
+        error_share_by_rank={number: round(rank.error_share, 6) for number, rank in explained.items()},
+    )
 
 
 def _tool(host: Host) -> Tool:

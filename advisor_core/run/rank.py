@@ -32,6 +32,7 @@ from advisor_core.facts.device.work import work
 from advisor_core.facts.doubt.cross_check import cross_checked, doubts
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
+from advisor_core.facts.replay.explained import Explained, explained
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.job.settle import COMPARED
@@ -86,6 +87,7 @@ class RankOutcome:
     phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
     vendor: str = ""
+    explained: Explained | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -210,6 +212,7 @@ def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame, ranks: i
         phases=phase_times(store, profile),
         diagnostics=[*profile.diagnostics, *doubts(profile.doubt), *store.diagnostics, *_older(source)],
         vendor=profile.vendor,
+        explained=store.get(explained),
         timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
 

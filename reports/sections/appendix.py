@@ -106,6 +106,29 @@ def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
     return Section("diagnostics", t("diag.title"), (Table(columns, body), *cut(len(entries), rows, t)))
 
 
+TRUSTED_ERROR = 0.05
+"""Above this error what a replay saves is doubtful: docs/sources.md#replay-and-its-error."""
+
+
+def replay(outline: Outline, t: Labels) -> Section | None:
+    """How well the replay, on which what a change saves rests, explains the recording."""
+    model = outline.result.model
+    if model is None:
+        return None
+    worst = max(model.error_share_by_rank, key=lambda rank: (model.error_share_by_rank[rank], -rank))
+    error = model.error_share_by_rank[worst]
+    ranks = len(model.error_share_by_rank)
+    blocks = [
+        Paragraph(line(t("replay.error", error=t.quantity(error, "ratio"), rank=worst, count=ranks))),
+        Paragraph(
+            line(t("replay.edges", edges=model.edges, inferred=model.inferred_edges, count=model.violated_edges))
+        ),
+    ]
+    if error > TRUSTED_ERROR:
+        blocks.insert(0, Paragraph(line(t("replay.doubt", limit=t.quantity(TRUSTED_ERROR, "ratio")))))
+    return Section("replay", t("replay.title"), tuple(blocks))
+
+
 def tool(outline: Outline, t: Labels) -> Section:
     """Which versions wrote the report."""
     result = outline.result
