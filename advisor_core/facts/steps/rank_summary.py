@@ -59,7 +59,10 @@ def _exported(facts: Facts) -> pd.DataFrame:
     }
     table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
     wanted = facts[PROFILE].selected_step
-    table = table if wanted is None else table[table["step"] == wanted]
+    if wanted is not None:
+        table = table[table["step"] == wanted]
+    elif (left_out := facts[PROFILE].left_out_step) is not None:
+        table = table[table["step"] != left_out]
     if table.empty:
         facts[timeline]  # raises why there is nothing
     totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
