@@ -1,8 +1,8 @@
 """Damage small recordings of each format in all ways, and count how the runs end.
 
-``python -m tests.robustness.mutations [PATH ...]`` writes a text export, a database and a Kineto trace, does every damage
-to them and to copies of what is given (traces, and folders of a rank), and prints how each run ended and, per format, how
-many ended in which way.
+``python -m tests.robustness.mutations [PATH ...]`` writes a text export, a database and a Kineto trace, does every
+damage to them and to copies of what is given (traces, and folders of a rank), and prints how each run ended and, per
+format, how many ended in which way.
 """
 
 from __future__ import annotations
