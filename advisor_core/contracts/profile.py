@@ -62,7 +62,8 @@ class Profile:
     ``profiler``: recorded options of the profiler. ``variables``: recorded environment variables, '' = unset; a
     variable that is not in it is unknown. ``world_size``, ``parallel`` and ``groups`` as far as recorded; ``groups``
     maps the hash of a communication group, as the tables name it, to its global ranks. ``selected_step``: the only
-    step the user wants to see. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
+    step the user wants to see. ``left_out_step``: the first step, where another rank of the job tells that it warms
+    up. ``role``: as of `RankInput`; ``phase_marks``: what further names of marks stand for.
     """
 
     rank: int
@@ -82,6 +83,7 @@ class Profile:
     parallel: Mapping[str, int] = field(default_factory=dict)
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     selected_step: int | None = None
+    left_out_step: int | None = None
     role: str = ""
     phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)

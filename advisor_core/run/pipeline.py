@@ -11,14 +11,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeVar
 
-import pandas as pd
-
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.job_store import JobStore
 from advisor_core.facts.steps.phases import phases
 from advisor_core.facts.steps.steps import steps
+from advisor_core.job.leave_out import left_out
 from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
@@ -35,7 +34,7 @@ from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
-from advisor_core.run.rank import RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
+from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.workers import Workers
@@ -143,13 +142,10 @@ def _judged(
                 if ranks_of[source.role] > 1
             }
             recorded, failures = _collect(deriving, progress)
-            waits = _compared(recorded)
             usable = [source for source in sources if source in recorded or source not in deriving]
-            ranks = Counter(source.role for source in usable)
+            compared = _compared(recorded)
             judging = {
-                source: workers.start(
-                    number[source], judge, source, options, waits.get(source, NO_WAITS), ranks[source.role]
-                )
+                source: workers.start(number[source], judge, source, options, compared.get(source, ALONE))
                 for source in usable
             }
             outcomes, unjudged = _collect(judging, progress, announced=recorded)
@@ -175,15 +171,20 @@ def _collect(
     return done, failures
 
 
-def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, pd.DataFrame]:
-    """The fact ``cross_rank_waits`` of each rank, from the comparison of the ranks of its role."""
-    waits: dict[RankInput, pd.DataFrame] = {}
+def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, Compared]:
+    """What the comparison of the ranks of its role told each rank."""
+    told: dict[RankInput, Compared] = {}
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}
         world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
         calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
-        waits |= {ranks[rank]: found for rank, found in settle(calls, world).items()}
-    return waits
+        first = {rank: one for rank, source in ranks.items() if (one := recorded[source].first) is not None}
+        waits, without = settle(calls, world), left_out(first)
+        for rank, source in ranks.items():
+            step = without.get(rank)
+            warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
+            told[source] = Compared(waits.get(rank, NO_WAITS), len(ranks), step, warming)
+    return told
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:

@@ -33,8 +33,12 @@ from advisor_core.facts.doubt.cross_check import cross_checked, doubts
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.replay.explained import Explained, explained
+from advisor_core.facts.steps.rank_summary import rank_summary
+from advisor_core.facts.steps.recorded_steps import recorded_steps
 from advisor_core.facts.steps.steps import steps
+from advisor_core.facts.steps.warm_up import warm_up
 from advisor_core.facts.store import FactStore
+from advisor_core.job.leave_out import FirstStep
 from advisor_core.job.settle import COMPARED
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
@@ -134,11 +138,26 @@ def own_problems(options: RunOptions) -> list[Problem]:
 @dataclass(frozen=True)
 class Recorded:
     """The part of a rank that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
-    ``recorded_calls``; ``None`` where they are not known."""
+    ``recorded_calls``; ``None`` where they are not known. ``first``: its first step, ``None`` without one."""
 
     rank: int
     world_size: int | None
     calls: pd.DataFrame | None
+    first: FirstStep | None = None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the comparison of ranks told one of ``ranks`` in the input. ``waits``: the fact ``cross_rank_waits``.
+    ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``."""
+
+    waits: pd.DataFrame = field(default_factory=lambda: NO_WAITS)
+    ranks: int = 1
+    left_out: int | None = None
+    warming: tuple[int, ...] = ()
+
+
+ALONE = Compared()
 
 
 @dataclass(frozen=True)
@@ -168,27 +187,42 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
     with quiet():
         loaded = _load(source, options)
         calls = loaded.store.get(recorded_calls)
+        first = _first_step(loaded.store)
     if sum(held.bytes for held, _ in _held) + source.bytes <= HELD_BYTES:
         _held[source, options] = loaded
     known = None if calls is None else calls[list(COMPARED)]
-    return Recorded(loaded.profile.rank, loaded.profile.world_size, known)
+    return Recorded(loaded.profile.rank, loaded.profile.world_size, known, first)
 
 
-def judge(source: RankInput, options: RunOptions, waits: pd.DataFrame = NO_WAITS, ranks: int = 1) -> RankOutcome:
-    """Measure and judge one rank of ``ranks`` in the input, whose ledger ``waits`` (the fact ``cross_rank_waits``)
-    closes. Raises `InputError` when nothing of it is usable."""
+def _first_step(store: FactStore) -> FirstStep | None:
+    if (windows := store.get(recorded_steps)) is not None and len(windows):
+        return FirstStep(int(windows["step"].iloc[0]), len(windows), warm_up in store)
+    if (totals := store.get(rank_summary)) is not None and len(totals):  # only sums are known
+        return FirstStep(int(totals["step"].iloc[0]), len(totals), False)
+    return None
+
+
+def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) -> RankOutcome:
+    """Measure and judge one rank, whose steps and ledger what was ``compared`` closes. Raises `InputError` when
+    nothing of it is usable."""
     with quiet():
-        return _judge(source, options, waits, ranks)
+        return _judge(source, options, compared)
 
 
-def _judge(source: RankInput, options: RunOptions, waits: pd.DataFrame, ranks: int) -> RankOutcome:
+def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOutcome:
     host, book = prepared(options)
     loaded = _held.pop((source, options), None) or _load(source, options)
     began = time.perf_counter()
     profile, store = loaded.profile, loaded.store
-    store.settle(waits)
+    if compared.left_out is not None:  # facts of the rank alone counted this step
+        profile = dataclasses.replace(profile, left_out_step=compared.left_out)
+        store = FactStore(host.facts, profile.given())
+        others = ", ".join(map(str, compared.warming))
+        said = message("warm_up.of_job", step=compared.left_out, others=others)
+        store.diagnostics.append(Diagnostic(severity="info", source=f"rank {profile.rank}", message=said))
+    store.settle(compared.waits)
     words = host.vocabulary(profile.vendor)
-    context = {**_context(store), "ranks": ranks}
+    context = {**_context(store), "ranks": compared.ranks}
     job = job_of(context, profile.versions, profile.variables, words.phase_of(profile.role))
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)

@@ -48,7 +48,7 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
     return StripView(
         id=f"strip-rank{rank}-step{step}",
         purpose="step",
-        title=message("view.strip", rank=rank, step=step if step >= 0 else "-"),
+        title=message("view.strip", rank=rank, step=step) if step >= 0 else message("view.strip.whole", rank=rank),
         unit="ns",
         rank=rank,
         data=Strip(

@@ -48,7 +48,14 @@ _INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
         Column(
             "shapes_asked", "bool", "", "the profiler was told to record shapes", nullable=True, zh="已要求记录 shape"
         ),
-        Column("inflating", "int", "count", "options that make the host slower while profiling", zh="拖慢 host"),
+        Column(
+            "inflating",
+            "int",
+            "count",
+            "options that make the host slower while profiling; unknown where none of them is recorded",
+            nullable=True,
+            zh="拖慢 host",
+        ),
         Column("inflating_options", "text", "", "which options these are", zh="拖慢 host 的选项"),
         PROFILED_STEPS,
         Column(
@@ -75,7 +82,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         shapes_asked=profile.profiler.get("record_shapes"),
-        inflating=len(options),
+        inflating=len(options) if any(name in profile.profiler for name in _INFLATING) else None,
         inflating_options=", ".join(options),
         steps=len(facts[rank_summary]) if rank_summary in facts else 0,
         warm_up_steps=steps_before(profile),

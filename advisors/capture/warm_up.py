@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor_core.api.advisors import Column, Interval, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, steps, warm_up
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, steps, warm_up
 from advisors.columns import PROFILED_STEPS
 from advisors.measuring import DEVICE_LANE, LARGEST, host_rows, row, share
 from advisors.messages import message
@@ -28,6 +28,8 @@ from advisors.messages import message
 def first_uses(facts: Facts, params: Params) -> Observations:
     """A first step that compiling and first calls make longer than the others."""
     found = facts[warm_up]
+    if found.of_job:
+        raise NotApplicable(message("capture.warm_up.of_job"))
     first = found.end_ns - found.start_ns
     frame = row(
         steps=len(facts[steps]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import (
     COLLECTIVES,
     KERNELS,
@@ -17,23 +17,25 @@ from advisor_core.api.facts import (
     NotApplicable,
     collective_calls,
     ledger,
-    steps,
+    rank_summary,
 )
 from advisors.columns import STEP_NS
 from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
-from advisors.measuring import leaves, row, share, step_count, step_ns, under
+from advisors.measuring import leaves, row, share, under
 from advisors.messages import message
 
 
 @advisor(
     "communication.pipeline",
-    needs=(steps, ledger, collective_calls, PROFILE),
-    wants=(KERNELS, COLLECTIVES, STEP_TRACE),
+    needs=(ledger, rank_summary, PROFILE),
+    wants=(collective_calls, KERNELS, COLLECTIVES, STEP_TRACE),
     columns=(
         STEP_NS,
         Column("wait_ns", "float", "ns", "uncovered waiting in send and receive operations, per step", zh="等待"),
         Column("wait_share", "float", "ratio", "wait_ns over wall time", zh="等待占比"),
-        Column("calls", "float", "count", "send and receive operations per step", zh="次数"),
+        Column(
+            "calls", "float", "count", "send and receive operations per step; unknown where only sums are", zh="次数"
+        ),
         Column(
             "data_included",
             "bool",
@@ -56,27 +58,41 @@ from advisors.messages import message
     ),
 )
 def pipeline(facts: Facts, params: Params) -> Observations:
-    """Waiting for the neighbour in the pipeline."""
-    calls, steps, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    calls = calls[calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)]
-    if calls.empty:
-        raise NotApplicable(message("communication.no_p2p"))
-    untold = bool((calls["source"] == "").any())
-    mixed = float(calls["unknown_ns"].sum()) / steps if untold else 0.0
-    waited = under(per_leaf, "communication/wait/pipeline") + mixed
+    """Waiting for the neighbour in the pipeline.
+
+    Where nothing but sums is known of the rank, the exporter's Bubble tells the time in receives.
+    """
+    totals, per_leaf = facts[rank_summary], leaves(facts)
+    steps, wall = len(totals), float(totals["wall_ns"].mean())
+    waited, untold, calls = under(per_leaf, "communication/wait/pipeline"), True, None
+    if (missing := facts.missing(collective_calls)) is None:
+        every = calls_in_steps(facts)
+        calls = every[every["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)]
+        if calls.empty:
+            raise NotApplicable(message("communication.no_p2p"))
+        untold = bool((calls["source"] == "").any())
+        waited += float(calls["unknown_ns"].sum()) / steps if untold else 0.0
+    elif not totals["receiving_ns"].any():
+        raise missing.error()
     reported = facts.get(STEP_TRACE)
     frame = row(
         step_ns=wall,
         wait_ns=waited,
         wait_share=share(waited, wall),
-        calls=len(calls) / steps,
+        calls=len(calls) / steps if calls is not None else np.nan,
         data_included=untold,
         bubble_ns=float(reported["bubble_ns"].mean()) if reported is not None and len(reported) else np.nan,
         stages=float(facts[PROFILE].parallel.get("pp", np.nan)),
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
-        return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
+        references: list[Reference] = [leaf_metric(per_leaf, wall)]
+        if calls is not None:
+            largest = calls.sort_values("uncovered_ns", ascending=False, kind="stable")
+            references += [call_metric(largest), *call_rows(facts, largest)]
+        elif reported is not None:
+            columns = ("step", "uncovered_communication_ns", "bubble_ns")
+            references.append(Rows(message("common.exporter_totals"), STEP_TRACE, np.arange(len(reported)), columns))
+        return references
 
     return Observations(frame, evidence)

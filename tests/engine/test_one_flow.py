@@ -14,7 +14,7 @@ from advisor_core.facts.ledger.totals import ledger
 from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, derive, installed_host, judge, release
+from advisor_core.run.rank import Compared, RunOptions, derive, installed_host, judge, release
 from advisor_core.sample import write_sample
 from advisor_core.testing import fact_store, table
 
@@ -91,4 +91,4 @@ def test_a_rank_is_kept_for_the_options_that_it_was_loaded_with(level0: Path) ->
 def test_rules_of_a_rank_know_how_many_ranks_are_in_the_input(level0: Path) -> None:
     one, other = discover(list(installed_host().loaders.values()), level0)
     assert judge(one, RunOptions()).context["ranks"] == 1
-    assert judge(other, RunOptions(), NO_WAITS, 2).context["ranks"] == 2
+    assert judge(other, RunOptions(), Compared(ranks=2)).context["ranks"] == 2

@@ -81,6 +81,17 @@ def test_a_rank_that_is_profiled_in_depth_takes_the_place_of_its_sums(tmp_path: 
     assert [(source.rank, source.coarse) for source in found] == [(0, True), (1, False), (2, True)]
 
 
+def test_the_bubble_of_sums_is_waiting_for_the_pipeline(tmp_path: Path, advisor_run: Run) -> None:
+    rows = ["2,rank,0,40,10,0,10,50,100,0", "2,rank,1,40,30,0,30,30,80,20"]
+    rows += ['2,stage,"(0,)",40,10,0,10,50,100,0', '2,stage,"(1,)",40,30,0,30,30,80,20']
+    result = advisor_run(analysis(tmp_path, rows))
+    booked = {(step.rank, entry.path): entry.ns for step in result.ledger for entry in step.entries}
+    assert booked[1, "communication/wait/pipeline"] == 20_000 and booked[1, "communication/unknown"] == 10_000
+    assert (0, "communication/wait/pipeline") not in booked and booked[0, "communication/unknown"] == 10_000
+    (found,) = [finding for finding in result.findings if finding.rule == "CO008"]
+    assert found.observation["wait_share"] == 0.2 and found.ranks == [1]
+
+
 def read(file: Path) -> dict[int, dict[str, float]]:
     with file.open(newline="", encoding="utf-8") as text:
         rows = [row for row in csv.DictReader(text) if row["Type"] == "rank"]
@@ -111,3 +122,22 @@ def test_sixteen_real_ranks_of_which_two_are_profiled_in_depth(profiles: Path, a
     assert {source.kind for source in result.inputs[2:]} == {"cluster_analysis"}
     (judged,) = [rule for rule in result.rules if rule.rule == "CO015"]
     assert judged.state == "pass"
+
+
+def test_real_sums_of_a_second_stage_say_how_long_it_waits_for_the_first(profiles: Path, advisor_run: Run) -> None:
+    """The exporter's Bubble, 178 to 195 ms on ranks 8 to 15, is told as waiting for the pipeline and not as unknown."""
+    folder = profiles / "gpt3-pp2-2-of-16-ranks"
+    raw = read(folder / "cluster_analysis_output" / "cluster_step_trace_time.csv")
+    result = advisor_run(folder)
+    waiting = {
+        step.rank: entry.ns for step in result.ledger for entry in step.entries if entry.path.endswith("/pipeline")
+    }
+    assert sorted(rank for rank, ns in waiting.items() if ns) == list(range(8, 16))
+    for step in result.ledger:
+        booked = {entry.path: entry.ns for entry in step.entries}
+        open_ns = sum(ns for path, ns in booked.items() if path.startswith("communication/"))
+        assert booked.get("communication/wait/pipeline", 0) == pytest.approx(raw[step.rank]["Bubble"] * 1000, abs=1)
+        assert open_ns == pytest.approx(raw[step.rank]["Communication(Not Overlapped)"] * 1000, abs=1)
+    (found,) = [finding for finding in result.findings if finding.rule == "CO008"]
+    assert found.ranks == list(range(8, 16)) and found.severity == "high"
+    assert found.observation["data_included"] is True and found.observation["stages"] == 2

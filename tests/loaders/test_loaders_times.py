@@ -65,3 +65,9 @@ def test_spans() -> None:
 @given(st.integers(min_value=0, max_value=3_600_000_000_000))
 def test_spans_of_three_decimals_are_exact(ns: int) -> None:
     assert times.spans_ns(np.array([float(f"{ns // 1000}.{ns % 1000:03d}")])).tolist() == [ns]
+
+
+def test_whole_microseconds_among_texts_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traces of older PyTorch write points as integers; one by one they took a tenth of the load."""
+    monkeypatch.setattr(times, "_point_or_none", pytest.fail)
+    assert times.points_ns([1623143089861123, "5.25", 7, None]).tolist() == [1623143089861123000, 5250, 7000, -1]

@@ -133,6 +133,18 @@ def double_rows(data: bytes, chance: Random) -> bytes:
     return _csv([header, *rows, *rows])
 
 
+def drop_rows(data: bytes, chance: Random) -> bytes:
+    """Three of ten rows are gone, anywhere."""
+    header, *rows = _rows(data)
+    return _csv([header, *(row for row in rows if chance.random() >= 0.3)])
+
+
+def cut_rows(data: bytes, chance: Random) -> bytes:
+    """The second half of the rows is gone."""
+    header, *rows = _rows(data)
+    return _csv([header, *rows[: len(rows) // 2]])
+
+
 def shuffled_rows(data: bytes, chance: Random) -> bytes:
     header, *rows = _rows(data)
     chance.shuffle(rows)
@@ -213,6 +225,25 @@ def shuffled_events(data: bytes, chance: Random) -> bytes:
     return json.dumps(body).encode()
 
 
+def _listed(data: bytes, change: Callable[[list[Any]], list[Any]]) -> bytes:
+    """The outermost list of a JSON file, or the pairs of its outermost object, changed."""
+    body = json.loads(data)
+    changed: Any = change(body) if isinstance(body, list) else dict(change(list(body.items())))
+    return json.dumps(changed).encode()
+
+
+def drop_events(data: bytes, chance: Random) -> bytes:
+    return _listed(data, lambda events: [event for event in events if chance.random() >= 0.3])
+
+
+def cut_events(data: bytes, chance: Random) -> bytes:
+    return _listed(data, lambda events: events[: len(events) // 2])
+
+
+def double_events(data: bytes, chance: Random) -> bytes:
+    return _listed(data, lambda events: [*events, *events])
+
+
 def other_type(data: bytes, chance: Random) -> bytes:
     return json.dumps(chance.choice([[], {}, 1, "x", None, [1, 2], [[]], {"traceEvents": 1}])).encode()
 
@@ -245,4 +276,9 @@ OF_ROWS: tuple[Damage, ...] = (
 OF_JSON: tuple[Damage, ...] = (
     *(absurd_values, absurd_key, lost_key, deep_nesting, shuffled_events, other_type, huge_value, same_for_all),
 )
+OF_PARTS: Mapping[str, tuple[Damage, ...]] = {
+    ".csv": (cut, hole, twice, swapped_columns, lost_column, drop_rows, cut_rows, double_rows, shuffled_rows, one_row),
+    ".json": (cut, hole, lost_key, drop_events, cut_events, double_events, shuffled_events),
+}
+"""What loses, doubles or swaps parts of a file, by its ending; values stay those that were recorded."""
 BY_ENDING: Mapping[str, tuple[Damage, ...]] = {".csv": OF_BYTES + OF_ROWS, ".json": OF_BYTES + OF_JSON}

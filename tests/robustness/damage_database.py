@@ -46,7 +46,8 @@ OF_TABLES: tuple[OfTable, ...] = (drop_table, empty_table, drop_rows, cut_rows, 
 def tables_of(path: Path) -> list[str]:
     """The tables that hold rows."""
     with closing(sqlite3.connect(path)) as database:
-        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        names = [name for (name,) in database.execute(tables)]
         return [name for name in sorted(names) if database.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone()]
 
 

@@ -1,11 +1,13 @@
 """Damage small recordings of each format in all ways, and count how the runs end.
 
-``python -m tests.robustness.mutations [TRACE ...]`` writes a database and a Kineto trace, does every damage to them and
-to the given traces, and prints how each run ended and, per format, how many ended in which way.
+``python -m tests.robustness.mutations [PATH ...]`` writes a text export, a database and a Kineto trace, does every
+damage to them and to copies of what is given (traces, and folders of a rank), and prints how each run ended and, per
+format, how many ended in which way.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -15,7 +17,7 @@ from random import Random
 
 from advisor_core.sample import write_sample
 from tests.loaders.kineto.build import Recording
-from tests.robustness.damage import cut, flipped_bits, hole, junk
+from tests.robustness.damage import OF_PARTS, cut, flipped_bits, hole, junk
 from tests.robustness.damage_database import OF_TABLES, OfTable, damage_table, tables_of
 from tests.robustness.damage_trace import OF_EVENTS, rewritten
 from tests.robustness.silence import Judged, analysed, judged
@@ -86,6 +88,21 @@ def of_database(rank: Path, changes: Iterable[tuple[str, OfTable]] | None = None
                 path.write_bytes(data)
 
 
+def of_text(rank: Path) -> Iterator[Ended]:
+    """Every loss, doubling and swap in every file of a text export of a rank, and each file missing. The files are put
+    back."""
+    whole = analysed(rank)
+    assert whole is not None
+    for path in sorted(path for path in rank.rglob("*") if path.suffix in OF_PARTS):
+        data = path.read_bytes()
+        path.unlink()
+        yield f"{path.name}-missing", judged(whole, analysed(rank))
+        for damage in OF_PARTS[path.suffix]:
+            path.write_bytes(damage(data, Random(SEED)))
+            yield f"{path.name}-{damage.__name__}", judged(whole, analysed(rank))
+        path.write_bytes(data)
+
+
 def _count(title: str, runs: Iterable[Ended]) -> None:
     endings: Counter[str] = Counter()
     for name, run in runs:
@@ -94,14 +111,27 @@ def _count(title: str, runs: Iterable[Ended]) -> None:
     sys.stdout.write(f"{title}: {endings.total()} mutations, {dict(endings)}\n")
 
 
-def main(traces: list[str]) -> None:
+def of_folder(rank: Path, folder: Path) -> Iterator[Ended]:
+    """A copy of the folder of a rank, which may hold both kinds of export."""
+    copy = Path(shutil.copytree(rank, folder / rank.name))
+    for path in copy.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    copy.chmod(0o755)
+    yield from of_text(copy)
+    yield from of_database(copy)
+
+
+def main(paths: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        for number, path in enumerate(paths):
+            own = folder / str(number)
+            own.mkdir()
+            _count(path.name, of_folder(path, own) if path.is_dir() else of_trace(path.read_bytes(), own))
         _count("written trace", of_trace(training().text(), folder))
-        for trace in traces:
-            _count(Path(trace).name, of_trace(Path(trace).read_bytes(), folder))
+        _count("text", of_text(write_sample(folder / "text")[0]))
         _count("database", of_database(write_sample(folder / "db", format="db")[0]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([Path(path) for path in sys.argv[1:]])

@@ -75,6 +75,6 @@ def totals(result: RunResult) -> Counter[str]:
 
 def _said(result: RunResult) -> set[str]:
     """What the result says is wrong with the recording."""
-    warnings = {said.message.en for said in result.diagnostics if said.severity != "info"}
+    warnings = {f"{said.severity}: {said.message.en}" for said in result.diagnostics if said.severity != "info"}
     own = {finding.rule for finding in result.findings if finding.rule.startswith(ABOUT_THE_RECORDING)}
     return warnings | {f"finding {rule}" for rule in own}

@@ -15,7 +15,7 @@ import pytest
 from advisor_core.sample import write_sample
 from tests.loaders.kineto.build import Recording
 from tests.robustness.damage_database import cut_rows, double_rows, drop_rows, drop_table
-from tests.robustness.mutations import Ended, of_database, of_trace, training
+from tests.robustness.mutations import Ended, of_database, of_text, of_trace, training
 from tests.robustness.silence import analysed
 
 MAIN = (
@@ -51,6 +51,26 @@ def test_a_database(tmp_path: Path) -> None:
     ended = list(of_database(rank, MAIN))
     assert len(ended) == len(MAIN)
     assert silent(ended) == []
+
+
+SAME_AS_ANOTHER_RECORDING = {
+    "npu_module_mem.csv-swapped_columns",  # two columns of sizes of one kind
+    "operator_details.csv-one_row",
+}
+"""Damage after which nothing is left that a whole recording of another job could not have."""
+
+
+def test_a_real_text_export(profiles: Path, tmp_path: Path) -> None:
+    real = profiles / "ascend" / "alexnet-ddp-text-level1" / "rank0_ascend_pt"
+    if not real.is_dir():
+        pytest.skip(f"no real profile at {real}")
+    rank = tmp_path / real.name
+    for file in (path for path in real.rglob("*") if path.is_file()):
+        (rank / file.relative_to(real)).parent.mkdir(parents=True, exist_ok=True)
+        (rank / file.relative_to(real)).write_bytes(file.read_bytes())
+    ended = list(of_text(rank))
+    assert len(ended) > 100
+    assert {name for name, run in ended if run.ending == "silent"} <= SAME_AS_ANOTHER_RECORDING
 
 
 def warnings(made: Recording, folder: Path) -> list[str]:

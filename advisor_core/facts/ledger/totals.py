@@ -15,7 +15,9 @@ finds its leaf is told in `bookings`; this module only adds up. Paths:
 ``.../unknown``                   what the data at hand cannot tell
 
 Where the device tasks are withheld because other files contradict them, but the exporter's summary tells the parts of
-the step, these are the ledger: ``compute/unknown``, ``communication/unknown`` and ``idle/unknown``.
+the step, these are the ledger: ``compute/unknown``, ``communication/unknown`` and ``idle/unknown``. Of a stage of a
+pipeline that summary also has the time in receives, the ``Bubble``: it is ``communication/wait/pipeline``, with the
+little of it in which data moves.
 """
 
 from __future__ import annotations
@@ -64,10 +66,12 @@ def ledger(facts: Facts) -> pd.DataFrame:
 
 def _parts(summary: pd.DataFrame) -> pd.DataFrame:
     parts = {
-        "communication/unknown": summary["uncovered_ns"],
+        "communication/unknown": summary["uncovered_ns"] - summary["receiving_ns"],
         "compute/unknown": summary["computing_ns"],
         "idle/unknown": summary["idle_ns"],
     }
+    if summary["receiving_ns"].any():
+        parts["communication/wait/pipeline"] = summary["receiving_ns"]
     frame = pd.DataFrame(parts).rename_axis("step").melt(ignore_index=False, var_name="path", value_name="ns")
     frame = frame.reset_index().sort_values(["step", "path"], ignore_index=True)
     computing = frame["path"] == "compute/unknown"

@@ -19,6 +19,13 @@ COLUMNS = (
     Column("overlapped_ns", "int", "ns", "communication under computing"),
     Column("uncovered_ns", "int", "ns", "communication that no computing covers"),
     Column("idle_ns", "int", "ns", "neither"),
+    Column(
+        "receiving_ns",
+        "int",
+        "ns",
+        "of uncovered_ns: in receives of a pipeline, by the exporter's Bubble; 0 where the parts are derived from the "
+        "device",
+    ),
     Column("source", "text", "", "device, or exporter where only its sums tell the parts"),
 )
 
@@ -39,7 +46,7 @@ def rank_summary(facts: Facts) -> pd.DataFrame:
         return _exported(facts)
     totals: pd.DataFrame = facts[timeline].totals()
     totals.insert(0, "step", facts[steps]["step"].to_numpy())
-    return totals.assign(source="device")
+    return totals.assign(receiving_ns=0, source="device")
 
 
 def _exported(facts: Facts) -> pd.DataFrame:
@@ -52,10 +59,15 @@ def _exported(facts: Facts) -> pd.DataFrame:
     }
     table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
     wanted = facts[PROFILE].selected_step
-    table = table if wanted is None else table[table["step"] == wanted]
+    if wanted is not None:
+        table = table[table["step"] == wanted]
+    elif (left_out := facts[PROFILE].left_out_step) is not None:
+        table = table[table["step"] != left_out]
     if table.empty:
         facts[timeline]  # raises why there is nothing
     totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
     totals.insert(0, "step", table["step"])
     totals.insert(1, "wall_ns", totals[["computing_ns", "uncovered_ns", "idle_ns"]].sum(axis=1))
-    return totals.assign(source=EXPORTER).reset_index(drop=True)
+    # The exporter takes its Bubble out of what is not covered ("Communication(Not Overlapped and Exclude Receive)").
+    receiving = table["bubble_ns"].fillna(0).round().astype("int64").clip(0, totals["uncovered_ns"])
+    return totals.assign(receiving_ns=receiving, source=EXPORTER).reset_index(drop=True)

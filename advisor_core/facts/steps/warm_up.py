@@ -47,7 +47,7 @@ class WarmUp:
     """``step``: id of the first step; ``start_ns`` and ``end_ns`` of it. ``usual_ns``: median of the others. Of what it
     takes longer: ``compile_ns`` with calls that compile, ``first_calls_ns`` with other first calls that take far longer
     than later ones, ``wait_ns`` in collectives that take far longer than the same ones later. ``calls``: rows of
-    ``host_events`` of these calls, the longest first."""
+    ``host_events`` of these calls, the longest first. ``of_job``: another rank tells that it warms up, not this one."""
 
     step: int
     start_ns: int
@@ -57,6 +57,7 @@ class WarmUp:
     first_calls_ns: int
     wait_ns: int
     calls: np.ndarray
+    of_job: bool = False
 
 
 @fact("warm_up", needs=(work, recorded_steps, PROFILE), wants=(HOST_EVENTS, kernel_list))
@@ -65,15 +66,18 @@ def warm_up(facts: Facts) -> WarmUp:
 
     That is so where it takes `LONGER` times as long as they do, and most of the difference is compiling, first calls,
     and waiting in collectives, beyond what the other steps have of it. A first step that is longer for another reason,
-    such as other work, stays a step like the others.
+    such as other work, stays a step like the others, unless the job leaves it out because of another rank.
     """
     windows, device = facts[recorded_steps], facts[work]
-    if len(windows) < _STEPS or kernel_list in facts or facts[PROFILE].selected_step is not None:
+    if kernel_list in facts or facts[PROFILE].selected_step is not None:
+        raise NotApplicable(message("warm_up.none"))
+    of_job = len(windows) > 1 and int(windows["step"].iloc[0]) == facts[PROFILE].left_out_step
+    if len(windows) < _STEPS and not of_job:
         raise NotApplicable(message("warm_up.none"))
     starts, ends = windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy()
     walls = ends - starts
     usual = int(np.median(walls[1:]))
-    if walls[0] < LONGER * usual:
+    if walls[0] < LONGER * usual and not of_job:
         raise NotApplicable(message("warm_up.none"))
     compiling = calling = empty()
     rows = np.zeros(0, np.int64)
@@ -94,7 +98,7 @@ def warm_up(facts: Facts) -> WarmUp:
     waiting = union(talks["done_ns"].to_numpy()[held] - waited, talks["done_ns"].to_numpy()[held])
     first_use = union(*_both(compiling, calling))
     parts = [_beyond(layer, starts, ends) for layer in (compiling, first_use, union(*_both(first_use, waiting)))]
-    if parts[-1] < EXPLAINED * (walls[0] - usual):
+    if parts[-1] < EXPLAINED * (walls[0] - usual) and not of_job:
         raise NotApplicable(message("warm_up.none"))
     return WarmUp(
         step=int(windows["step"].iloc[0]),
@@ -105,6 +109,7 @@ def warm_up(facts: Facts) -> WarmUp:
         first_calls_ns=max(parts[1] - parts[0], 0),
         wait_ns=max(parts[2] - parts[1], 0),
         calls=rows,
+        of_job=of_job,
     )
 
 

@@ -264,7 +264,10 @@ def _whole(value: Any) -> int:
 
 
 def gathered(parts: list[Columns]) -> Columns | None:
-    """The parts as one; None where there are none."""
+    """The parts as one; None where there are none. Takes the parts out of the list, a column at a time: they are as
+    large as what they become."""
     if not parts:
         return None
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    taken = parts.copy()
+    parts.clear()
+    return {name: np.concatenate([part.pop(name) for part in taken]) for name in list(taken[0])}

@@ -28,10 +28,12 @@ def call_stacks(events: pd.DataFrame, ids: Int64Array, callers: Int64Array) -> p
     caller = _places(ids[functions], callers[functions])
     stacks = _stacks(events["name"].cat.codes.to_numpy()[functions].astype(np.int64), caller)
     operators = np.flatnonzero((events["category"] == "cpu_op").to_numpy())
-    operator_events = events.iloc[operators]
     place = pd.Series(np.arange(len(functions)), index=functions)
+    spans = events[["thread", "start_ns", "duration_ns"]]  # a trace with stacks consists of functions: no more copies
     around = enclosing_of(
-        events.iloc[functions], operator_events["thread"].to_numpy(), operator_events["start_ns"].to_numpy()
+        spans.iloc[functions],
+        events["thread"].to_numpy()[operators],
+        events["start_ns"].to_numpy()[operators],
     )
     inside = place.reindex(around).fillna(-1).to_numpy().astype(np.int64)
     codes = np.zeros(len(events), np.int64)  # 0: no stack

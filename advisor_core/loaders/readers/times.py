@@ -46,9 +46,17 @@ def points_ns(values: Iterable[Any]) -> Int64Array:
     """ns of points in us, given as text or numbers; `NO_TIME` for what is none."""
     values = list(values)
     try:
-        return decimals_ns(pa.array(values, pa.string()).cast(POINT))
+        return decimals_ns(_texts(values).cast(POINT))
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         return np.fromiter(map(_point_or_none, values), np.int64, len(values))
+
+
+def _texts(values: list[Any]) -> pa.Array:
+    """The values as texts. Exporters that write whole microseconds without a point give integers."""
+    try:
+        return pa.array(values, pa.string())
+    except pa.ArrowTypeError:
+        return pa.array([str(value) if type(value) is int else value for value in values], pa.string())
 
 
 def decimals_ns(points: pa.Array) -> Int64Array:

@@ -10,6 +10,8 @@ import pytest
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import Profile
 from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.loaders.readers.gzip_file import GzipFile
+from advisor_core.loaders.readers.json_events import CHUNK_BYTES
 from tests.loaders.kineto.build import A100, MAIN, Recording, two_steps
 
 US = 1000
@@ -259,3 +261,26 @@ def test_positions_lead_to_the_events(tmp_path: Path) -> None:
         for row, offset in zip(table.frame.itertuples(), table.positions(np.arange(len(table.frame))), strict=True):
             event = text[int(offset) :]
             assert event.startswith(b"{") and str(row.name).encode() in event[: event.index(b"}")]
+
+
+def test_a_compressed_trace_is_read_as_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No piece of the content is longer than a chunk, however well it is compressed, and the tables are the same."""
+    made = Recording()
+    for number in range(4_000):
+        start = 1_000.0 + 100 * number
+        made.launch("elementwise_kernel<MulFunctor>" + "x" * 2_000, start, start + 20, 50, number)
+    plain = made.load(tmp_path, "plain.json")
+    content = (tmp_path / "plain.json").stat().st_size
+    asked: list[int] = []
+    read = GzipFile.read
+
+    def counted(self: GzipFile, size: int) -> bytes:
+        asked.append(size)
+        return read(self, size)
+
+    monkeypatch.setattr(GzipFile, "read", counted)
+    packed = made.load(tmp_path, "packed.json.gz")
+    assert content > 2 * CHUNK_BYTES and (tmp_path / "packed.json.gz").stat().st_size < content / 50
+    assert max(asked) <= CHUNK_BYTES and len(asked) > content // CHUNK_BYTES
+    for name, table in plain.tables.items():
+        assert table.frame.equals(packed.tables[name].frame)
