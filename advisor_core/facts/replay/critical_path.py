@@ -1,0 +1,120 @@
+"""What the end of the recorded steps waited for, at every moment: the critical path of a rank.
+
+The last task waited for one thing, that for another, and so on back to the beginning; so every moment has one owner. An
+owner is named as an entry of the ledger, but means another thing: the ledger books what the device did, or why it was
+idle; on the critical path time belongs to the host where the end waited for the host, though the device may have been
+busy with something else meanwhile, and to the device where it did not, though it may have ended sooner.
+
+- a kernel: ``compute/<class>``; a collective: ``communication``, its waiting for other ranks included;
+- the threads that feed the device: ``idle/host/<activity>``, by what they did; the end of a call that waited for the
+  device: ``idle/sync``; the thread that empties the task queue: ``idle/host/runtime``;
+- from launch to start: ``idle/launch_latency``; between two tasks: ``idle/task_switch``; behind what a task waited for
+  on another stream: ``idle/dependency``; before the first and after the last node of it: ``idle/step_boundary``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.columns import Column
+from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import HostActivity, host_activity
+from advisor_core.facts.intervals import Ints, cut
+from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
+from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
+from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
+from advisor_core.facts.steps.steps import steps
+from advisor_core.replay.critical_path import critical_path as path_to
+
+BOUNDARY = "idle/step_boundary"
+
+COLUMNS = (
+    Column("step", "int", "", "row of steps"),
+    Column("start_ns", "int", "ns", "start"),
+    Column("end_ns", "int", "ns", "end"),
+    Column("chain", "text", "", "host, queue, device or collectives: whose time it is"),
+    Column("path", "text", "", "entry of the ledger that names the owner"),
+)
+
+
+@fact("critical_path", needs=(rank_graph, steps, work), wants=(host_activity,), columns=COLUMNS)
+def critical_path(facts: Facts) -> pd.DataFrame:
+    """What the end of the recorded steps waited for, at every moment of them."""
+    recorded, device = facts[rank_graph], facts[work]
+    owned = _owned(recorded, device, facts.get(host_activity))
+    owned = owned[owned["end_ns"] > owned["start_ns"]]
+    parts = []
+    windows = zip(facts[steps]["start_ns"].tolist(), facts[steps]["end_ns"].tolist(), strict=True)
+    for number, (begin, finish) in enumerate(windows):
+        own = owned[(owned["end_ns"] > begin) & (owned["start_ns"] < finish)]
+        own = own.assign(start_ns=own["start_ns"].clip(lower=begin), end_ns=own["end_ns"].clip(upper=finish))
+        parts.append(_tiled(own, begin, finish).assign(step=number))
+    whole = pd.concat(parts, ignore_index=True)[[column.name for column in COLUMNS]]
+    return whole.astype({"chain": "category", "path": "category"})
+
+
+def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None) -> pd.DataFrame:
+    """The stretches of the path in order of time, each with its owner."""
+    graph, nodes, edges = recorded.graph, recorded.nodes, recorded.edges
+    tasks = np.flatnonzero(nodes.kind == TASK)
+    ended = nodes.end_ns - recorded.origin_ns
+    on_path, waited_for = path_to(graph, ended, int(tasks[ended[tasks].argmax()]))
+    end = nodes.end_ns[on_path]
+    begun = end - graph.duration[on_path]
+    kind = nodes.kind[on_path]
+    rows = np.where(kind == TASK, nodes.row[on_path], 0)
+    talks = (kind == TASK) & device["communication"].to_numpy()[rows]
+    classes = "compute/" + device["operator_class"].astype(str).to_numpy()[rows]
+    path = np.select(
+        [talks, kind == TASK, kind == LAUNCH], ["communication", classes, "idle/host/runtime"], default="idle/sync"
+    ).astype(object)
+    chain = np.select([talks, kind == TASK, kind == LAUNCH], ["collectives", "device", "queue"], default="host")
+    is_edge = waited_for >= 0
+    by = np.where(is_edge, edges.kind[np.maximum(waited_for, 0)] if len(edges.kind) else -1, -1)
+    delay = np.where(is_edge, graph.lag[np.maximum(waited_for, 0)] if len(edges.kind) else 0, 0)
+    delay = np.where(waited_for == -1, graph.pause[on_path], delay)
+    behind = np.select(
+        [waited_for == -1, by == LAUNCHED, by == FOLLOWS],
+        ["idle/task_switch", "idle/launch_latency", "idle/unknown"],
+        default="idle/dependency",
+    )
+    delays = pd.DataFrame({"start_ns": begun - delay, "end_ns": begun, "chain": "device", "path": behind})
+    own_time = (kind == FEED) | (kind == CALL)
+    lasting = pd.DataFrame({"start_ns": begun, "end_ns": end, "chain": chain, "path": path})
+    hosts = _labelled(begun[own_time], end[own_time], host)
+    return pd.concat([delays, lasting[~own_time], hosts], ignore_index=True).sort_values(
+        ["start_ns", "end_ns"], ignore_index=True
+    )
+
+
+def _labelled(starts: Ints, ends: Ints, host: HostActivity | None) -> pd.DataFrame:
+    """The time of the threads that feed the device, by what they did."""
+    if host is None or not len(starts):
+        return pd.DataFrame({"start_ns": starts, "end_ns": ends, "chain": "host", "path": "idle/host/unknown"})
+    borders = np.unique(np.concatenate([starts, ends]))
+    pieces = cut(int(borders[0]), int(borders[-1]), [host.labels])
+    # Stretches of the host on the path do not overlap; each is cut where the label changes.
+    points = np.unique(np.concatenate([borders, pieces.starts]))
+    begins, finishes = points[:-1], points[1:]
+    holder = np.searchsorted(starts, begins, side="right") - 1
+    inside = (holder >= 0) & (begins < ends[np.maximum(holder, 0)])
+    label = host.labels.at(begins)
+    names = np.array([_path(name) for name in (*host.activities, "unknown")], dtype=object)
+    found = pd.DataFrame({"start_ns": begins, "end_ns": finishes, "chain": "host", "path": names[label]})
+    kept: pd.DataFrame = found[inside]
+    return kept
+
+
+def _path(activity: str) -> str:
+    return "idle/sync" if activity == "sync" else f"idle/host/{activity}"
+
+
+def _tiled(owned: pd.DataFrame, begin: int, finish: int) -> pd.DataFrame:
+    """The stretches of a step, and its time before, between and after them."""
+    ends = np.concatenate([[begin], owned["end_ns"].to_numpy()])
+    starts = np.concatenate([owned["start_ns"].to_numpy(), [finish]])
+    holes = pd.DataFrame({"start_ns": ends, "end_ns": starts, "chain": "host", "path": BOUNDARY})
+    whole: pd.DataFrame = pd.concat([owned, holes[holes["end_ns"] > holes["start_ns"]]], ignore_index=True)
+    return whole.sort_values("start_ns", ignore_index=True)
