@@ -19,12 +19,12 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         fewer_kernels,
         memory,
         pipeline_bound_job,
-        products,
         step_kernels,
         without_waiting,
     )
     from advisors.fusion import chains, nodes, reads
     from advisors.layers import layers
+    from advisors.roofline import bounds, products, work
 
     registry.add(*capture_job.FACTS)
     registry.add(*communication_job.FACTS)
@@ -34,6 +34,8 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*chains.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
+    registry.add(*work.FACTS)
+    registry.add(*bounds.FACTS)
     registry.add(*fewer_kernels.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*without_waiting.FACTS)
@@ -71,6 +73,8 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
-    from advisors.layers import drawings
+    from advisors.layers import drawings as of_layers
+    from advisors.roofline import drawings as of_bounds
 
-    registry.add(*drawings.DRAWINGS)
+    registry.add(*of_layers.DRAWINGS)
+    registry.add(*of_bounds.DRAWINGS)

@@ -9,7 +9,7 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, a
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
-from advisors.products import BASE_N, balance, best_balance, matrix_products, tiles
+from advisors.roofline.products import BASE_N, balance, best_balance, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
 
 Ints = npt.NDArray[np.int64]
