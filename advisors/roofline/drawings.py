@@ -10,12 +10,12 @@ import pandas as pd
 
 from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import PROFILE, Facts, Peaks, ledger
+from advisor_core.api.facts import PROFILE, Facts, Peaks, covered, ledger, phase_ledger, phases
 from advisor_core.api.renderers import BarRow, Bars, BarsView, Heatmap, HeatmapView, View
 from advisors.layers.blocks import Block, Pass
 from advisors.layers.drawings import BLOCKS, PASSES
 from advisors.layers.layers import Layers, layers
-from advisors.measuring import leaves, step_ns, under
+from advisors.measuring import leaves, under
 from advisors.messages import message
 from advisors.roofline.boundness import NOT_WAITING, Bound, Grade, Waiting, bound_of, grade_of
 from advisors.roofline.bounds import Part, Roofline, parts_of, roofline
@@ -64,9 +64,13 @@ _OF_PRODUCTS = ("roofline.column.of_peak", "roofline.column.of_memory", "rooflin
 """The columns of the drawings, as messages."""
 
 
-@drawing("roofline.bounds", needs=(step_kernels, kernel_work, roofline, PROFILE), wants=(layers, ledger))
+@drawing(
+    "roofline.bounds",
+    needs=(step_kernels, kernel_work, roofline, PROFILE),
+    wants=(layers, ledger, phases, phase_ledger),
+)
 def bounds(facts: Facts) -> list[View]:
-    """Lower bounds of the step, its passes, parts and layers; operators by time above them; products and attentions."""
+    """Lower bounds of the step, its phases, passes, parts and layers; operators by time above them; all products."""
     own, work, found, rank = facts[step_kernels], facts[kernel_work], facts[roofline], facts[PROFILE].rank
     towers = facts.get(layers)
     views = [_peaks(found.peaks, rank)]
@@ -129,12 +133,13 @@ def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | Non
     """The step, its passes and its blocks."""
     rows, steps = len(own.frame), own.steps
     again = np.zeros(rows, dtype=np.bool_) if towers is None else towers.passes == Pass.RECOMPUTATION
-    waiting, wall = NOT_WAITING, own.wall_ns
+    waiting = NOT_WAITING
     if ledger in facts:
-        per_leaf, wall = leaves(facts), step_ns(facts)
+        per_leaf = leaves(facts)
         waiting = Waiting(under(per_leaf, "communication"), under(per_leaf, "idle"))
-    whole = parts_of(found, np.zeros(rows, dtype=np.int64), 1, steps, again, [wall])
+    whole = parts_of(found, np.zeros(rows, dtype=np.int64), 1, steps, again, [own.wall_ns])
     named = [_Named(message("roofline.step"), whole[0], waiting)]
+    named += _phases(facts, own, found, again)
     if towers is None:
         return named
     of_passes = (towers.passes, [PASSES[one.key] for one in Pass])
@@ -145,6 +150,32 @@ def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | Non
             _Named(message(name), part, NOT_WAITING) for name, part in zip(names, parts, strict=True) if part.kernel_ns
         ]
     return named
+
+
+def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[np.bool_]) -> list[_Named]:
+    """The marked phases of an iteration, by the time between their marks."""
+    spans, booked = facts.get(phases), facts.get(phase_ledger)
+    if spans is None or booked is None or spans.empty:
+        return []
+    names = spans["phase"].drop_duplicates().tolist()
+    number = spans["phase"].map({name: place for place, name in enumerate(names)}).to_numpy()
+    starts = own.frame["start_ns"].to_numpy()
+    at = np.searchsorted(spans["start_ns"].to_numpy(), starts, side="right") - 1
+    inside = (at >= 0) & (starts < spans["end_ns"].to_numpy()[np.maximum(at, 0)])
+    groups: Ints = np.where(inside, number[np.maximum(at, 0)], -1)
+
+    def summed(*paths: str) -> list[float]:
+        chosen = np.array([not paths or covered(str(leaf), paths) for leaf in booked["path"]], dtype=np.bool_)
+        sums = booked[chosen].groupby("phase", observed=True)["ns"].sum()
+        return [float(sums.get(name, 0)) / own.steps for name in names]
+
+    parts = parts_of(found, groups, len(names), own.steps, again, summed())
+    waits = map(Waiting, summed("communication"), summed("idle"))
+    return [
+        _Named(Text(en=name, zh=name), part, waiting)
+        for name, part, waiting in zip(names, parts, waits, strict=True)
+        if part.wall_ns
+    ]
 
 
 def _shares(parts: Sequence[_Named], rank: int) -> View:

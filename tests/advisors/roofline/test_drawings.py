@@ -8,6 +8,9 @@ import pytest
 
 from advisor_core.api.renderers import BarsView, HeatmapView
 from advisor_core.api.testing import Scene
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
+from advisor_core.sample import write_sample
 from advisors.roofline.drawings import bounds
 from tests.advisors.real import real_rank
 
@@ -40,3 +43,22 @@ def test_layers_of_a_recording_have_bounds(profiles: Path) -> None:
         assert 0 < least < took and above <= took - least + 1
     head = views["roofline-rank0"]
     assert "host bound" in head.title.en, "most of the step is a broadcast and its preparation"
+
+
+def test_a_run_draws_them_for_each_rank(profiles: Path) -> None:
+    result = run([profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt"], RunOptions(), jobs=1)
+    names = {view.id for view in result.views}
+    assert {"peaks-rank0", "roofline-rank0", "bounds-rank0", "above-rank0", "products-rank0"} <= names
+    assert not [one for one in result.diagnostics if one.severity == "error"]
+
+
+def test_phases_of_an_iteration_have_their_own_rows(tmp_path: Path) -> None:
+    """Decoding moves weights, the update computes, and for the reward the device waits."""
+    write_sample(tmp_path, scenario="healthy-rl")
+    result = run([tmp_path], RunOptions(), jobs=1)
+    assert not [one for one in result.diagnostics if one.severity == "error"]
+    (view,) = (view for view in result.views if view.id == "roofline-rank0")
+    assert isinstance(view, HeatmapView)
+    bounds_of = dict(row.en.split(": ") for row in view.data.rows if not isinstance(row, str))
+    told = {name: bounds_of[name].split(",")[0] for name in ("rollout", "update_actor", "reward")}
+    assert told == {"rollout": "memory bound", "update_actor": "compute bound", "reward": "host bound"}
