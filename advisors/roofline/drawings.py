@@ -24,7 +24,7 @@ from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
 
-OPERATORS = 20
+OPERATORS = 12
 PRODUCTS = 100
 """Rows of the drawings, those with most time; the titles say of how many."""
 
@@ -50,17 +50,15 @@ _GRADES = {
 }
 """What is said of the chip and of its bounds, as messages."""
 
-_TIMES = ("roofline.column.takes", "roofline.column.least", "roofline.column.above")
+_TIMES = ("roofline.column.least", "roofline.column.above")
 _SHARES = (
     "roofline.column.mfu",
-    "roofline.column.hfu",
     "roofline.column.bandwidth",
     "roofline.column.reached",
     "roofline.column.by_computing",
     "roofline.column.by_memory",
-    "roofline.column.known",
 )
-_OF_PRODUCTS = ("roofline.column.of_peak", "roofline.column.of_memory", "roofline.column.reached")
+_OF_PRODUCTS = ("roofline.column.of_peak", "roofline.column.of_memory")
 """The columns of the drawings, as messages."""
 
 
@@ -73,7 +71,7 @@ def bounds(facts: Facts) -> list[View]:
     """Lower bounds of the step, its phases, passes, parts and layers; operators by time above them; all products."""
     own, work, found, rank = facts[step_kernels], facts[kernel_work], facts[roofline], facts[PROFILE].rank
     towers = facts.get(layers)
-    views = [_peaks(found.peaks, rank)]
+    views = [_peaks(found.peaks, set(work.table["dtype"]), rank)]
     if np.isfinite(found.least_ns).any():
         parts = _parts(facts, own, found, towers)
         views += [_shares(parts, rank), _times(parts, rank), *_above(own, found, rank)]
@@ -82,12 +80,15 @@ def bounds(facts: Facts) -> list[View]:
     return views
 
 
-def _peaks(chip: Peaks, rank: int) -> View:
-    rows = [BarRow(label=dtype, value=_number(flops / 1e12, 1)) for dtype, flops in chip.flops.items()]
+def _peaks(chip: Peaks, used: set[str], rank: int) -> View:
+    """The peaks for the types of operands that the kernels have; FP32 may be shortened to HF32."""
+    used = used | ({"HF32"} if "FLOAT" in used else set())
+    rows = [BarRow(label=dtype, value=_number(flops / 1e12, 1)) for dtype, flops in chip.flops.items() if dtype in used]
     vector = message("roofline.vector")
     rows += [
         BarRow(label=Text(en=f"{vector.en}, {dtype}", zh=f"{vector.zh}，{dtype}"), value=_number(flops / 1e12, 1))
         for dtype, flops in sorted(chip.vector_flops.items())
+        if dtype in used
     ]
     rows = [row for row in rows if np.isfinite(row.value)]
     links = ", ".join(f"{name} {rate / 1e9:g} GB/s" for name, rate in chip.links.items())
@@ -120,10 +121,11 @@ def _cache(chip: Peaks) -> Text:
 
 
 class _Named:
-    """A part of the step, what it is called and what bounds it."""
+    """A part of the step, what it is called and what bounds it. ``timed``: its times are shown here; those of blocks
+    are in the drawing of layers."""
 
-    def __init__(self, name: Text, part: Part, waiting: Waiting) -> None:
-        self.part = part
+    def __init__(self, name: Text, part: Part, waiting: Waiting, *, timed: bool = True) -> None:
+        self.part, self.timed = part, timed
         self.bound, self.grade = bound_of(part, waiting), grade_of(part)
         bound, grade = message(_BOUNDS[self.bound]), message(_GRADES[self.grade])
         self.label = Text(en=f"{name.en}: {bound.en}, {grade.en}", zh=f"{name.zh}：{bound.zh}，{grade.zh}")
@@ -144,11 +146,9 @@ def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | Non
         return named
     of_passes = (towers.passes, [PASSES[one.key] for one in Pass])
     of_blocks = (towers.blocks, [BLOCKS[one.key] for one in Block])
-    for groups, names in (of_passes, of_blocks):
-        parts = parts_of(found, groups, len(names), steps, again, None)
-        named += [
-            _Named(message(name), part, NOT_WAITING) for name, part in zip(names, parts, strict=True) if part.kernel_ns
-        ]
+    for timed, (groups, names) in ((True, of_passes), (False, of_blocks)):
+        each = zip(names, parts_of(found, groups, len(names), steps, again, None), strict=True)
+        named += [_Named(message(name), part, NOT_WAITING, timed=timed) for name, part in each if part.kernel_ns]
     return named
 
 
@@ -187,6 +187,8 @@ def _shares(parts: Sequence[_Named], rank: int) -> View:
             rank=rank,
             bound=message(_BOUNDS[step.bound]),
             mfu=_percent(step.part.mfu),
+            hfu=_percent(step.part.hfu),
+            known=_percent(step.part.known),
             bandwidth=_percent(step.part.bandwidth),
             reached=_percent(step.part.reached),
         ),
@@ -202,25 +204,26 @@ def _shares(parts: Sequence[_Named], rank: int) -> View:
 
 def _shares_of(part: Part) -> list[int | float | None]:
     bounded = (part.by_computing_ns / part.wall_ns, part.by_memory_ns / part.wall_ns) if part.wall_ns else (0.0, 0.0)
-    return [_or_none(x) for x in (part.mfu, part.hfu, part.bandwidth, part.reached, *bounded, part.known)]
+    return [_or_none(x) for x in (part.mfu, part.bandwidth, part.reached, *bounded)]
 
 
 def _times(parts: Sequence[_Named], rank: int) -> View:
+    timed = [part for part in parts if part.timed]
     return HeatmapView(
         id=f"bounds-rank{rank}",
         title=message("roofline.view.times", rank=rank),
         unit="ns",
         rank=rank,
         data=Heatmap(
-            rows=[part.label for part in parts],
+            rows=[part.label for part in timed],
             columns=[message(name) for name in _TIMES],
-            values=[_times_of(named.part) for named in parts],
+            values=[_times_of(named.part) for named in timed],
         ),
     )
 
 
 def _times_of(part: Part) -> list[int | float | None]:
-    return [round(part.kernel_ns), round(part.least_ns), round(part.known_ns - part.least_ns)]
+    return [round(part.least_ns), round(part.known_ns - part.least_ns)]
 
 
 def _above(own: StepKernels, found: Roofline, rank: int) -> list[View]:
@@ -257,8 +260,8 @@ def _heavy(own: StepKernels, work: KernelWork, found: Roofline, rank: int) -> li
 
     took = summed(found.duration_ns)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.stack([summed(ns) / took for ns in (found.computing_ns, found.memory_ns, found.least_ns)], axis=1)
-    heavy = np.flatnonzero((work.table["kind"] != "vector").to_numpy() & np.isfinite(shares[:, 2]))
+        shares = np.stack([summed(ns) / took for ns in (found.computing_ns, found.memory_ns)], axis=1)
+    heavy = np.flatnonzero((work.table["kind"] != "vector").to_numpy() & np.isfinite(shares).all(axis=1))
     heavy = heavy[np.argsort(-took[heavy], kind="stable")]
     if not len(heavy):
         return []

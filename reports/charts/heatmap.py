@@ -38,7 +38,9 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
             x = gutter + place * cell
             label = "–" if value is None else labels.quantity(value, view.unit)
             level = "none" if value is None else str(min(8, math.ceil(8 * (value - low) / (high - low or 1))))
-            out.append(rect(f"{row} · {columns[place]}: {label}", f"h h{level}", x + 0.5, y, cell - 1, 20))
+            # what is written in the cell needs no tip
+            tip = "" if written and not short else f"{row} · {columns[place]}: {label}"
+            out.append(rect(tip, f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
                 ink = "t-cell" + (" t-inverse" if level in "5678" else "")
                 out.append(

@@ -28,7 +28,7 @@ def test_the_views_of_a_small_step() -> None:
     assert "compute bound" in shares.title.en and "MFU 32 %" in shares.title.en and "受计算限制" in shares.title.zh
     assert isinstance(shares, HeatmapView) and isinstance(times, HeatmapView) and isinstance(products, HeatmapView)
     took, least = 1000 + 200, 2 * 4096**3 / 353.8944e12 * 1e6 + 2 * 4 * 8192 * 4096 / 1.6e12 * 1e6
-    assert times.data.values[0] == pytest.approx([1000 * took, 1000 * least, 1000 * (took - least)], abs=2)
+    assert times.data.values[0] == pytest.approx([1000 * least, 1000 * (took - least)], abs=2)
     assert isinstance(above, BarsView) and [row.label for row in above.data.rows] == ["MatMulV3", "Relu"]
     assert products.data.rows == ["MatMulV3 4096 x 4096 x 4096 BF16 (1 x 1000.0 µs)"]
     assert products.data.values[0][0] == pytest.approx(0.3884, abs=1e-4)
@@ -38,9 +38,8 @@ def test_layers_of_a_recording_have_bounds(profiles: Path) -> None:
     views = {view.id: view for view in bounds.draw(real_rank(profiles, "gpt3-kernel-details-only_ascend_pt", 0))}
     layers = views["bounds-rank0-stack0"]
     assert isinstance(layers, HeatmapView) and layers.data.columns == ["0", "1"]
-    for took, least, above in zip(*layers.data.values, strict=True):
-        assert took is not None and least is not None and above is not None
-        assert 0 < least < took and above <= took - least + 1
+    for least, above in zip(*layers.data.values, strict=True):
+        assert least is not None and above is not None and 0 < above < least < 9_540_000
     head = views["roofline-rank0"]
     assert "host bound" in head.title.en, "most of the step is a broadcast and its preparation"
 
