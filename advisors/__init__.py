@@ -18,11 +18,11 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         communication_job,
         memory,
         pipeline_bound_job,
-        products,
         step_kernels,
     )
     from advisors.fusion import chains, nodes, reads
     from advisors.layers import layers
+    from advisors.roofline import bounds, products, work
 
     registry.add(*capture_job.FACTS)
     registry.add(*communication_job.FACTS)
@@ -32,6 +32,8 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*chains.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
+    registry.add(*work.FACTS)
+    registry.add(*bounds.FACTS)
     registry.add(*memory.FACTS)
     registry.add(*pipeline_bound_job.FACTS)
 
@@ -67,6 +69,8 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
-    from advisors.layers import drawings
+    from advisors.layers import drawings as of_layers
+    from advisors.roofline import drawings as of_bounds
 
-    registry.add(*drawings.DRAWINGS)
+    registry.add(*of_layers.DRAWINGS)
+    registry.add(*of_bounds.DRAWINGS)

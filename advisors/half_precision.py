@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import Chip, elements, per_text, shapes_of
+from advisor_core.api.facts import Peaks, elements, per_text, shapes_of
 from advisors.step_kernels import SIGNATURE, StepKernels
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ def narrowed_ns(own: StepKernels, cube: Bools, stays: Bools, assumed_saving: flo
     return np.where(wide, took - saved, took)
 
 
-def products_ns(own: StepKernels, products: pd.DataFrame, chip: Chip, mac: Floats, reach: float) -> Floats:
+def products_ns(own: StepKernels, products: pd.DataFrame, chip: Peaks, mac: Floats, reach: float) -> Floats:
     """ns that each kernel would take on 16 bits if it is a matrix product on FP32 whose shapes are known; NaN for
     others. ``products``: the fact ``matrix_products``; ``mac``: part of each kernel's duration in which the cube
     computes; ``reach``: how much of the 16-bit peak products get at most (ratio), as their loads halve only."""
@@ -62,7 +62,7 @@ def products_ns(own: StepKernels, products: pd.DataFrame, chip: Chip, mac: Float
     flops = frame["signature"].map(products.set_index("signature")["flops"]).to_numpy(dtype=np.float64)
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        computing = flops / (chip.peak_flops(_HALF) * np.minimum(mac, reach)) * 1e9
+        computing = flops / (chip.of(_NARROW[0]) * np.minimum(mac, reach)) * 1e9
     known = wide_kernels(own) & (mac > 0) & np.isfinite(computing)
     left = frame["bytes"].to_numpy(dtype=np.float64) - _shed_bytes(frame)
     loading = left / own.bandwidth * 1e9 if np.isfinite(own.bandwidth) else np.zeros(len(frame))

@@ -13,6 +13,7 @@ from advisor_core.contracts.registry import Registry, Renderer, Ruleset
 from advisor_core.plugins.hookspecs import hookimpl
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.packaged import packaged_yaml
+from advisor_core.vocabulary.chips import ChipModel, read_chips
 from advisor_core.vocabulary.host_labels import LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorWords
 from advisor_core.vocabulary.phases import PhaseMark
@@ -24,6 +25,7 @@ API_VERSION = 1
 __all__ = [
     "API_VERSION",
     "CaptureOption",
+    "ChipModel",
     "Label",
     "LedgerLeaf",
     "OperatorWords",
@@ -37,5 +39,6 @@ __all__ = [
     "Vocabulary",
     "hookimpl",
     "packaged_yaml",
+    "read_chips",
     "read_vocabulary",
 ]

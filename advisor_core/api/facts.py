@@ -36,6 +36,7 @@ from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import Chip, chip
+from advisor_core.facts.device.peaks import Peaks, peaks
 from advisor_core.facts.device.pipes import pipes
 from advisor_core.facts.device.shapes import (
     DTYPE_BYTES,
@@ -126,6 +127,7 @@ __all__ = [
     "Missing",
     "NotApplicable",
     "PeakMemory",
+    "Peaks",
     "Profile",
     "Replay",
     "RowRef",
@@ -161,6 +163,7 @@ __all__ = [
     "moved_bytes",
     "of_graph_engine",
     "paused",
+    "peaks",
     "per_text",
     "phase_ledger",
     "phases",

@@ -18,6 +18,8 @@ from advisor_core.result.run import (
     State,
 )
 from advisor_core.result.view import (
+    BarRow,
+    Bars,
     BarsView,
     CurveView,
     Heatmap,
@@ -35,6 +37,8 @@ from advisor_core.text.units import format_quantity
 __all__ = [
     "SEVERITIES",
     "Advice",
+    "BarRow",
+    "Bars",
     "BarsView",
     "Basis",
     "CurveView",

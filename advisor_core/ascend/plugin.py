@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from advisor_core.contracts.capturing import CaptureOption
     from advisor_core.contracts.profile import Loader
     from advisor_core.contracts.registry import Registry
+    from advisor_core.vocabulary.chips import ChipModel
     from advisor_core.vocabulary.phases import PhaseMark
     from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -37,6 +38,13 @@ def advisor_register_phase_marks(registry: Registry[PhaseMark]) -> None:
     from advisor_core.vocabulary.phases import read_phase_marks
 
     registry.add(*read_phase_marks(PACKAGE, "phases.yaml"))
+
+
+@hookimpl
+def advisor_register_chips(registry: Registry[ChipModel]) -> None:
+    from advisor_core.vocabulary.chips import read_chips
+
+    registry.add(*read_chips(PACKAGE, "chips.yaml", "ascend"))
 
 
 @hookimpl

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from advisor_core.contracts.capturing import CaptureOption
     from advisor_core.contracts.profile import Loader
     from advisor_core.contracts.registry import Registry
+    from advisor_core.vocabulary.chips import ChipModel
     from advisor_core.vocabulary.vocabulary import Vocabulary
 
 PACKAGE = "advisor_core.gpu"
@@ -27,6 +28,13 @@ def advisor_register_vocabularies(registry: Registry[Vocabulary]) -> None:
     from advisor_core.vocabulary.vocabulary import read_vocabulary
 
     registry.add(read_vocabulary("gpu", PACKAGE, "vocabulary.yaml", "operator_classes.yaml"))
+
+
+@hookimpl
+def advisor_register_chips(registry: Registry[ChipModel]) -> None:
+    from advisor_core.vocabulary.chips import read_chips
+
+    registry.add(*read_chips(PACKAGE, "chips.yaml", "gpu"))
 
 
 @hookimpl

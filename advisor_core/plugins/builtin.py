@@ -16,7 +16,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts import context, memory
     from advisor_core.facts.communication import calls as collective_calls
     from advisor_core.facts.communication import state as collective_state
-    from advisor_core.facts.device import chip, pipes, work
+    from advisor_core.facts.device import chip, peaks, pipes, work
     from advisor_core.facts.host import activity as host_activity
     from advisor_core.facts.host import calls as host_calls
     from advisor_core.facts.host import host_steps, launches
@@ -63,6 +63,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         critical_path.critical_path,
         rank_summary.rank_summary,
         chip.chip,
+        peaks.peaks,
         pipes.pipes,
         context.context,
         phases.phases,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from advisor_core.contracts.labels import Label
     from advisor_core.contracts.profile import Loader
     from advisor_core.contracts.registry import Registry, Renderer, Ruleset
+    from advisor_core.vocabulary.chips import ChipModel
     from advisor_core.vocabulary.host_labels import LedgerLeaf
     from advisor_core.vocabulary.operator_class import OperatorWords
     from advisor_core.vocabulary.phases import PhaseMark
@@ -50,6 +51,11 @@ def advisor_register_ledger_leaves(registry: Registry[LedgerLeaf]) -> None:
 @hookspec
 def advisor_register_phase_marks(registry: Registry[PhaseMark]) -> None:
     """Add names of marks and roles, and the phases that they are about."""
+
+
+@hookspec
+def advisor_register_chips(registry: Registry[ChipModel]) -> None:
+    """Add models of chips, with what they can do at most."""
 
 
 @hookspec

@@ -27,6 +27,7 @@ from advisor_core.contracts.registry import DuplicateError, Registry, Renderer, 
 from advisor_core.names.book import NameBook, load_names
 from advisor_core.plugins import hookspecs
 from advisor_core.text.base import Text
+from advisor_core.vocabulary.chips import ChipModel
 from advisor_core.vocabulary.host_labels import LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorWords
 from advisor_core.vocabulary.phases import PhaseMark
@@ -100,6 +101,7 @@ class Host:
         default_factory=lambda: Registry("ledger leaf", of_type(lambda: LedgerLeaf))
     )
     phase_marks: Registry[PhaseMark] = field(default_factory=lambda: Registry("phase mark", of_type(lambda: PhaseMark)))
+    chips: Registry[ChipModel] = field(default_factory=lambda: Registry("chip", of_type(lambda: ChipModel)))
     labels: Registry[Label] = field(default_factory=lambda: Registry("label", of_type(lambda: Label)))
     capture_options: Registry[CaptureOption] = field(
         default_factory=lambda: Registry("capture option", of_type(lambda: CaptureOption))
@@ -122,7 +124,8 @@ class Host:
         """The words of a vendor's exports with those that plugins add; of a vendor that no plugin knows only these."""
         base = self.vocabularies.get(vendor, Vocabulary(vendor))
         marks = self.phase_marks.third_parties_first()
-        return base.adding(self.operator_words.values(), self.ledger_leaves.values(), marks)
+        chips = (chip for chip in self.chips.values() if chip.vendor == vendor)
+        return base.adding(self.operator_words.values(), self.ledger_leaves.values(), marks, chips)
 
     @cached_property
     def ledger_paths(self) -> LedgerPaths:
@@ -146,6 +149,7 @@ class Host:
             "advisor_register_operator_words": self.operator_words,
             "advisor_register_ledger_leaves": self.ledger_leaves,
             "advisor_register_phase_marks": self.phase_marks,
+            "advisor_register_chips": self.chips,
             "advisor_register_labels": self.labels,
             "advisor_register_capture_options": self.capture_options,
             "advisor_register_facts": self.facts,

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from advisor_core.text.base import Text
 from advisor_core.text.packaged import packaged_yaml
+from advisor_core.vocabulary.chips import ChipModel
 from advisor_core.vocabulary.host_labels import ACTIVITIES, UNNAMED, LedgerLeaf
 from advisor_core.vocabulary.operator_class import OperatorClasses, OperatorWords
 from advisor_core.vocabulary.phases import Aliases, PhaseMark, phase_of
@@ -72,6 +73,8 @@ class Vocabulary:
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()
     """Of frameworks and plugins."""
+    chips: tuple[ChipModel, ...] = ()
+    """Of the vendor and plugins."""
 
     @property
     def called(self) -> Text:
@@ -101,11 +104,17 @@ class Vocabulary:
         return phase_of(name, self.phase_marks, aliases)
 
     def adding(
-        self, words: Iterable[OperatorWords], leaves: Iterable[LedgerLeaf], marks: Iterable[PhaseMark]
+        self,
+        words: Iterable[OperatorWords],
+        leaves: Iterable[LedgerLeaf],
+        marks: Iterable[PhaseMark],
+        chips: Iterable[ChipModel],
     ) -> Vocabulary:
         """With what plugins add."""
         classes = self.operator_classes.adding(words)
-        return replace(self, operator_classes=classes, leaves=tuple(leaves), phase_marks=tuple(marks))
+        return replace(
+            self, operator_classes=classes, leaves=tuple(leaves), phase_marks=tuple(marks), chips=tuple(chips)
+        )
 
 
 def read_vocabulary(name: str, package: str, words: str, classes: str) -> Vocabulary:

@@ -6,22 +6,14 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import (
-    Facts,
-    Merging,
-    NotApplicable,
-    Unavailable,
-    chip,
-    pipes,
-    replay,
-)
+from advisor_core.api.facts import Facts, Merging, NotApplicable, Unavailable, peaks, pipes, replay
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS
 from advisors.fusion.chains import fusion_chains
 from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
 from advisors.messages import message
 from advisors.network_structure.hot_share import PRODUCTS
 from advisors.network_structure.updates import updating_kernels
-from advisors.products import matrix_products
+from advisors.roofline.products import matrix_products
 from advisors.step_kernels import kernel_rows, records, step_kernels
 
 CUBE_WORK = (*PRODUCTS, "convolution")
@@ -30,7 +22,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
 @advisor(
     "network_structure.precision",
     needs=(step_kernels, fusion_chains),
-    wants=(matrix_products, chip, pipes, replay),
+    wants=(matrix_products, peaks, pipes, replay),
     columns=(
         Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
         Column("fp32_ns", "float", "ns", "those that read FP32, per step", zh="FP32"),
@@ -86,9 +78,9 @@ def precision(facts: Facts, params: Params) -> Observations:
     hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
     updates = updating_kernels(own, facts[fusion_chains])
     after = narrowed_ns(own, cube, updates, params["saving"])
-    if facts.knows(matrix_products, chip, pipes):
+    if facts.knows(matrix_products, peaks, pipes):
         mac = facts[pipes]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
-        known = products_ns(own, facts[matrix_products], facts[chip], mac, params["reach"])
+        known = products_ns(own, facts[matrix_products], facts[peaks], mac, params["reach"])
         after = np.where(np.isfinite(known), known, after)
     saved = took - after
     shorter = np.flatnonzero(saved > 0)

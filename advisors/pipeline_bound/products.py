@@ -12,13 +12,14 @@ from advisor_core.api.facts import (
     NotApplicable,
     chip,
     launches,
+    peaks,
     pipes,
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.products import matrix_products, tiles
+from advisors.roofline.products import matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, records, step_kernels
 
 BLOCK_N = 128
@@ -27,7 +28,7 @@ BLOCK_N = 128
 
 @advisor(
     "pipeline_bound.products",
-    needs=(step_kernels, matrix_products, chip, pipes),
+    needs=(step_kernels, matrix_products, chip, peaks, pipes),
     wants=(launches, HOST_EVENTS, layers),
     about=(
         OPERATOR_TYPE,
@@ -69,7 +70,7 @@ BLOCK_N = 128
 def product_efficiency(facts: Facts, params: Params) -> Observations:
     """Matrix products: how much of the peak of the cube cores they reach."""
     own = facts[step_kernels]
-    device = facts[chip]
+    device, most = facts[chip], facts[peaks]
     table: pd.DataFrame = facts[matrix_products].copy()
     if table.empty:
         raise NotApplicable(message("pipeline_bound.no_products"))
@@ -79,8 +80,7 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
     per_signature = sums.groupby("signature").sum(min_count=1)
     table["mte2"] = table["signature"].map(per_signature["loads"] / per_signature["duration"])
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
-    peaks = {size: device.peak_flops(int(size)) / 1e12 for size in table["element_bytes"].unique()}
-    table["peak_tflops"] = table["element_bytes"].map(peaks)
+    table["peak_tflops"] = [np.nan if dtype == "FLOAT" else most.of(dtype) / 1e12 for dtype in table["dtype"]]
     table["efficiency"] = table["tflops"] / table["peak_tflops"]
     table["fp32"] = table["dtype"] == "FLOAT"
     m, n, k = (table[name].astype("float64") for name in ("m", "n", "k"))

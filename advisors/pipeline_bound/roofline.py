@@ -8,19 +8,20 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Chip, Facts, NotApplicable, chip, launches, pipes
-from advisors.convolutions import convolutions, peak
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, pipes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.products import products
+from advisors.roofline.bounds import Roofline
+from advisors.roofline.bounds import roofline as bounds
+from advisors.roofline.work import KernelWork, kernel_work
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kernel_rows, step_kernels
 
 
 @advisor(
     "pipeline_bound.roofline",
-    needs=(step_kernels,),
-    wants=(chip, pipes, launches, HOST_EVENTS, layers),
+    needs=(step_kernels, kernel_work),
+    wants=(bounds, pipes, launches, HOST_EVENTS, layers),
     params=("bandwidth",),
     about=(Column("operator", "text", "", "operator type", zh="算子"),),
     columns=(
@@ -34,6 +35,14 @@ from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kerne
             "ns",
             "time per step that its computing or its bytes need at least, if known",
             zh="最小",
+        ),
+        Column("above_ns", "float", "ns", "total_ns without least_ns, if known", zh="超出下限"),
+        Column(
+            "bound",
+            "text",
+            "",
+            "what bounds most of its time: computing or memory; '' unknown",
+            zh="瓶颈",
         ),
         Column(
             "reached",
@@ -51,16 +60,18 @@ from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, StepKernels, kerne
 def roofline(facts: Facts, params: Params) -> Observations:
     """Operators by type: how near they come to what the chip can do.
 
-    Products and convolutions: 2 x multiply-adds over the peak of the cube, or their bytes over the bandwidth, if that
-    is more; kernels of the vector cores: their bytes. The bandwidth is that of the long elementwise kernels of the
-    profile, or the careful one that the rule gives. What else runs on the cube (attention) is told by its pipes.
+    Where the chip is known, the bound of the fact ``roofline``: operations at the peak of the matrix unit, or bytes at
+    the bandwidth of memory and cache. Else kernels of the vector cores are told by their bytes at the bandwidth of the
+    long elementwise kernels of the profile, or at the careful one that the rule gives. What else runs on the cube and
+    has no bound is told by its pipes.
     """
     own = facts[step_kernels]
     frame = own.frame
     if frame.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
+    found = facts.get(bounds)
     bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else float(params["bandwidth"])
-    least = _least(own, facts.get(chip), bandwidth)
+    least = _least(own, facts[kernel_work], found, bandwidth)
     busy = _busy(facts, frame)
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
     known = ~np.isnan(least)
@@ -72,11 +83,13 @@ def roofline(facts: Facts, params: Params) -> Observations:
             "least": np.where(known, np.minimum(least, duration), np.nan),
             "told": np.where(known, duration, 0.0),
             "busy": busy * duration,
+            "computes": np.where(found.computes, duration, 0.0) if found is not None else 0.0,
+            "moves": np.where(found.moves, duration, 0.0) if found is not None else 0.0,
             "measured": np.where(np.isnan(busy), 0.0, duration),
         }
     )
     grouped = kernels.groupby("operator", sort=True)
-    sums = grouped[["duration", "least", "told", "busy", "measured"]].sum(min_count=1)
+    sums = grouped[["duration", "least", "told", "busy", "measured", "computes", "moves"]].sum(min_count=1)
     whole = sums["told"] >= _MOST * sums["duration"]
     by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
     table = pd.DataFrame(
@@ -86,6 +99,10 @@ def roofline(facts: Facts, params: Params) -> Observations:
             "mean_ns": grouped["duration"].mean(),
             "total_ns": sums["duration"] / own.steps,
             "least_ns": (sums["least"] / own.steps).where(whole),
+            "above_ns": ((sums["duration"] - sums["least"]) / own.steps).where(whole),
+            "bound": np.select(
+                [whole & (sums["computes"] > sums["moves"]), whole & (sums["moves"] > 0)], ["computing", "memory"], ""
+            ),
             "reached": (sums["least"] / sums["told"]).where(whole, (sums["busy"] / sums["measured"]).where(by_pipes)),
             "by_pipes": by_pipes,
         }
@@ -107,21 +124,15 @@ _MOST = 0.9
 """An operator is told by a bound that is known for nearly all of its time; our choice."""
 
 
-def _least(own: StepKernels, device: Chip | None, bandwidth: float) -> np.ndarray:
+def _least(own: StepKernels, work: KernelWork, found: Roofline | None, bandwidth: float) -> np.ndarray:
     """ns that each kernel needs at least; NaN where that is not known."""
-    frame = own.frame
-    moved = frame["bytes"].to_numpy(dtype=np.float64)
+    if found is not None and np.isfinite(found.peaks.hbm):
+        return found.least_ns
+    moved = work.per_kernel(own, "read") + work.per_kernel(own, "written")
     by_bytes = np.where(moved > 0, moved / bandwidth * 1e9, np.nan)
-    by_computing = np.full(len(frame), np.nan)
-    if device is not None and own.shaped:
-        for told in (products(own), convolutions(own)):
-            if not told.empty:
-                need = told["flops"] / told["dtype"].map(lambda dtype: peak(device, dtype)) * 1e9
-                found = frame["signature"].map(dict(zip(told["signature"], need, strict=True)))
-                by_computing = np.fmax(by_computing, found.to_numpy(dtype=np.float64))
-    of_vectors = frame["core"].isin(VECTOR_CORES).to_numpy()
-    known = of_vectors | ~np.isnan(by_computing)
-    return np.where(known, np.fmax(by_computing, by_bytes), np.nan)
+    of_vectors = own.frame["core"].isin(VECTOR_CORES).to_numpy()
+    computing = np.full(len(own.frame), np.nan) if found is None else found.computing_ns
+    return np.where(of_vectors | ~np.isnan(computing), np.fmax(computing, by_bytes), np.nan)
 
 
 def _busy(facts: Facts, frame: pd.DataFrame) -> np.ndarray:

@@ -11,7 +11,7 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, a
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches, matching, per_text, shapes_of
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
-from advisors.products import balance
+from advisors.roofline.products import balance
 from advisors.step_kernels import PIPE_COLUMNS, VECTOR_CORES, call_stack, kernel_rows, step_kernels
 
 _DECODE_ATTENTION = re.compile(r"IncreFlashAttention|PagedAttention|FusedInferAttentionScore", re.I)

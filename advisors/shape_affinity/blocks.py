@@ -10,7 +10,7 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, laun
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.grouping import aggregated
 from advisors.messages import message
-from advisors.products import BASE_N, balance, best_balance, matrix_products, tiles
+from advisors.roofline.products import BASE_N, balance, best_balance, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
 
 Ints = npt.NDArray[np.int64]

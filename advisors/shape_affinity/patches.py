@@ -11,17 +11,17 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     Facts,
     NotApplicable,
-    chip,
     launches,
+    peaks,
 )
-from advisors.convolutions import convolutions, peak
 from advisors.messages import message
+from advisors.roofline.convolutions import convolutions
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 
 @advisor(
     "shape_affinity.patches",
-    needs=(step_kernels, chip),
+    needs=(step_kernels, peaks),
     wants=(launches, HOST_EVENTS),
     about=(
         Column("operator", "text", "", "operator type", zh="算子"),
@@ -50,7 +50,7 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 )
 def patches(facts: Facts, params: Params) -> Observations:
     """Convolutions whose window does not overlap itself, and what they would take as matrix products."""
-    kernels, device = facts[step_kernels], facts[chip]
+    kernels, most = facts[step_kernels], facts[peaks]
     if not (kernels.frame["operator_class"] == "convolution").any():
         raise NotApplicable(message("convolutions.none"))
     kernels.require_shapes()
@@ -58,10 +58,10 @@ def patches(facts: Facts, params: Params) -> Observations:
     if table.empty or not (table["window"] != "").any():
         raise NotApplicable(message("convolutions.overlap"))
     table = table[table["window"] != ""].sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
-    peaks = table["dtype"].map(lambda dtype: peak(device, dtype))
+    peak = table["dtype"].map(most.of)
     table["tflops"] = table["flops"] / table["mean_ns"] / 1e3
-    table["efficiency"] = table["tflops"] * 1e12 / peaks
-    by_computing, by_bytes = table["flops"] / peaks * 1e9, table["bytes"] / kernels.bandwidth * 1e9
+    table["efficiency"] = table["tflops"] * 1e12 / peak
+    by_computing, by_bytes = table["flops"] / peak * 1e9, table["bytes"] / kernels.bandwidth * 1e9
     table["product_ns"] = np.fmax(by_computing, by_bytes) * table["kernels"]
     table["rows"] = table["positions"]
     table = table.assign(**kernels.shares(table["total_ns"]))

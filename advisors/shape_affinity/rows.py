@@ -18,7 +18,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.messages import message
-from advisors.products import balance
+from advisors.roofline.products import balance
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 _BY_ROWS = re.compile(r"RmsNorm|LayerNorm|AddNorm|Softmax(V2)?$|DynamicQuant", re.I)

@@ -22,7 +22,7 @@ from advisors.columns import OPERATOR_TYPE, shares
 from advisors.first_tensor import first_elements
 from advisors.grouping import aggregated
 from advisors.messages import message
-from advisors.products import BASE_N, matrix_products, tiles
+from advisors.roofline.products import BASE_N, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
 
 Floats = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ from advisor_core.api.facts import (
 from advisors.columns import MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.first_tensor import first_tail
 from advisors.messages import message
-from advisors.products import TILED, matrix_products
+from advisors.roofline.products import TILED, matrix_products
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
 Floats = npt.NDArray[np.float64]

@@ -10,6 +10,9 @@ from reports.charts.chart import Chart, LegendEntry
 from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, fit, rect, text, width_of
 from reports.labels import Labels, one_line
 
+_CELL = 86.0
+"""Widest cell."""
+
 
 def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
     rows = [one_line(labels.either(row)) for row in view.data.rows]
@@ -18,23 +21,26 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
     rows, columns, values, step = _shrink(rows, columns, values)
     numbers = [value for line in values for value in line if value is not None]
     low, high = min([0.0, *numbers]), max([0.0, *numbers])
-    cell = min(86.0, (WIDTH - GUTTER) / max(1, len(columns)))
+    gutter = _gutter(rows, len(columns))
+    cell = min(_CELL, (WIDTH - gutter) / max(1, len(columns)))
     written, short = _cell_text(values, cell, view.unit, labels)
     widest = max((width_of(column, 11.5) + 8 for column in columns), default=cell)
     stride = 1 if written else math.ceil(widest / cell)
     out = [
-        text(fit(column, stride * cell - 4), GUTTER + (number + 0.5) * cell, 12, "t-small", text_anchor="middle")
+        text(fit(column, stride * cell - 4), gutter + (number + 0.5) * cell, 12, "t-small", text_anchor="middle")
         for number, column in enumerate(columns)
         if number % stride == 0
     ]
     for number, (row, line) in enumerate(zip(rows, values, strict=True)):
         y = 18.0 + number * 22
-        out.append(text(fit(row, GUTTER - 12), 0, y + 14, "t-label"))
+        out.append(text(fit(row, gutter - 12), 0, y + 14, "t-label"))
         for place, value in enumerate(line):
-            x = GUTTER + place * cell
+            x = gutter + place * cell
             label = "–" if value is None else labels.quantity(value, view.unit)
             level = "none" if value is None else str(min(8, math.ceil(8 * (value - low) / (high - low or 1))))
-            out.append(rect(f"{row} · {columns[place]}: {label}", f"h h{level}", x + 0.5, y, cell - 1, 20))
+            # what is written in the cell needs no tip
+            tip = "" if written and not short else f"{row} · {columns[place]}: {label}"
+            out.append(rect(tip, f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
                 ink = "t-cell" + (" t-inverse" if level in "5678" else "")
                 out.append(
@@ -48,6 +54,12 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
     return Chart(
         "", drawing(20 + len(rows) * 22, out, labels.of(view.title)), scale if short or not written else (), note
     )
+
+
+def _gutter(rows: Sequence[str], columns: int) -> float:
+    """Room for the names of the rows: more of it where columns leave some."""
+    needed = max((width_of(row, 12.5) for row in rows), default=0.0) + 16
+    return max(GUTTER, min(needed, WIDTH - _CELL * columns))
 
 
 def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str, labels: Labels) -> tuple[bool, bool]:

@@ -69,7 +69,7 @@ def drawing(height: float, children: Sequence[str], label: str) -> Markup:
 def rect(title: str, class_: str, x: float, y: float, width: float, height: float) -> str:
     return el(
         "rect",
-        el("title", escape(one_line(title))),
+        el("title", escape(one_line(title))) if title else "",
         class_=class_,
         x=float(x),
         y=float(y),

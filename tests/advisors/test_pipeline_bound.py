@@ -294,7 +294,7 @@ def test_product_advice_names_the_cause_that_is_seen() -> None:
     assert "MIX_AIC" in judged("PB011", product(1000, core="MIX_AIC")).first.advice[0].text.en
     # 20 blocks of 128 x 128 for 32 cores, 327 multiply-adds per element.
     many = {"ai_core_num": 32, "aiv_num": 32, "aic_frequency": 1000}
-    found = judged("PB011", product(3000, m=640, n=768, k=8192), chip=many)
+    found = judged("PB011", product(3000, m=640, n=768, k=8192, dtype="FLOAT16"), chip=many)
     assert found.first.observation["peak_share"] == pytest.approx(30 / 32)
     assert kinds(found) == ["code", "investigate", "code"]
     assert found.first.advice[2].hazards == ["accuracy"], "a larger batch changes a training"

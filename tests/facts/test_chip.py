@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -91,10 +90,3 @@ def test_without_cycles_the_chip_is_unknown(row: dict[str, Any]) -> None:
     with pytest.raises(Unavailable) as reason:
         chip_of(row)
     assert reason.value.collect is not None
-
-
-def test_peak_of_the_cube() -> None:
-    """20 cores x 1650 MHz x 4096 multiply-adds: 270 TFLOP/s, as facts of a real card have it."""
-    chip = Chip(20, 40, 1650, "")
-    assert chip.peak_flops(2) == pytest.approx(270.336e12)
-    assert chip.peak_flops(1) == 2 * chip.peak_flops(2) and math.isnan(chip.peak_flops(4))

@@ -124,8 +124,8 @@ def test_an_option_is_part_of_a_configuration() -> None:
 @pytest.mark.parametrize(
     "hook",
     [
-        "loaders", "vocabularies", "operator_words", "ledger_leaves", "phase_marks", "labels", "capture_options",
-        "facts", "advisors", "rulesets", "renderers",
+        "loaders", "vocabularies", "operator_words", "ledger_leaves", "phase_marks", "chips", "labels",
+        "capture_options", "facts", "advisors", "rulesets", "renderers",
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_and_names_the_plugin(hook: str) -> None:

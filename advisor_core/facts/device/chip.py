@@ -14,9 +14,6 @@ from advisor_core.contracts.tables import KERNELS
 from advisor_core.names.model import Generation
 from advisor_core.text.messages import message
 
-MACS_PER_CYCLE = 16 * 16 * 16
-"""Multiply-accumulates of a cube core per cycle at FP16 and BF16 (platform_config/*.ini of hicann/runtime)."""
-
 _ENOUGH_CYCLES_NS = 20_000
 """Shorter kernels say little about the clock: their cycle counters include start and end."""
 
@@ -44,12 +41,6 @@ class Chip:
         else:
             known = {range(30, 33): ("910A",), range(8, 11): ("310P",)}
         return next((names for cores, names in known.items() if self.cube_cores in cores), ())
-
-    def peak_flops(self, bytes_per_element: int) -> float:
-        """Peak FLOP/s of the cube cores at the measured clock: 2 x 4096 per core and cycle for 2-byte types, twice
-        that for 1-byte types. 4-byte types have no fixed peak (HF32 or not); NaN."""
-        factor = {1: 2.0, 2: 1.0}.get(bytes_per_element, float("nan"))
-        return self.cube_cores * self.mhz * 1e6 * 2 * MACS_PER_CYCLE * factor
 
 
 @fact("chip", needs=(KERNELS, PROFILE), shared=True)

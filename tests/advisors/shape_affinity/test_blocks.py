@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisors.products import best_balance, tiles
+from advisors.roofline.products import best_balance, tiles
 from advisors.shape_affinity.blocks import GROWTH, _grown
 from tests.advisors.shape_affinity.scenes import CORES, VECTOR, judged, kinds, times, until_the_end
 

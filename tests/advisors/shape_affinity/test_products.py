@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisors.products import matrix_products, product_of
+from advisors.roofline.products import matrix_products, product_of
 from tests.advisors.shape_affinity.scenes import CHIP, times, until_the_end
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisors.products import balance
+from advisors.roofline.products import balance
 from tests.advisors.shape_affinity.scenes import CHIP, VECTOR, judged, kinds, until_the_end
 
 SMALL = {"ai_core_num": 20, "aiv_num": 40, "aic_frequency": 1650}

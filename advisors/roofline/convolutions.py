@@ -1,4 +1,5 @@
-"""Convolutions whose kernel equals its stride: matrix products in disguise, as in patch embeddings."""
+"""Convolutions as numbers, with their gradients; and those whose window moves by its own length, as in patch
+embeddings, which are matrix products in disguise."""
 
 from __future__ import annotations
 
@@ -11,8 +12,6 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.facts import (
-    DTYPE_BYTES,
-    Chip,
     Shape,
     elements,
     shapes_of,
@@ -26,9 +25,6 @@ _SPATIAL = {
     "NC1HWC0": slice(2, -1), "NDC1HWC0": slice(1, -1),
 }  # fmt: skip
 """Where the lengths that the window slides along stand in the shape of an image."""
-
-_FP32_SHARE = 0.25
-"""Of the 16-bit peak for operands of 4 bytes, whether or not HF32 is on: careful, our choice."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,46 @@ def convolution_of(
     fits = all(length == step * place for length, step, place in zip(lengths, apart, places, strict=True))
     alone = fits and prod(apart) > 1 and _has_window(weight, formats[1], apart, channels, results)
     return Convolution(image[0] * prod(places), apart if alone else (), channels * window, results)
+
+
+_TO_INPUT = re.compile(r"backprop_?input|transpose|deconv", re.I)
+_TO_WEIGHT = re.compile(r"backprop_?filter|backprop_?weight", re.I)
+_OF_AUTOGRAD = re.compile(r"convolution_backward$", re.I)
+
+
+@lru_cache(maxsize=1 << 16)
+def convolution_flops(
+    operator: str, input_shapes: str, input_formats: str, output_shapes: str, output_formats: str
+) -> int | None:
+    """Operations of a convolution or of one of its gradients; ``None`` where the shapes do not tell.
+
+    All three multiply each weight with every place of the window over the batch: 2 x images x places x elements of the
+    weight, also with groups, where a weight has the inputs of its group only. Channels that a format fills up count,
+    as the cube computes them. A format that is not named stands for channels first.
+
+    >>> convolution_flops("Conv2D", "32,64,27,27;192,64,5,5", "NCHW;NCHW", "32,192,27,27", "NCHW")
+    14332723200
+    """
+    inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
+    forms = [*input_formats.split(";"), *("" for _ in inputs)]
+    out_form = output_formats.split(";")[0]
+    wide = [place for place, shape in enumerate(inputs) if len(shape) > 2]
+    if len(wide) < 2 or (not outputs and not _OF_AUTOGRAD.search(operator)):
+        return None
+    if _OF_AUTOGRAD.search(operator) or (len(wide) > 2 and (_TO_INPUT.search(operator) or _TO_WEIGHT.search(operator))):
+        # as autograd lists them: gradient of the result, input, weight
+        result, weight = (inputs[wide[0]], forms[wide[0]]), inputs[wide[2]] if len(wide) > 2 else ()
+    elif _TO_WEIGHT.search(operator):
+        result, weight = (inputs[wide[-1]], forms[wide[-1]]), outputs[0]
+    elif _TO_INPUT.search(operator):
+        # the gradient to the input reads weight and gradient; a transposed convolution image and weight
+        at = wide[-1] if re.search("backprop", operator, re.I) else wide[0]
+        result, weight = (inputs[at], forms[at]), inputs[wide[0] if at != wide[0] else wide[1]]
+    else:
+        result, weight = (outputs[0], out_form), inputs[wide[1]]
+    shape, form = result
+    places = shape[_SPATIAL.get(form, slice(2, None))]
+    return 2 * shape[0] * prod(places) * elements(weight) or None if places and weight else None
 
 
 def _channels(image: Shape, lengths: Shape) -> int:
@@ -118,9 +154,3 @@ def convolutions(own: StepKernels) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def peak(device: Chip, dtype: str) -> float:
-    """FLOP/s that the cube reaches at most with such operands; NaN for types of unknown size."""
-    size = DTYPE_BYTES.get(dtype, 0)
-    return device.peak_flops(2) * _FP32_SHARE if size == 4 else device.peak_flops(size)

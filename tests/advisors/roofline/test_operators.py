@@ -12,8 +12,8 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
-from advisors.convolutions import convolution_of
 from advisors.pipeline_bound.roofline import roofline
+from advisors.roofline.convolutions import convolution_of
 from advisors.shape_affinity.patches import patches
 from tests.advisors.build import host
 
@@ -99,7 +99,8 @@ def test_bounds_by_what_is_computed_by_bytes_and_by_pipes() -> None:
     scene.busy(24, aic_mac=70)
     frame = measure(roofline, scene.store(chip=CHIP), bandwidth=8e11).frame.set_index("operator")
     assert frame["reached"]["MatMulV2"] == pytest.approx(2 * 4096 * 4096 * 1024 / 100e-6 / PEAK, rel=1e-3)
-    assert frame["reached"]["Add"] == pytest.approx(1.0)  # the bandwidth of the profile is its own
+    assert frame["reached"]["Add"] == pytest.approx(3 * 2 * 8192 * 1024 / 1.6e12 / 40e-6)
+    assert frame["bound"].to_dict() == {"MatMulV2": "computing", "Add": "memory", "FlashAttentionScore": ""}
     assert frame["reached"]["FlashAttentionScore"] == pytest.approx(0.7)
     assert frame["by_pipes"].to_dict() == {"MatMulV2": False, "Add": False, "FlashAttentionScore": True}
 
@@ -113,5 +114,5 @@ def test_operators_of_real_steps_reach_what_they_should(profiles: Path) -> None:
     (source,) = loader.discover(profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt")
     frame = measure(roofline, rank_facts(host(), loader.load(source)), bandwidth=8e11).frame.set_index("operator")
     assert frame["reached"]["MatMul"] == pytest.approx(0.851, abs=0.01)
-    assert frame["reached"]["ApplyAdamW"] == pytest.approx(0.851, abs=0.01)
+    assert frame["reached"]["ApplyAdamW"] == pytest.approx(0.74, abs=0.01)
     assert frame["reached"].max() <= 1.0

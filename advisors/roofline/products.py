@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -30,7 +30,8 @@ TILED = "FRACTAL_NZ"
 @dataclass(frozen=True)
 class Product:
     """``[m, k] x [k, n]``, ``batch`` times. ``left`` and ``right``: last axis of the operand as stored, and ``k`` if
-    that is the axis summed over, ``m`` or ``n`` if not, '' if both are equally long."""
+    that is the axis summed over, ``m`` or ``n`` if not, '' if both are equally long. ``first``: place of the left
+    operand among the inputs, 1 where what is added stands before it."""
 
     batch: int
     m: int
@@ -40,6 +41,7 @@ class Product:
     right_tail: int
     left_axis: str
     right_axis: str
+    first: int = 0
 
     @property
     def flops(self) -> int:
@@ -58,10 +60,19 @@ def product_of(input_shapes: str, input_formats: str, output_shapes: str) -> Pro
     (8192, 2048, 50257, 'k', 'n')
     """
     inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
-    formats = [*input_formats.split(";"), "", ""]
-    if len(inputs) < 2 or not outputs or len(outputs[0]) < 2 or min(len(inputs[0]), len(inputs[1])) < 2:
+    formats = [*input_formats.split(";"), *("" for _ in inputs)]
+    if not outputs or len(outputs[0]) < 2:
         return None
-    left, right, out = inputs[0], inputs[1], outputs[0]
+    pairs = (_product(first, inputs, formats, outputs[0]) for first in range(min(2, len(inputs) - 1)))
+    return next((found for found in pairs if found is not None), None)
+
+
+def _product(first: int, inputs: Sequence[Shape], formats: Sequence[str], out: Shape) -> Product | None:
+    """The product of the inputs ``first`` and the one behind it."""
+    left, right = inputs[first : first + 2]
+    formats = formats[first:]
+    if min(len(left), len(right)) < 2:
+        return None
     n, batch = out[-1], 1
     if len(out) > 2 and len(right) > 2 and formats[1] != TILED and prod(right[:-2]) == prod(out[:-2]):
         batch = prod(out[:-2])
@@ -73,7 +84,48 @@ def product_of(input_shapes: str, input_formats: str, output_shapes: str) -> Pro
     k = from_left if from_left is not None else from_right
     if k is None or (from_right is not None and from_right != k):
         return None
-    return Product(batch, m, n, k, left[-1], right[-1], _axis(left[-1], k, m, "m"), _axis(right[-1], k, n, "n"))
+    axes = _axis(left[-1], k, m, "m"), _axis(right[-1], k, n, "n")
+    return Product(batch, m, n, k, left[-1], right[-1], *axes, first)
+
+
+def grouped_of(input_shapes: str, output_shapes: str) -> tuple[int, int] | None:
+    """FLOPs of one product per group, and how many groups there are; ``None`` where the shapes do not tell. Each row is
+    in one group: as many operations as without groups, whatever their sizes.
+
+    The rows are divided (``[rows, k] x [groups, k, n]``), or the sum (``[m, rows] x [rows, n]``, a result per group).
+
+    >>> grouped_of("96,256;16,256,128;16", "96,128"), grouped_of("256,96;96,128;16", "16,256,128")
+    ((6291456, 16), (6291456, 16))
+    """
+    inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
+    if len(inputs) < 2 or len(outputs) != 1 or len(outputs[0]) < 2 or not elements(outputs[0]):
+        return None
+    left, right, out = inputs[0], inputs[1], outputs[0]
+    n = out[-1]
+    if len(out) > len(left):
+        groups, per_group = out[0], elements(out) // out[0]
+        summed = _summed(left, per_group // n)
+        return None if summed is None or _summed(right, n) != summed else (2 * per_group * summed, groups)
+    rows = elements(out) // n
+    summed = _summed(left, rows)
+    found = None if summed is None else _summed(right, n * summed)
+    return None if summed is None or found is None else (2 * rows * n * summed, found)
+
+
+def gathered_of(input_shapes: str, output_shapes: str) -> int | None:
+    """FLOPs of a product that gathers its rows from other ranks before it or spreads its result over them behind it;
+    ``None`` where the shapes do not tell.
+
+    >>> gathered_of("512,1024;1024,256", "4096,256"), gathered_of("4096,1024;1024,256", "512,256")
+    (2147483648, 2147483648)
+    """
+    inputs, outputs = shapes_of(input_shapes), shapes_of(output_shapes)
+    if len(inputs) < 2 or not outputs or len(outputs[0]) < 2 or not elements(outputs[0]):
+        return None
+    n = outputs[0][-1]
+    summed = _summed(inputs[1], n)
+    rows = None if summed is None else _summed(inputs[0], summed)
+    return None if summed is None or rows is None else 2 * n * summed * max(rows, elements(outputs[0]) // n)
 
 
 def _summed(operand: Shape, others: int) -> int | None:
@@ -173,10 +225,11 @@ def _row(signature: int, text: Mapping[Any, str]) -> dict[str, object] | None:
     found = product_of(text["input_shapes"], text["input_formats"], text["output_shapes"])
     if found is None:
         return None
-    dtypes, formats = [*text["input_dtypes"].split(";"), ""], [*text["input_formats"].split(";"), ""]
-    shapes = text["input_shapes"].split(";")
+    behind = slice(found.first, None)
+    dtypes, formats = [*text["input_dtypes"].split(";"), ""][behind], [*text["input_formats"].split(";"), ""][behind]
+    shapes = text["input_shapes"].split(";")[behind]
     sizes = [DTYPE_BYTES.get(dtype, 0) for dtype in dtypes[:2]]
-    left, right = shapes_of(text["input_shapes"])[:2]
+    left, right = shapes_of(text["input_shapes"])[found.first : found.first + 2]
     return {
         "signature": signature,
         "operator": text["type"],

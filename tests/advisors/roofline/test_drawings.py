@@ -1,0 +1,63 @@
+"""The drawings of the roofline: what they say and what they hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor_core.api.renderers import BarsView, HeatmapView
+from advisor_core.api.testing import Scene
+from advisor_core.run.pipeline import run
+from advisor_core.run.rank import RunOptions
+from advisor_core.sample import write_sample
+from advisors.roofline.drawings import bounds
+from tests.advisors.real import real_rank
+
+CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
+
+
+def test_the_views_of_a_small_step() -> None:
+    scene = Scene().tensors(0, 1000, "MatMulV3", ["4096,4096 BF16", "4096,4096 BF16"], ["4096,4096 BF16"])
+    scene.tensors(1000, 200, "Relu", ["8192,4096 FLOAT"], ["8192,4096 FLOAT"], core="AI_VECTOR_CORE")
+    views = {view.id: view for view in bounds.draw(scene.store(chip=CHIP))}
+    chip, shares, times, above, products = (
+        views[f"{name}-rank0"] for name in ("peaks", "roofline", "bounds", "above", "products")
+    )
+    assert "Ascend 910B2" in chip.title.en and "1.60 TB/s" in chip.title.zh
+    assert "compute bound" in shares.title.en and "MFU 32 %" in shares.title.en and "受计算限制" in shares.title.zh
+    assert isinstance(shares, HeatmapView) and isinstance(times, HeatmapView) and isinstance(products, HeatmapView)
+    took, least = 1000 + 200, 2 * 4096**3 / 353.8944e12 * 1e6 + 2 * 4 * 8192 * 4096 / 1.6e12 * 1e6
+    assert times.data.values[0] == pytest.approx([1000 * least, 1000 * (took - least)], abs=2)
+    assert isinstance(above, BarsView) and [row.label for row in above.data.rows] == ["MatMulV3", "Relu"]
+    assert products.data.rows == ["MatMulV3 4096 x 4096 x 4096 BF16 (1 x 1000.0 µs)"]
+    assert products.data.values[0][0] == pytest.approx(0.3884, abs=1e-4)
+
+
+def test_layers_of_a_recording_have_bounds(profiles: Path) -> None:
+    views = {view.id: view for view in bounds.draw(real_rank(profiles, "gpt3-kernel-details-only_ascend_pt", 0))}
+    layers = views["bounds-rank0-stack0"]
+    assert isinstance(layers, HeatmapView) and layers.data.columns == ["0", "1"]
+    for least, above in zip(*layers.data.values, strict=True):
+        assert least is not None and above is not None and 0 < above < least < 9_540_000
+    head = views["roofline-rank0"]
+    assert "host bound" in head.title.en, "most of the step is a broadcast and its preparation"
+
+
+def test_a_run_draws_them_for_each_rank(profiles: Path) -> None:
+    result = run([profiles / "ascend" / "gpt3-kernel-details-only_ascend_pt"], RunOptions(), jobs=1)
+    names = {view.id for view in result.views}
+    assert {"peaks-rank0", "roofline-rank0", "bounds-rank0", "above-rank0", "products-rank0"} <= names
+    assert not [one for one in result.diagnostics if one.severity == "error"]
+
+
+def test_phases_of_an_iteration_have_their_own_rows(tmp_path: Path) -> None:
+    """Decoding moves weights, the update computes, and for the reward the device waits."""
+    write_sample(tmp_path, scenario="healthy-rl")
+    result = run([tmp_path], RunOptions(), jobs=1)
+    assert not [one for one in result.diagnostics if one.severity == "error"]
+    (view,) = (view for view in result.views if view.id == "roofline-rank0")
+    assert isinstance(view, HeatmapView)
+    bounds_of = dict(row.en.split(": ") for row in view.data.rows if not isinstance(row, str))
+    told = {name: bounds_of[name].split(",")[0] for name in ("rollout", "update_actor", "reward")}
+    assert told == {"rollout": "memory bound", "update_actor": "compute bound", "reward": "host bound"}
