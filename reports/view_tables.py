@@ -30,7 +30,9 @@ def view_tables(view: View, t: Labels) -> Iterator[Block]:
                 rows.append(_row(stack.label, *(parts.get(key, "–") for key in keys)))
             yield from _named([Keys(t).label(key) for key in keys], rows, t)
         case StripView(data=strip):
-            rows = [_row(lane.label, t.join(_largest(lane.intervals, t))) for lane in strip.lanes]
+            rows = [
+                _row(t.either(lane.heading or lane.label), t.join(_largest(lane.intervals, t))) for lane in strip.lanes
+            ]
             yield from _table(["evidence.lane", "chart.lane_total"], rows, t)
             if strip.marks:
                 marks = [

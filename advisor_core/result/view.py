@@ -66,9 +66,11 @@ class StackedBarsView(_View):
 
 
 class Lane(Model):
-    """``intervals``: start, end and key of each."""
+    """``intervals``: start, end and key of each. ``heading``: what the lane is called where ``label`` is no name
+    from the profile."""
 
     label: str
+    heading: Text | None = None
     intervals: list[tuple[int, int, str]]
 
 

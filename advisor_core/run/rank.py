@@ -32,6 +32,7 @@ from advisor_core.facts.device.work import work
 from advisor_core.facts.doubt.cross_check import cross_checked, doubts
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
+from advisor_core.facts.replay.critical_path import critical_path
 from advisor_core.facts.replay.explained import Explained, explained
 from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.recorded_steps import recorded_steps
@@ -313,7 +314,8 @@ def _views(store: FactStore, rank: int) -> list[View]:
     if windows is None or booked is None or device is None:
         return []
     slowest = int((windows["end_ns"] - windows["start_ns"]).to_numpy().argmax())
-    return [step_strip(rank, slowest, windows, booked, device), operator_bars(rank, device, windows)]
+    strip = step_strip(rank, slowest, windows, booked, device, store.get(critical_path))
+    return [strip, operator_bars(rank, device, windows)]
 
 
 def _drawn(host: Host, store: FactStore) -> list[View]:

@@ -20,21 +20,23 @@ SHOWN_LANES = 16
 SHOWN_OPERATORS = 12
 
 
-def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, device: pd.DataFrame) -> StripView:
-    """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named."""
+def step_strip(
+    rank: int,
+    number: int,
+    steps: pd.DataFrame,
+    booked: Bookings,
+    device: pd.DataFrame,
+    critical_path: pd.DataFrame | None = None,
+) -> StripView:
+    """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named, and below it what its end
+    waited for, where that is known."""
     start, end = int(steps["start_ns"][number]), int(steps["end_ns"][number])
-    pieces = booked.pieces[booked.pieces["step"] == number]
-    keys = pieces["path"].astype(str).map(_strip_key).astype("category")
-    edges = np.linspace(start, end, STRIP_COLUMNS + 1).astype(np.int64)
-    shares = np.stack(
-        [_covered(pieces[keys == key], edges) for key in keys.cat.categories], axis=1
-    )  # column x key: ns of the column that the key takes
-    winner = keys.cat.categories.to_numpy()[shares.argmax(axis=1)]
-    change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
-    stops = np.append(change[1:], STRIP_COLUMNS)
-    intervals = [
-        (int(edges[a] - start), int(edges[b] - start), str(winner[a])) for a, b in zip(change, stops, strict=True)
-    ]
+    lanes = [Lane(label="device", intervals=_intervals(booked.pieces[booked.pieces["step"] == number], start, end))]
+    if critical_path is not None:
+        awaited = critical_path[critical_path["step"] == number]
+        lanes.append(
+            Lane(label="critical path", heading=message("view.awaited"), intervals=_intervals(awaited, start, end))
+        )
     gaps = booked.gaps[booked.gaps["step"] == number]
     largest = gaps.assign(ns=gaps["end_ns"] - gaps["start_ns"]).nlargest(MARKED_GAPS, "ns").sort_values("start_ns")
     marks = []
@@ -55,10 +57,23 @@ def step_strip(rank: int, number: int, steps: pd.DataFrame, booked: Bookings, de
             start=0,
             end=end - start,
             origin_ns=start,
-            lanes=[Lane(label="device", intervals=intervals)],
+            lanes=lanes,
             marks=marks,
         ),
     )
+
+
+def _intervals(pieces: pd.DataFrame, start: int, end: int) -> list[tuple[int, int, str]]:
+    """What takes most of each column of a strip, from ``start``; neighbours that are alike are one."""
+    keys = pieces["path"].astype(str).map(_strip_key).astype("category")
+    edges = np.linspace(start, end, STRIP_COLUMNS + 1).astype(np.int64)
+    shares = np.stack(
+        [_covered(pieces[keys == key], edges) for key in keys.cat.categories], axis=1
+    )  # column x key: ns of the column that the key takes
+    winner = keys.cat.categories.to_numpy()[shares.argmax(axis=1)]
+    change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
+    stops = np.append(change[1:], STRIP_COLUMNS)
+    return [(int(edges[a] - start), int(edges[b] - start), str(winner[a])) for a, b in zip(change, stops, strict=True)]
 
 
 def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]) -> StripView | None:

@@ -26,7 +26,7 @@ def draw_strip(view: StripView, labels: Labels) -> Chart:
     out: list[str] = []
     legend: dict[str, LegendEntry] = {}
     for lane, intervals in zip(lanes, keyed, strict=True):
-        out.append(text(fit(one_line(lane.label), GUTTER - 12), 0, y + 14, "t-label"))
+        out.append(text(fit(one_line(labels.either(lane.heading or lane.label)), GUTTER - 12), 0, y + 14, "t-label"))
         out.append(el("rect", class_="track", x=float(GUTTER), y=y, width=float(WIDTH - GUTTER), height=20.0))
         blocks = _shares(intervals, span, bins) if bins else [(a, b, key, 0.0, 1.0) for a, b, key in intervals]
         for a, b, key, low, high in blocks:

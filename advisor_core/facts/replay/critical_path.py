@@ -84,9 +84,9 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     own_time = (kind == FEED) | (kind == CALL)
     lasting = pd.DataFrame({"start_ns": begun, "end_ns": end, "chain": chain, "path": path})
     hosts = _labelled(begun[own_time], end[own_time], host)
-    return pd.concat([delays, lasting[~own_time], hosts], ignore_index=True).sort_values(
-        ["start_ns", "end_ns"], ignore_index=True
-    )
+    owned = pd.concat([delays, lasting[~own_time], hosts], ignore_index=True)
+    in_order: pd.DataFrame = owned.sort_values(["start_ns", "end_ns"], ignore_index=True)
+    return in_order
 
 
 def _labelled(starts: Ints, ends: Ints, host: HostActivity | None) -> pd.DataFrame:
@@ -116,5 +116,6 @@ def _tiled(owned: pd.DataFrame, begin: int, finish: int) -> pd.DataFrame:
     ends = np.concatenate([[begin], owned["end_ns"].to_numpy()])
     starts = np.concatenate([owned["start_ns"].to_numpy(), [finish]])
     holes = pd.DataFrame({"start_ns": ends, "end_ns": starts, "chain": "host", "path": BOUNDARY})
-    whole: pd.DataFrame = pd.concat([owned, holes[holes["end_ns"] > holes["start_ns"]]], ignore_index=True)
-    return whole.sort_values("start_ns", ignore_index=True)
+    whole = pd.concat([owned, holes[holes["end_ns"] > holes["start_ns"]]], ignore_index=True)
+    in_order: pd.DataFrame = whole.sort_values("start_ns", ignore_index=True)
+    return in_order
