@@ -28,7 +28,7 @@ NEARBY = 8
 """So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing."""
 
 Key = tuple[int, str]
-"""What tells tensors apart: number of elements and type."""
+"""The key that tells tensors apart: number of elements and type."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class KernelNodes:
 
 @fact("kernel_nodes", needs=(step_kernels,))
 def kernel_nodes(facts: Facts) -> KernelNodes:
-    """What each kernel computes and which tensors it reads and writes, and whether it is in the backward pass."""
+    """The operation of each kernel, the tensors that it reads and writes, and whether it is in the backward pass."""
     return nodes_of(facts[step_kernels])
 
 

@@ -1,4 +1,4 @@
-"""Which kernels of a step belong to the forward pass and which to the backward pass, from types, shapes and repetition.
+"""The forward and the backward pass among the kernels of a step, from types, shapes and repetition.
 
 The backward pass begins with the first kernel that only it has: one whose type names a gradient, or the first products
 that make the gradients of weights. A forward product of T rows, N columns and depth K has the weight gradient of N

@@ -1,4 +1,4 @@
-"""Who wrote what a kernel reads: the nearest kernel before it that wrote a tensor of that size and type.
+"""The writers of the tensors that kernels read: the nearest kernel before it that wrote a tensor of that size and type.
 
 `dataflow.Window` tries several candidates for an expression that has to fit. This is the answer for questions about
 single pairs of kernels, where nothing else decides between candidates, over all kernels of a rank at once.
@@ -39,7 +39,7 @@ class Reads:
 
 @fact("kernel_reads", needs=(step_kernels, kernel_nodes))
 def kernel_reads(facts: Facts) -> Reads:
-    """Which kernel wrote each tensor that a kernel reads."""
+    """The kernel that wrote each tensor that a kernel reads."""
     return reads_of(facts[step_kernels], facts[kernel_nodes])
 
 

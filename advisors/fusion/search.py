@@ -25,7 +25,7 @@ CLOSE = 3
 """A copy or cast stands so many kernels before the one that it serves, at most, or behind the last one."""
 
 BESIDE = 5
-"""What a computation absorbs begins so many kernels before it, at most, or ends so many behind it."""
+"""Kernels that a computation absorbs begin so many kernels before it, at most, or end so many behind it."""
 
 
 @dataclass(frozen=True)

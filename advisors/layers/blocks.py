@@ -43,7 +43,7 @@ class Block(IntEnum):
 
 
 class Pass(IntEnum):
-    """What a kernel of a step runs for."""
+    """The pass of a step that a kernel runs for."""
 
     FORWARD = 0
     RECOMPUTATION = 1

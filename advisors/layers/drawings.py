@@ -1,4 +1,4 @@
-"""Where the kernel time of a step goes by block and pass, and by layer."""
+"""Views of the kernel time of a step by block and pass, and by layer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSES = {
     Pass.BACKWARD.key: "layers.pass.backward",
     Pass.OPTIMIZER.key: "layers.pass.optimizer",
 }
-"""What the blocks and passes are called, as messages."""
+"""The names of the blocks and passes, as messages."""
 
 
 @drawing("layers.blocks", needs=(layers, PROFILE))

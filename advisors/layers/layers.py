@@ -137,7 +137,7 @@ class _Booking:
         return self._blocks[key]
 
     def layers(self) -> Layers:
-        """What was booked, with sums."""
+        """The booked kernels, with sums."""
         frame = pd.DataFrame(
             {
                 "tower": self._tower,

@@ -1,4 +1,4 @@
-"""What kernels are, by their types, classes and tensors, as far as layers are told by it."""
+"""Marks of kernels by their types, classes and tensors, from which layers are told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where kernels come from: which part of the model they run for, in which pass and how many layers, and which code."""
+"""The origin of kernels: the part of the model, the pass, the number of layers, and the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLACES = (
 
 
 def origin(facts: Facts, part: pd.DataFrame) -> list[Reference]:
-    """Where in the model the kernels ``part``, rows of the frame of `StepKernels`, run, and where the code calls the
+    """The place in the model of the kernels ``part``, rows of the frame of `StepKernels`, and the code that calls the
     longest of them; nothing of what is not known. For advisors that want the facts ``layers`` and ``launches`` and the
     table ``host_events``, and show the columns `PLACES`."""
     return [*_places(facts, part), *call_stack(facts, part)]

@@ -28,7 +28,7 @@ LAST = 2
 """The last unit is so many times as long as the longest other one, at most: what comes behind it has no border."""
 
 FURTHEST = 8
-"""Where units differ in size, the end of the last one is looked for within so many times the longest other one."""
+"""The end of the last unit is looked for within so many times the longest other one, where units differ in size."""
 
 LEAST_COMMON = 0.5
 """Units that have this share in common are alike."""
@@ -70,7 +70,7 @@ class Repeat:
         return Repeat(length - self.ends[::-1], length - self.starts[::-1], self.common)
 
     def counts(self, marked: Bools) -> Ints:
-        """How many marked elements each repetition has."""
+        """Number of marked elements of each repetition."""
         sums = np.concatenate([[0], np.cumsum(marked)])
         return np.asarray(sums[self.ends] - sums[self.starts])
 
@@ -170,7 +170,7 @@ def _ends(types: Ints, borders: Ints) -> Ints:
 
 
 def _end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
-    """Where the last unit ends. ``last``: places of the value that comes last in it."""
+    """The end of the last unit. ``last``: places of the value that comes last in it."""
     behind_last = int(last[-1]) + 1
     pattern = values[last[-2] + 1 : starts[-1]]
     equal_count = _common_prefix(values[behind_last:], pattern, len(pattern))
@@ -198,14 +198,14 @@ def _occurrences(values: Ints, pattern: Ints) -> Ints:
 
 
 def _common_prefix(left: Ints, right: Ints, limit: int) -> int:
-    """How many elements two sequences begin with that are equal, at most ``limit``."""
+    """Length of the common beginning of two sequences, at most ``limit``."""
     limit = max(min(limit, len(left), len(right)), 0)
     differ = np.flatnonzero(left[:limit] != right[:limit])
     return int(differ[0]) if len(differ) else limit
 
 
 def _common(values: Ints, unit: Ints, units: int) -> int:
-    """How many elements are of a value that occurs equally often in each of the units. ``values``: small numbers."""
+    """Number of elements of values that occur equally often in each of the units. ``values``: small numbers."""
     counts = np.bincount(values)
     divisible = np.flatnonzero((counts > 0) & (counts % units == 0))  # the others cannot
     index = np.full(len(counts), -1)

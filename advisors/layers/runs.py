@@ -107,7 +107,7 @@ class Towers:
                 open_forward.remove(forward)
 
     def per_product(self, run: Run) -> int:
-        """How many products a backward pass has for one of the forward pass: 2, or 1 where weights are not trained."""
+        """Number of products of a backward pass for one of the forward pass: 2, or 1 where weights are not trained."""
         forward = self._products.get(run.tower, 0)
         rows = run.layer(0)
         count = self._plain_products(rows[self._nodes.backward[rows]])
@@ -120,7 +120,7 @@ class Towers:
         return int((self._marks.product & ~self._marks.attention)[rows].sum())
 
     def _key(self, run: Run) -> object:
-        """How many layers there are, and the weights of the first one; with experts each only once, as the routing
+        """Number of layers, and the weights of the first one; with experts each only once, as the routing
         decides how many of them run."""
         rows = run.layer(0)
         nodes = [self._nodes.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]

@@ -117,8 +117,8 @@ class _Search:
         return parts
 
     def _phase(self, repeat: Repeat, border: int) -> int:
-        """Where to cut a sequence of equal passes: where most layers stay whole. Micro-batches of a pipeline run one
-        forward and one backward pass in turns, and have no first kernel."""
+        """The place to cut a sequence of equal passes: where most layers stay whole. Micro-batches of a pipeline run
+        one forward and one backward pass in turns, and have no first kernel."""
         length = int(repeat.starts[1] - repeat.starts[0])
         if len(set(np.diff(repeat.starts).tolist()) | {length}) > 1 or repeat.end < repeat.starts[1] + length:
             return 0

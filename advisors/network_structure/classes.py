@@ -28,7 +28,7 @@ from advisors.step_kernels import kernel_rows, step_kernels
     evidence=PLACES,
 )
 def classes(facts: Facts, params: Params) -> Observations:
-    """How much of a step the kernels of each class take."""
+    """Kernel time per step by class of operator."""
     kernels = facts[step_kernels]
     frame = kernels.frame
     grouped = frame.groupby(frame["operator_class"].astype(str), sort=True)["duration_ns"]

@@ -40,7 +40,7 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
     ),
 )
 def hot_share(facts: Facts, params: Params) -> Observations:
-    """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
+    """The share of attention and matrix products in the kernel time of a language model. The optimizer is left out: its
     time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
     kernels = facts[step_kernels]
     chains = facts[fusion_chains]
