@@ -140,20 +140,22 @@ class _Matching:
                     if above.repeated:
                         ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
                     else:
-                        ways += self._beside(path, place, number, reader, depth)
+                        ways += self._with_siblings(path, place, number, reader, depth)
                 if node.carries:
                     ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
         if above.repeated or (above.optional and not ways):
             ways += self.above(path, place + 1, number, depth)
         return ways
 
-    def _beside(self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int) -> list[Kernels]:
+    def _with_siblings(
+        self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int
+    ) -> list[Kernels]:
         step, above = path[place], path[place + 1]
         other_operands = [operand for operand in above.operands if operand.operations and operand is not step]
         return [
-            beside | higher | {reader}
-            for beside in self._operands(other_operands, reader)
-            if number not in beside
+            siblings | higher | {reader}
+            for siblings in self._operands(other_operands, reader)
+            if number not in siblings
             for higher in self.above(path, place + 1, reader, depth + 1)
-            if not beside & higher
+            if not siblings & higher
         ]

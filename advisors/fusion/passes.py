@@ -51,10 +51,10 @@ def backward_kernels(nodes: Sequence[Node], signature: Ints) -> Bools:
     forward = stretches[: max(end - STRETCH + 1, 0)]
     repeats_forward = np.zeros(len(signature), dtype=np.bool_)
     repeats_forward[begin : begin + len(stretches[begin:])] = np.isin(stretches[begin:], forward)
-    return backward & ~_covered(repeats_forward)
+    return backward & ~_in_stretches(repeats_forward)
 
 
-def _covered(begins: Bools) -> Bools:
+def _in_stretches(begins: Bools) -> Bools:
     """The kernels of the stretches that begin at these."""
     covered = begins.copy()
     for place in range(1, STRETCH):
@@ -70,7 +70,7 @@ def _begin(nodes: Sequence[Node], signature: Ints, stretches: npt.NDArray[np.uin
     if len(stretches):
         _, first_places, stretch_number = np.unique(stretches, return_index=True, return_inverse=True)
         repeats_earlier[: len(stretches)] = first_places[stretch_number] < np.arange(len(stretches))
-    return min(end, _weight_gradients(nodes, signature[:end], _covered(repeats_earlier)[:end], len(signature)))
+    return min(end, _weight_gradients(nodes, signature[:end], _in_stretches(repeats_earlier)[:end], len(signature)))
 
 
 def _weight_gradients(nodes: Sequence[Node], signature: Ints, repeated: Bools, kernels: int) -> int:

@@ -43,7 +43,7 @@ class Kernels:
         return self.nodes[int(self.signature[number])]
 
 
-def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
+def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
     """The computations and their kernels; a kernel belongs to one computation at most."""
     taken = np.zeros(len(kernels.signature), dtype=np.bool_)
     matches: list[tuple[Computation, set[int]]] = []
@@ -52,7 +52,7 @@ def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Comput
     # that is what it is, whatever the pass is taken to be.
     for in_its_pass in (True, False):
         first_new = len(matches)
-        for computation in wanted:
+        for computation in computations:
             in_pass = (kernels.backward == computation.backward) == in_its_pass
             for form in computation.forms:
                 for anchor in _anchors(kernels, form, in_pass & ~taken):
@@ -126,16 +126,16 @@ def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken
         if not computation.wide:  # an optimizer works on what is there; copies beside it are no layout of its own
             _serving(kernels, members, taken)
         _sharing(kernels, computation.absorbs, members, taken, lambda: range(min(members) - BESIDE, max(members)))
-        _sharing(kernels, computation.followed_by, members, taken, lambda: _behind(members, BESIDE))
+        _sharing(kernels, computation.followed_by, members, taken, lambda: _range_behind(members, BESIDE))
     last = max(members)
-    for following in _free(kernels, taken, last, _behind(members, 1)):
+    for following in _free(kernels, taken, last, _range_behind(members, 1)):
         node = kernels.node(following)
         if node.operation == "cast" and {key for _, key in node.reads} & {key for _, key in kernels.node(last).writes}:
             members.add(following)
             taken[following] = True
 
 
-def _behind(members: set[int], count: int) -> range:
+def _range_behind(members: set[int], count: int) -> range:
     return range(max(members) + 1, max(members) + 1 + count)
 
 
@@ -160,7 +160,11 @@ def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
 
 
 def _sharing(
-    kernels: Kernels, operations: Sequence[tuple[str, str]], members: set[int], taken: Bools, where: Callable[[], range]
+    kernels: Kernels,
+    operations: Sequence[tuple[str, str]],
+    members: set[int],
+    taken: Bools,
+    candidates: Callable[[], range],
 ) -> None:
     """Add the kernels of these operations that share tensors with those that are there, until there are no more."""
     changed = bool(operations)
@@ -169,7 +173,7 @@ def _sharing(
         first, last = min(members), max(members)
         read = {key for member in members for _, key in kernels.node(member).reads}
         written = {key for member in members for _, key in kernels.node(member).writes}
-        for number in _free(kernels, taken, first, where()):
+        for number in _free(kernels, taken, first, candidates()):
             node = kernels.node(number)
             if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue

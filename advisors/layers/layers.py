@@ -92,7 +92,7 @@ class _Booking:
             return
         _, stream_code = np.unique(self._stream[rows], return_inverse=True)
         is_main = stream_code == np.bincount(stream_code, weights=self._marks.heavy[rows]).argmax()
-        main, others = rows[is_main], rows[~is_main]
+        main, other_rows = rows[is_main], rows[~is_main]
         step_runs = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._nodes)
         self._towers.number(step_runs)
         for run in step_runs:
@@ -100,9 +100,9 @@ class _Booking:
         outside = main[self._run[main] < 0]
         around_blocks = blocks_around(outside, step_runs, self._marks, self._nodes.backward)
         self._block[outside], self._passes[outside] = around_blocks
-        concurrent = main[np.maximum(np.searchsorted(self._start[main], self._start[others], side="right") - 1, 0)]
+        concurrent = main[np.maximum(np.searchsorted(self._start[main], self._start[other_rows], side="right") - 1, 0)]
         for values in (self._tower, self._layer, self._run, self._passes, self._block):
-            values[others] = values[concurrent]
+            values[other_rows] = values[concurrent]
 
     def _stacks_of(self, rows: Ints) -> list[Stack]:
         signature, backward = self._signature[rows], self._nodes.backward[rows]

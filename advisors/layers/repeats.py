@@ -109,11 +109,11 @@ def _divisions(sequence: Ints, types: Ints) -> Iterator[Repeat]:
         equally_frequent = np.flatnonzero(counts == count)
         if len(equally_frequent) >= TAKING_TURNS:
             places = np.stack([order[begin : begin + count] for begin in first[equally_frequent]])
-            for group in _turns(places):
+            for group in _groups_taking_turns(places):
                 yield _divided(values, types, places[group])
 
 
-def _turns(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+def _groups_taking_turns(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
     """Groups of the rows that take turns with the first of the group. ``places``: places of a value, in order, a row
     for each value."""
     remaining = np.arange(len(places))
@@ -141,8 +141,8 @@ def _divided(values: Ints, types: Ints, places: npt.NDArray[np.int64]) -> Repeat
         values[: borders[0]][::-1], values[: borders[1]][::-1], int(borders[1] - borders[0]) - 1
     )
     starts = borders - (int(borders[0]) - start)
-    end = _end(values, types, starts, places[int(np.argmax(places[:, -1]))])
-    ends = _ends(types, np.append(starts, end))
+    end = _last_unit_end(values, types, starts, places[int(np.argmax(places[:, -1]))])
+    ends = _unit_ends(types, np.append(starts, end))
     inside = np.repeat(starts, ends - starts) + _ranks(ends - starts)
     unit = np.repeat(np.arange(len(starts)), ends - starts)
     return Repeat(starts, ends, _common(values[inside], unit, len(starts)))
@@ -153,7 +153,7 @@ def _ranks(lengths: Ints) -> Ints:
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _ends(types: Ints, borders: Ints) -> Ints:
+def _unit_ends(types: Ints, borders: Ints) -> Ints:
     """The ends of the units: where the next one starts, unless one goes on after what the others have."""
     lengths = np.diff(borders)
     sizes, counts = np.unique(lengths, return_counts=True)
@@ -169,7 +169,7 @@ def _ends(types: Ints, borders: Ints) -> Ints:
     return ends
 
 
-def _end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
+def _last_unit_end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
     """The end of the last unit. ``last``: places of the value that comes last in it."""
     behind_last = int(last[-1]) + 1
     pattern = values[last[-2] + 1 : starts[-1]]

@@ -62,7 +62,7 @@ def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, node
         layer = Counter(types[start : stack.ends[0]].tolist())
         is_backward = bool(backward[start:end].any())
         if is_backward and not gradient[start:end].any():
-            is_backward = not any(_alike(layer, previous) for previous in forward_layers)
+            is_backward = not any(_same_layer(layer, previous) for previous in forward_layers)
         if not is_backward and not any(layer == previous for previous in forward_layers):
             forward_layers.append(layer)
         if runs and runs[-1].ends[-1] == start and runs[-1].backward == is_backward:
@@ -77,7 +77,7 @@ def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, node
     return runs
 
 
-def _alike(left: Counter[int], right: Counter[int]) -> bool:
+def _same_layer(left: Counter[int], right: Counter[int]) -> bool:
     return (left & right).total() >= SAME * max(left.total(), right.total())
 
 
