@@ -32,7 +32,7 @@ class Capture:
 
 @fact("capture", needs=(PROFILE,), wants=(steps,), shared=True)
 def capture(facts: Facts) -> Capture:
-    """How the profile of a rank came about, for the comparison with others."""
+    """The settings and origin of the profile of a rank, for the comparison with others."""
     profile = facts[PROFILE]
     windows = facts.get(steps)
     return Capture(
@@ -137,7 +137,7 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
     ),
 )
 def ranks(facts: JobFacts, params: Params) -> Observations:
-    """How many ranks of the job are not in the profile."""
+    """Number of ranks of the job that are not in the profile."""
     captures = facts.ranks(capture)
     calls = facts.ranks(collective_calls)
     recorded = {rank for found in captures.values() for rank in found.group_ranks}

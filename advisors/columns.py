@@ -42,7 +42,7 @@ KERNEL = (
 
 
 def shares(of_step: str, of_computing: str = "") -> tuple[Column, Column]:
-    """What the time of the column ``of_step`` is of a step, and that of ``of_computing``, by default the same, of its
+    """Columns for the share of the time ``of_step`` in a step, and of ``of_computing``, by default the same, in its
     kernels."""
     return (
         Column("share_of_step", "float", "ratio", f"{of_step} over the step", zh="占 step"),

@@ -16,7 +16,7 @@ from advisors.messages import message
 HOST_LANE = "host"
 DEVICE_LANE = "device"
 LARGEST = 5
-"""How many of the largest are shown as evidence where the table itself holds many more."""
+"""Rows that are shown as evidence at most, the largest first, where the table itself holds many more."""
 
 
 def step_count(facts: Facts) -> int:

@@ -24,15 +24,17 @@ RANK_CLOCK = (
 @fact("rank_clock", needs=(step_kernels, FREQUENCY), shared=True, columns=RANK_CLOCK)
 def rank_clock(facts: Facts) -> pd.DataFrame:
     """One row: the clock of the AI cores while the cube computes."""
-    own = facts[step_kernels]
-    mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
-    mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
-    known = np.isfinite(mhz)
-    took = mine["duration_ns"].to_numpy(dtype=np.float64)
-    if not took[known].sum():
+    kernels = facts[step_kernels]
+    cube_kernels = kernels.frame[kernels.frame["core"].isin(CUBE_CORES)]
+    mhz = clock_at(facts[FREQUENCY], cube_kernels["start_ns"].to_numpy())
+    has_clock = np.isfinite(mhz)
+    duration_ns = cube_kernels["duration_ns"].to_numpy(dtype=np.float64)
+    if not duration_ns[has_clock].sum():
         raise Unavailable(message("pipeline_bound.no_clock"))
-    mean = float((mhz[known] * took[known]).sum() / took[known].sum())
-    return pd.DataFrame({"mhz": [mean], "cube_ns": [float(took.sum()) / own.steps], "wall_ns": [own.wall_ns]})
+    mean_mhz = float((mhz[has_clock] * duration_ns[has_clock]).sum() / duration_ns[has_clock].sum())
+    return pd.DataFrame(
+        {"mhz": [mean_mhz], "cube_ns": [float(duration_ns.sum()) / kernels.steps], "wall_ns": [kernels.wall_ns]}
+    )
 
 
 @job_advisor(
@@ -56,15 +58,15 @@ def clock(facts: JobFacts, params: Params) -> Observations:
         raise NotApplicable(message("communication_job.one_rank"))
     table = pd.concat(clocks, names=["slow"]).reset_index(level=0).sort_values("slow", ignore_index=True)
     mhz = table["mhz"].to_numpy()
-    apart = np.where(np.eye(len(mhz), dtype=bool), np.nan, mhz[None, :])
-    table["others_mhz"] = np.nanmedian(apart, axis=1)
+    others_mhz = np.where(np.eye(len(mhz), dtype=bool), np.nan, mhz[None, :])
+    table["others_mhz"] = np.nanmedian(others_mhz, axis=1)
     table["behind"] = np.clip(1 - table["mhz"] / table["others_mhz"], 0.0, 1.0)
     table["lost_ns"] = table["cube_ns"] * table["behind"]
     table["share_of_step"] = table["lost_ns"] / table["wall_ns"]
 
     def evidence(_: int) -> Sequence[Reference]:
-        shown = table.rename(columns={"slow": "rank"})[["rank", "mhz", "cube_ns"]]
-        return [Metric(message("pipeline_bound.clock_of_ranks"), records(shown))]
+        shown_ranks = table.rename(columns={"slow": "rank"})[["rank", "mhz", "cube_ns"]]
+        return [Metric(message("pipeline_bound.clock_of_ranks"), records(shown_ranks))]
 
     def losers(row: int) -> Sequence[int]:
         """The slow rank, and those that meet it in collectives: all of the job."""

@@ -106,7 +106,7 @@ class StepKernels:
 
     @cached_property
     def least_ns(self) -> float:
-        """What a kernel takes that moves next to nothing, median; 0 if the profile has none."""
+        """Median duration of a kernel that moves next to nothing, ns; 0 if the profile has none."""
         frame = self.frame
         tiny = frame["core"].isin(VECTOR_CORES) & (frame["bytes"] > 0) & (frame["bytes"] <= NEXT_TO_NOTHING)
         return float(frame.loc[tiny, "duration_ns"].median()) if tiny.any() else 0.0

@@ -57,7 +57,7 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def hideable_ns(found: pd.DataFrame, computing_before: np.ndarray) -> float:
-    """How much of the uncovered moving of some `chains` computing could hide if they started earlier.
+    """The part of the uncovered moving of some `chains` that computing could hide if they started earlier.
 
     ``computing_before``: computing since the end of the chain before. A chain that started under computing has started
     as soon as its data was there: it is longer than what can hide it.
@@ -89,8 +89,8 @@ def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:
 
 
 def message_bytes(calls: pd.DataFrame) -> pd.Series:
-    """How much data each operation is about; NaN unknown. Of n ranks each sends and receives (n - 1)/n of it to scatter
-    or to gather, and twice that to reduce for all."""
+    """Size of the data of each operation, bytes; NaN unknown. Of n ranks each sends and receives (n - 1)/n of it to
+    scatter or to gather, and twice that to reduce for all."""
     ranks = calls["members"].where(calls["members"] > 1).astype(float)
     part = (ranks - 1) / ranks
     operation = calls["operation"].str.lower()

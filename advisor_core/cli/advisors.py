@@ -9,7 +9,7 @@ from advisor_core.cli.console import EXIT_USAGE, stop
 
 @click.group()
 def advisors() -> None:
-    """What is measured: the advisors whose rows rules judge."""
+    """List what is measured: the advisors whose rows rules judge."""
 
 
 @advisors.command("list")

@@ -50,8 +50,8 @@ class Facts(Source):
 
 
 class JobFacts:
-    """What an advisor of a job declared, of every rank: ``facts.ranks(ledger)`` is a mapping of rank to value, for the
-    ranks that have it."""
+    """The values that an advisor of a job declared, of every rank: ``facts.ranks(ledger)`` is a mapping of rank to
+    value, for the ranks that have it."""
 
     def __init__(self, ranks: Mapping[int, Answers], declared: Iterable[AnyKey]) -> None:
         self._ranks = ranks

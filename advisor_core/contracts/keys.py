@@ -52,7 +52,7 @@ class Source(ABC):
         return not isinstance(self.find(key), Missing)
 
     def missing(self, key: AnyKey) -> Missing | None:
-        """Why the value is not known, ``None`` where it is."""
+        """The reason why the value is not known, ``None`` where it is."""
         found = self.find(key)
         return found if isinstance(found, Missing) else None
 
@@ -87,5 +87,5 @@ class Answers(Source):
 
 
 def unknown(key: AnyKey) -> Missing:
-    """What is said of a key that nobody gives a value for."""
+    """The message about a key that nobody gives a value for."""
     return Missing(message("fact.unknown", name=key.name))

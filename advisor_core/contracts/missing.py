@@ -10,7 +10,7 @@ from advisor_core.text.base import Text
 
 @dataclass(frozen=True)
 class Missing:
-    """Why something is not known.
+    """The reason why something is not known.
 
     ``collect``: what to record to know it, ``options`` the same as ids of ``collecting/options.yaml``; empty where no
     option of the profiler would help. ``kind``: ``unavailable`` from this profile; ``not_applicable``, where the

@@ -87,17 +87,17 @@ class Profile:
     role: str = ""
     phase_marks: Aliases = ()
     setting_files: Mapping[str, str] = field(default_factory=dict)
-    """Which file the settings were read from: ``profiler``, ``variables``."""
+    """The file that the settings were read from: ``profiler``, ``variables``."""
     vendor: str = ""
     maker: str = ""
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     coarse: bool = False
     """As of `RankInput`."""
     doubt: Doubt = field(default_factory=Doubt)
-    """What its files say against each other; the host finds it."""
+    """Contradictions between its files; the host finds them."""
 
     def given(self) -> Answers:
-        """What facts are derived from: the profile itself, its tables, and why others are missing."""
+        """The sources of facts: the profile itself, its tables, and the reasons why others are missing."""
         answers = Answers()
         answers.put(PROFILE, self)
         answers.put(DOUBT, self.doubt)

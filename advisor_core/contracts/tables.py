@@ -43,13 +43,13 @@ class RowSource(Protocol):
         ...
 
     def tables(self, source_rows: Int64Array) -> Sequence[str]:
-        """Which table of a database each of the given source rows is in; empty for a file that has no tables."""
+        """The table of a database that each of the given source rows is in; empty for a file that has no tables."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class TableSchema(Key[pd.DataFrame]):
-    """What a canonical table holds, and the key to its frame."""
+    """The content of a canonical table, and the key to its frame."""
 
     columns: tuple[Column, ...]
 
@@ -104,7 +104,7 @@ class RowRef:
 
 
 def row_refs(frame: pd.DataFrame) -> list[RowRef]:
-    """What the columns ``table`` and ``row`` of a frame refer to, a reference for each table, in order of the frame."""
+    """References to the rows that ``table`` and ``row`` of a frame name, one for each table, in order of the frame."""
     tables, rows = frame["table"].astype(str).to_numpy(), frame["row"].to_numpy(dtype=np.int64)
     return [RowRef(SCHEMAS[name], rows[tables == name]) for name in dict.fromkeys(tables.tolist())]
 

@@ -25,7 +25,7 @@ most of a step."""
 
 @fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
-    """What kind of run this is: the names that rules read as ``profile.NAME``, as far as they are known.
+    """The kind of run: the names that rules read as ``profile.NAME``, as far as they are known.
 
     ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``, ``steps``,
     ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.

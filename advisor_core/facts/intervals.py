@@ -53,7 +53,7 @@ class Layer:
         return int((self.ends - self.starts).sum())
 
     def clip(self, start: int, end: int) -> Layer:
-        """What lies in [start, end)."""
+        """The part of the intervals within [start, end)."""
         starts, ends = np.maximum(self.starts, start), np.minimum(self.ends, end)
         return _kept(starts, ends, self.ids)
 

@@ -12,19 +12,19 @@ from advisor_core.text.base import Text
 
 
 class JobStore:
-    """What each rank shares with the job, by rank."""
+    """The facts that each rank shares with the job, by rank."""
 
     def __init__(self, ranks: Mapping[int, Answers]) -> None:
         self._ranks = ranks
 
     def missing(self, key: AnyKey) -> Missing | None:
-        """Why no rank has the value, as the first rank says; ``None`` where one has it."""
+        """The reason why no rank has the value, as the first rank gives it; ``None`` where one has it."""
         found = [answers.find(key) for answers in self._ranks.values()]
         reasons = [answer for answer in found if isinstance(answer, Missing)]
         return reasons[0] if reasons and len(reasons) == len(found) else None
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> JobFacts:
-        """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that no rank has."""
+        """The declared facts. Raises `Unavailable` or `NotApplicable` for the first needed value that no rank has."""
         needs = tuple(needs)
         for key in needs:
             if (missing := self.missing(key)) is not None:
@@ -32,6 +32,6 @@ class JobStore:
         return JobFacts(self._ranks, (*needs, *wants))
 
     def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
-        """What speaks against a measurement that needs these values, on any rank."""
+        """Doubts about a measurement that needs these values, on any rank."""
         needs = tuple(needs)
         return tuple(dict.fromkeys(text for rank in self._ranks.values() for text in caveats(needs, rank)))

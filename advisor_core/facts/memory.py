@@ -18,7 +18,7 @@ from advisor_core.text.messages import message
 
 GIB = 1024**3
 GRAPH_ENGINE = "cann::"
-"""What the names of tensors begin with that the graph engine allocates; the framework's totals do not count them."""
+"""Prefixes of the names of tensors that the graph engine allocates; the framework's totals do not count them."""
 
 _SLOW_CLOCK = 1750.0
 """MHz. Of the parts with 20 cube cores those at 1800 MHz have 64 GB; those at 1500 MHz exist with 32 and with 64."""
@@ -70,7 +70,7 @@ CURVE = (
 
 @fact("memory_curve", needs=(PROFILE,), wants=(MEMORY_RECORD, OPERATOR_MEMORY), columns=CURVE)
 def memory_curve(facts: Facts) -> pd.DataFrame:
-    """What the framework has allocated and reserved, in order of time (host clock).
+    """Memory that the framework has allocated and reserved, in order of time (host clock).
 
     From the framework's rows of memory_record.csv; without them from the totals at each allocation in
     operator_memory.csv. Two devices of a process are not told apart.
@@ -92,7 +92,7 @@ def memory_curve(facts: Facts) -> pd.DataFrame:
 
 
 def of_graph_engine(operators: pd.DataFrame) -> np.ndarray:
-    """Which rows of ``operator_memory`` the graph engine allocated."""
+    """Mask of the rows of ``operator_memory`` that the graph engine allocated."""
     names = operators["name"]
     own = np.array([str(name).startswith(GRAPH_ENGINE) for name in names.cat.categories], dtype=bool)
     return own[names.cat.codes.to_numpy()] if len(own) else np.zeros(len(names), dtype=bool)
@@ -165,7 +165,7 @@ class PeakMemory:
 
 @fact("memory_peak", needs=(memory_curve, OPERATOR_MEMORY), frames={"by_operator": BY_OPERATOR})
 def memory_peak(facts: Facts) -> PeakMemory:
-    """What was alive when most was allocated, by operator."""
+    """Memory that was alive when most was allocated, by operator."""
     curve, operators = facts[memory_curve], facts[OPERATOR_MEMORY]
     top = int(curve["allocated_bytes"].to_numpy().argmax())
     time = int(curve["time_ns"].iloc[top])

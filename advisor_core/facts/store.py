@@ -75,7 +75,7 @@ class FactStore(Source):
         return self._facts.owner(name) if isinstance(self._facts, Registry) else Owner("", "", builtin=True)
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts:
-        """What is declared. Raises `Unavailable` or `NotApplicable` for the first needed value that is not known."""
+        """The declared facts. Raises `Unavailable` or `NotApplicable` for the first needed value that is not known."""
         needs, wants = tuple(needs), tuple(wants)
         for key in needs:
             if (missing := self.missing(key)) is not None:
@@ -85,5 +85,5 @@ class FactStore(Source):
         return Facts(self._answers, (*needs, *wants), self.diagnostics.append)
 
     def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
-        """What speaks against a measurement that needs these values."""
+        """Doubts about a measurement that needs these values."""
         return caveats(needs, self)

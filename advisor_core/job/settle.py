@@ -85,7 +85,7 @@ def _ways(operations: pd.Series) -> pd.Series:
 
 
 def _last(calls: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Who came last to each call, which is the same for all rows of ``key``, and how long each other rank waited."""
+    """The rank that came last to each call, the same for all rows of ``key``, and the wait of each other rank."""
     shortest = calls.groupby(key)["elapse_ns"].transform("min")
     # Of several that are equally short the lowest rank is named, so that the answer never depends on the order.
     first = calls[calls["elapse_ns"] == shortest].groupby(key)["rank"].min().rename("last_rank")

@@ -15,10 +15,10 @@ from advisor_core.text.packaged import packaged_yaml
 Lane = Literal["python", "mindspore", "gc", "os", "mstx", "cann", "hardware", "communication", "overlap", "other"]
 
 UINT32_NONE: Final = 4294967295
-"""What exports write for 'none' in an unsigned 32-bit field: no graph, no peer rank."""
+"""The value that exports write for 'none' in an unsigned 32-bit field: no graph, no peer rank."""
 
 NULLS: Final = ("", "N/A", "NA", "n/a", "None", "null", "nan", "NaN")
-"""How exports write an absent value."""
+"""The texts that exports write for an absent value."""
 
 VENDOR: Final = "ascend"
 """The vocabulary that profiles of these exports are read with."""
@@ -30,7 +30,7 @@ COMPUTE_TASKS: Final = tuple(packaged_yaml("advisor_core.ascend", "vocabulary.ya
 
 
 def lane(process: str) -> Lane:
-    """Which lane a process of the trace is, by its name (never by its pid or its place)."""
+    """The lane of a process of the trace, by its name (never by its pid or its place)."""
     known = _WORDS["lanes"].get(process.strip().lower())
     if known is None:
         return "mstx" if "mstx" in process.lower() else "other"

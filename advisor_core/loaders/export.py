@@ -29,7 +29,7 @@ _OPTIONS: Final = {
     "loader.collect.msprof_task_memory": ("memory",),
     "loader.collect.msprof_framework": ("host", "steps"),
 }
-"""What the messages that say how to collect a table ask for, as ids of ``collecting/options.yaml``."""
+"""The options that the messages about collecting a table ask for, as ids of ``collecting/options.yaml``."""
 
 
 def lacking(reason: Text, collect: str, instead: Text | None = None) -> Missing:

@@ -107,6 +107,7 @@ def _role_name(role: str, marks: Sequence[PhaseMark]) -> str:
 
 
 def _taken(source: RankInput) -> tuple[int, ...]:
-    """When a profile was taken, as far as its path tells: the time in its name, the numbers of iterations above it."""
+    """The time at which a profile was taken, as far as its path tells: the time in its name, the numbers of iterations
+    above it."""
     iterations = [int(part) for part in Path(role_of(source)).parts if part.isdigit()]
     return (*([int(source.recorded_at.ljust(20, "0"))] if source.recorded_at else []), *iterations)

@@ -19,7 +19,7 @@ from advisor_core.text.messages import message
 from advisor_core.text.packaged import YAML_LOADER
 
 _VERSIONED = ("extension", "hdk")
-"""What has versions and no names: the releases of Ascend Extension for PyTorch, and the driver package."""
+"""Software with versions and without names: the releases of Ascend Extension for PyTorch, and the driver package."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class NameBook:
         return {tail: entries[0] for tail, entries in tails.items() if len(entries) == 1}
 
     def title_of(self, software: str) -> Text:
-        """How readers know a software, or what has a version of its own (``extension``, ``hdk``); its key where nothing
-        is known of it."""
+        """The title of a software, or of a part with a version of its own (``extension``, ``hdk``); its key where
+        nothing is known of it."""
         if software in _VERSIONED:
             return message(f"advice.version_of.{software}")
         title = next((item.title for item in self.software if item.software == software), software)
@@ -88,7 +88,7 @@ class NameBook:
         return Setting(name, value, default=entry.default, separator=entry.list_)
 
     def excluded_by(self, used: Iterable[str]) -> tuple[str, ...]:
-        """What must not be combined with the names or ``NAME=VALUE`` in ``used``, by the registry."""
+        """Names that must not be combined with the names or ``NAME=VALUE`` in ``used``, by the registry."""
         found: dict[str, None] = {}
         for item in used:
             name, _, value = item.partition("=")

@@ -41,7 +41,7 @@ def mentions(text: str) -> Iterator[Mention]:
 
 
 def spans(text: str) -> Iterator[tuple[str, int]]:
-    """What stands in code font, with its place."""
+    """The text in code font, with its place."""
     for span in _SPAN.finditer(text):
         yield span[2].strip(), span.start(2)
 

@@ -44,7 +44,7 @@ class Setting:
         return self.separator.join([*kept, self.value])
 
     def in_use(self) -> tuple[str, ...]:
-        """What setting it puts to use, an item per option."""
+        """The setting as ``NAME=VALUE``, an item per option."""
         values = self.value.split(self.separator) if self.separator else [self.value]
         return tuple(f"{self.name}={value.strip()}" for value in values)
 

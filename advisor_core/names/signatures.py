@@ -43,7 +43,7 @@ def signature(text: str) -> inspect.Signature:
 
 
 def misfit(text: str, call: ast.Call) -> str:
-    """What is wrong with a call by the signature ``text``; '' if it fits. ``...`` stands for arguments left out."""
+    """The mistake in a call by the signature ``text``; '' if it fits. ``...`` stands for arguments left out."""
     if any(isinstance(argument, ast.Constant) and argument.value is ... for argument in call.args):
         known = signature(text).parameters
         unknown = [word.arg for word in call.keywords if word.arg and word.arg not in known and not _open(text)]

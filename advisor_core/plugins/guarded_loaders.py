@@ -77,7 +77,7 @@ def guarded(host: Host, name: str) -> Loader:
 
 
 def problems_of(among: Sequence[Loader]) -> list[Diagnostic]:
-    """What went wrong with the loaders while they looked for profiles."""
+    """The errors of the loaders while they looked for profiles."""
     return [diagnostic for loader in among if isinstance(loader, GuardedLoader) for diagnostic in loader.problems]
 
 

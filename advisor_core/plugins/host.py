@@ -221,7 +221,7 @@ def _is_own(module: object) -> bool:
 
 
 def _own_first(point: importlib.metadata.EntryPoint) -> tuple[bool, str, str]:
-    """What npu-advisor brings is registered before third parties, so that theirs is the duplicate that fails."""
+    """Sort key that puts npu-advisor before third parties, so that theirs is the duplicate that fails."""
     distribution = point.dist.name if point.dist else "?"
     return distribution != OWN, distribution, point.name
 

@@ -50,8 +50,8 @@ class Unexplained(Model):
 
 
 class Coverage(Model):
-    """How much of the mean step is accounted for: booked under a cause other than ``unknown``, and claimed by findings.
-    ``unexplained_from``: the share of the step above which ``unexplained`` lists an entry."""
+    """The part of the mean step that is accounted for: booked under a cause other than ``unknown``, and claimed by
+    findings. ``unexplained_from``: the share of the step above which ``unexplained`` lists an entry."""
 
     known_share: float = 0.0
     claimed_share: float = 0.0

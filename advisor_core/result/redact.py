@@ -14,7 +14,7 @@ from typing import Any, Final
 from advisor_core.result.run import RunResult
 
 _ESCAPE: Final = r"\\(?=[^\w\s]|_)"
-"""What Markdown puts before a character that it would take as its own."""
+"""The escape that Markdown puts before a character of its own syntax."""
 
 _COMPONENT: Final = rf"(?:{_ESCAPE}[^\w\s]|{_ESCAPE}_|[^/\\\s:;,\"'`()<>])+"
 _HOMES: Final = (

@@ -30,8 +30,8 @@ class Candidate:
 def advise(
     candidates: Sequence[Candidate], values: Mapping[str, Scalar], job: Job, names: NameBook
 ) -> tuple[tuple[tuple[int, Advice], ...], tuple[Text, ...]]:
-    """What a finding advises, each with its number in the rule, and what is left out although it could hold, with the
-    reason.
+    """The advice of a finding, each with its number in the rule, and the advice left out although it could hold, with
+    the reason.
 
     Left out in silence: what cannot hold for the job. With the reason: what the job has set already, and what excludes
     a setting or feature that the job uses. Advice with hazards comes behind all others, in the order of the rule."""
@@ -57,7 +57,7 @@ def advise(
 
 
 def nothing_left() -> Advice:
-    """What a finding advises when all else is left out."""
+    """The advice of a finding when all other advice is left out."""
     return Advice(kind="investigate", text=message("advice.nothing_left"))
 
 

@@ -69,7 +69,7 @@ def in_range(version: str | None, wanted: str) -> bool | None:
 
 
 def range_problem(wanted: str) -> str:
-    """What is wrong with a range of versions; '' if nothing is."""
+    """The mistake in a range of versions; '' if there is none."""
     try:
         SpecifierSet(wanted)
     except InvalidSpecifier:
@@ -78,8 +78,8 @@ def range_problem(wanted: str) -> str:
 
 
 def conditions(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> list[Text] | None:
-    """What the reader must check himself, in words; ``None`` if the advice cannot hold. ``title_of``: how a software is
-    called."""
+    """The conditions that the reader must check, in words; ``None`` if the advice cannot hold. ``title_of``: how a
+    software is called."""
     open_: list[Text] = []
     for decided, text in _checks(holds, job, title_of):
         if decided is False:

@@ -69,5 +69,5 @@ class RuleBook:
 
 
 def names_of(rule: Rule) -> tuple[str, ...]:
-    """What a rule may be called: its id, its name and its former ones."""
+    """The names that a rule goes by: its id, its name and its former ones."""
     return (rule.id, rule.name, *rule.aliases)

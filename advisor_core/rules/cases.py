@@ -15,7 +15,7 @@ Value = bool | int | float | str | None
 
 
 class CaseJob(Model):
-    """What the profile tells of the job, where advice depends on it; what is left out is not known."""
+    """The facts about the job that advice depends on; a fact that is left out is not known."""
 
     phase: list[Phase] | None = None
     role: list[Role] | None = None

@@ -125,7 +125,7 @@ class CompiledRule:
 
     @property
     def measure_params(self) -> dict[str, Scalar]:
-        """What the advisor reads of the parameters."""
+        """The parameters that the advisor reads."""
         return {name: self.params[name] for name in self.advisor.params}
 
     @property
@@ -138,7 +138,7 @@ class CompiledRule:
         return text
 
     def good_text(self, profile: Mapping[str, Scalar]) -> Text:
-        """What to say when the rule passes."""
+        """The text for a rule that passes."""
         return self.good.render({f"profile.{name}": value for name, value in profile.items()})
 
 
@@ -163,7 +163,7 @@ class Draft:
     vendors: tuple[str, ...] = ()
 
     def words(self, path: KeyPath, lang: str) -> tuple[Document, KeyPath]:
-        """Where the text ``path`` stands in a language."""
+        """The place of the text ``path`` in a language."""
         if lang == "zh" and self.translation is not None and path in self.translation.values:
             return self.translation, path
         inline = (*path, lang)
@@ -377,7 +377,7 @@ class Compiler:
         return CompiledAdvice(index + 1, spec, text, risk, when, unless, unless_text, holds, settings, uses, shown)
 
     def shown(self, name: str) -> Text:
-        """How a report calls a name or feature of the registry."""
+        """The title of a name or feature of the registry in a report."""
         entry = self.names.get(name)
         return (
             entry.title
@@ -446,7 +446,7 @@ class Compiler:
 
 
 def range_problems(document: Document, path: KeyPath, param: Param, *, given: bool = True) -> Iterator[Problem]:
-    """What is wrong with a parameter's own range and unit. ``given``: its value is the one of the document."""
+    """The mistakes in a parameter's own range and unit. ``given``: its value is the one of the document."""
     if kind_of(param.value) != "number":
         if param.range is not None:
             yield document.problem((*path, "range"), "only numbers have a range")

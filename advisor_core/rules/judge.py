@@ -103,7 +103,7 @@ def judge(compiled: CompiledRule, frame: pd.DataFrame, context: Context | None =
 
 
 def constants(compiled: CompiledRule, context: Context) -> dict[str, Scalar]:
-    """What is the same for every row, by the name that conditions use for it."""
+    """The values that are the same for every row, by the name that conditions use for them."""
     return {
         **{f"params.{name}": value for name, value in compiled.params.items()},
         **{f"env.{name}": value for name, value in context.job.variables.items()},

@@ -104,8 +104,8 @@ class ImpactSpec(Model):
 
 
 class HoldsFor(Model):
-    """Where an advice holds: one of the values of every key that is given. Advice that cannot hold for a profile is
-    left out of the report; where the profile does not tell, the report says what it holds for."""
+    """The conditions under which an advice holds: one of the values of every key that is given. Advice that cannot hold
+    for a profile is left out of the report; where the profile does not tell, the report says what it holds for."""
 
     phase: list[Phase] = Field(default_factory=list)
     role: list[Role] = Field(default_factory=list, description="stages of an iteration of reinforcement learning")

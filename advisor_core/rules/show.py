@@ -9,7 +9,7 @@ from advisor_core.rules.model import HoldsFor
 
 
 def describe(compiled: CompiledRule) -> str:
-    """What the rule judges, by which thresholds, and what it advises."""
+    """The description of a rule: its subject, its thresholds and its advice."""
     return "\n".join(_lines(compiled))
 
 

@@ -102,7 +102,7 @@ def _reaches(explains: Mapping[str, Sequence[str]], cause: str, symptom: str) ->
 
 
 def _depths(explains: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """How far a rule is from a cause: 0 for causes, more for what they explain."""
+    """Distance of a rule from a cause: 0 for causes, more for what they explain."""
     depths: dict[str, int] = {}
 
     def push(rule: str, depth: int) -> None:
@@ -133,8 +133,8 @@ def _take(balance: Balance, rank: int, paths: Sequence[str], wanted: int) -> lis
 
 
 def rank_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """What no file contradicts first; of these most time at stake first; then severity, rule and subject, so that the
-    order never depends on the machine."""
+    """The findings in order: those that no file contradicts first; of these most time at stake first; then severity,
+    rule and subject, so that the order never depends on the machine."""
     return sorted(
         findings,
         key=lambda finding: (

@@ -37,7 +37,7 @@ def compose(result: RunResult) -> RunResult:
 
 
 def _left(ranks: Mapping[Lane, MeanStep], result: RunResult) -> dict[Lane, dict[str, int]]:
-    """What is left of each entry of each rank after every finding took its claims, which are of leaves."""
+    """The remainder of each entry of each rank without the claims of all findings, which are of leaves."""
     left = {lane: dict(mean.entries) for lane, mean in ranks.items()}
     for finding in result.findings:
         for claim in finding.impact.claims:

@@ -55,7 +55,8 @@ def _without_units(values: Mapping[str, object]) -> Iterator[tuple[str, None]]:
 
 
 def _keys(name: str, unit: str | None) -> Iterator[str]:
-    """What the heading of a shown name can go by; the ending tells the unit where it stands nowhere else."""
+    """Keys under which the heading of a shown name may stand; the ending tells the unit where it stands nowhere
+    else."""
     yield heading_key(name, unit)
     if unit is None:
         yield from (name.removesuffix(ending) for ending in _ENDINGS if name.endswith(ending))

@@ -16,7 +16,7 @@ from advisor_core.nesting import enclosing_of
 from advisor_core.text.base import Scalar
 
 PIECES = 3
-"""How many pieces of a leaf are told."""
+"""Pieces of a leaf that are listed at most."""
 
 LEAST_SHARE = 0.005
 """Leaves below this share of the step are not worth a look."""

@@ -84,7 +84,7 @@ def _entries(leaves: pd.DataFrame, why: Mapping[str, Why], pieces: Mapping[str, 
 
 
 def _summed_up(profile: Profile) -> Why:
-    """Why the parts of a step that the exporter summed up have no causes."""
+    """The reason why the parts of a step that the exporter summed up have no causes."""
     file = profile.tables[STEP_TRACE.name].source.file
     return message("ledger.exporter", file=file), message("doubt.collect")
 

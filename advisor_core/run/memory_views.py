@@ -69,7 +69,7 @@ def _highest(values: np.ndarray, first: np.ndarray, behind: np.ndarray) -> np.nd
 
 
 def memory_peak_view(rank: int, peak: PeakMemory) -> BarsView:
-    """What was alive when most was allocated, MiB: by operator, and what the profile does not tell."""
+    """Memory that was alive when most was allocated, MiB: by operator, and the part that the profile does not tell."""
     largest = peak.by_operator.head(SHOWN_HOLDERS)
     shown = largest[largest["bytes"] >= LEAST_SHARE * peak.allocated_bytes]
     rows = [

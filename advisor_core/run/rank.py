@@ -266,7 +266,7 @@ def _load(source: RankInput, options: RunOptions) -> _Loaded:
 
 
 def _older(source: RankInput) -> list[Diagnostic]:
-    """Says which recordings of the same rank were not read."""
+    """The diagnostic that names the recordings of the same rank that were not read."""
     if not source.older:
         return []
     names = ", ".join(path.relative_to(source.root).as_posix() for path in source.older)
@@ -281,7 +281,8 @@ def checked(host: Host, profile: Profile) -> Profile:
 
 
 def fact_store(host: Host, profile: Profile) -> FactStore:
-    """What can be derived from a profile as loaded. Until `FactStore.settle` the facts are those of a rank alone."""
+    """The facts that can be derived from a profile as loaded. Until `FactStore.settle` the facts are those of a rank
+    alone."""
     return FactStore(host.facts, checked(host, profile).given())
 
 
@@ -319,7 +320,7 @@ def _views(store: FactStore, rank: int) -> list[View]:
 
 
 def _drawn(host: Host, store: FactStore) -> list[View]:
-    """What plugins draw. A drawing that raises is told, and the others are drawn."""
+    """The drawings of plugins. A drawing that raises is told, and the others are drawn."""
     views: list[View] = []
     for one in host.drawings.values():
         owner = host.drawings.owner(one.name)

@@ -34,13 +34,13 @@ class FactSource(Protocol):
     """The facts of a rank, or those of all ranks of the job."""
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
-        """What an advisor declared. Raises `Unavailable` or `NotApplicable`."""
+        """The values that an advisor declared. Raises `Unavailable` or `NotApplicable`."""
 
     def missing(self, key: AnyKey) -> Missing | None:
-        """Why a value is not known, ``None`` where it is."""
+        """The reason why a value is not known, ``None`` where it is."""
 
     def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
-        """What other files of the recording say against a measurement that needs these values."""
+        """Contradictions between other files of the recording and a measurement that needs these values."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def run_rules(
 
 
 def other_vendor(host: Host, compiled: CompiledRule, vendors: Collection[str]) -> Text:
-    """Why a rule is not judged for recordings of these vendors."""
+    """The reason why a rule is not judged for recordings of these vendors."""
     recorded = devices(host, sorted(vendors))
     return message(
         "engine.other_vendor", ruleset=compiled.ruleset, devices=devices(host, compiled.vendors), recorded=recorded
@@ -135,7 +135,7 @@ def other_vendor(host: Host, compiled: CompiledRule, vendors: Collection[str]) -
 
 
 def devices(host: Host, vendors: Sequence[str]) -> Text:
-    """What the devices of these vendors are called."""
+    """The name of the devices of these vendors."""
     called = [host.vocabulary(vendor).called for vendor in vendors]
     return Text(en=" and ".join(text.en for text in called), zh="、".join(text.zh for text in called))
 
@@ -157,7 +157,7 @@ def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[st
 
 
 def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
-    """What is wrong where several rows at fault have the same subject: they would become one finding."""
+    """The mistake of several rows at fault with the same subject: they would become one finding."""
     subjects = Counter(tuple(row.observation[column.name] for column in advisor.about) for row in verdict.rows)
     subject, rows = max(subjects.items(), key=lambda item: item[1], default=((), 0))
     if rows < 2:
@@ -208,7 +208,8 @@ def _doubted(finding: Finding, against: Sequence[Text]) -> Finding:
 
 
 def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Want]:
-    """What a finding wants of the ledger: where its rule tells idle time apart, each kind from its own entries."""
+    """The claims of a finding on the ledger: where its rule tells idle time apart, each kind from its own
+    entries."""
     if idle_ns is None:
         return [(total_ns, paths)]
     idle = [path for path in paths if LedgerPath(path).trunk == "idle"]

@@ -30,7 +30,7 @@ class Cause(ABC):
     @property
     @abstractmethod
     def cure(self) -> str:
-        """What one would change to be rid of it."""
+        """The change that removes the cause."""
 
     @abstractmethod
     def afflict(self, setup: Setup) -> Setup:

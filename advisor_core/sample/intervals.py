@@ -20,7 +20,7 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def subtract(whole: list[Interval], holes: list[Interval]) -> list[Interval]:
-    """What remains of one union when another is taken away."""
+    """The difference of two unions: the first without the second."""
     rest: list[Interval] = []
     index = 0
     for start, end in whole:

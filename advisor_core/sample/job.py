@@ -33,7 +33,7 @@ from .setup import Setup
 from .timeline import Timeline
 
 EPOCH_NS = 1_736_408_883_600_000_000
-"""When the simulated profile begins."""
+"""The time at which the simulated profile begins."""
 FIRST_PID = 418_120
 
 

@@ -1,4 +1,4 @@
-"""How the ranks of a job are arranged: tensor, pipeline and data parallel, and which of them communicate.
+"""The layout of the ranks of a job: tensor, pipeline and data parallel, and which of them communicate.
 
 Ranks are numbered as in Megatron: neighbours share a tensor-parallel group, then come data parallelism and the stages
 of the pipeline. Experts are spread over parts of the data-parallel groups.

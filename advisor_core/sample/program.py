@@ -1,4 +1,4 @@
-"""What host threads are told to do: the vocabulary of a training program.
+"""The instructions of host threads: the vocabulary of a training program.
 
 A program is a list of instructions. A rank's main thread runs one; ``Backward`` hands another to
 the autograd thread. Instructions carry no time, only what is done; the threads add their costs.
@@ -198,6 +198,6 @@ def memory_use(program: Iterable[Instruction]) -> Iterator[tuple[tuple[Tensor, .
 
 
 def first_step(program: list[Instruction]) -> list[Instruction]:
-    """What comes before the second step."""
+    """The instructions before the second step."""
     begins = [place for place, what in enumerate(program) if isinstance(what, Enter) and what.step is not None]
     return program[: begins[1]] if len(begins) > 1 else program

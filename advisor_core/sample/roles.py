@@ -1,4 +1,4 @@
-"""What verl's discrete mode collects of a job of reinforcement learning: a profile per role, as if each were a job.
+"""The recordings of verl's discrete mode of a job of reinforcement learning: a profile per role, as if each were a job.
 
 The profiler is started for each stage and stopped behind it, so that nothing between the stages is recorded, and
 nothing of a call that began before (docs/sources.md#iteration-of-reinforcement-learning).
@@ -35,7 +35,8 @@ def roles(timeline: Timeline) -> Iterator[tuple[str, Timeline]]:
 
 
 def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
-    """What happened within a mark. A stage waits for its device before it ends, so that nothing is cut in two."""
+    """The part of a timeline within a mark. A stage waits for its device before it ends, so that nothing is cut in
+    two."""
 
     def inside(start: int, end: int) -> bool:
         return mark.start <= start and end <= mark.end
@@ -72,7 +73,7 @@ def _cut(timeline: Timeline, mark: Mark, step: int) -> Timeline:
 
 
 def _reserved(timeline: Timeline, time: int) -> int:
-    """What the allocator holds at a time."""
+    """Memory of the allocator at a time."""
     before = [totals.reserved for totals in allocator_totals(timeline) if totals.time <= time]
     return before[-1] if before else timeline.reserved_bytes
 

@@ -95,7 +95,7 @@ class Scenario:
 
     @property
     def training(self) -> Work:
-        """What the job trains or serves, with all causes."""
+        """The model and loop of the job, with all causes."""
         return self.setup.training
 
     @property

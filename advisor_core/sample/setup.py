@@ -15,12 +15,12 @@ from .machine.context import HostCosts
 from .machine.links import HCCS, Link
 
 Work = Training | Serving | Reinforcement | VisionTraining
-"""What a job does on its devices."""
+"""The work of a job on its devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankSetup:
-    """What may differ from rank to rank.
+    """The settings that may differ from rank to rank.
 
     ``loading_ns``: what the data loader needs for a batch; ``host_factor``: how much slower than `Setup.host` its host
     is; ``load``: its share of samples, 1 is that of the others; ``mhz``: the clock of its chip; ``longest``: its
@@ -39,9 +39,9 @@ class RankSetup:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """How operators reach CANN: through the task queue or on the thread that calls them, whether the thread behind the
-    queue takes care of their workspace as well (TASK_QUEUE_ENABLE 1, 0 and 2), and whether every call waits for its
-    task (ASCEND_LAUNCH_BLOCKING)."""
+    """The way from operators to CANN: through the task queue or on the thread that calls them, whether the thread
+    behind the queue takes care of their workspace as well (TASK_QUEUE_ENABLE 1, 0 and 2), and whether every call waits
+    for its task (ASCEND_LAUNCH_BLOCKING)."""
 
     task_queue: bool = True
     blocking: bool = False
@@ -82,7 +82,7 @@ class Setup:
         return replace(self, ranks=ranks)
 
     def training_of(self, rank: int) -> Work:
-        """What one rank works on: its share of samples."""
+        """The work of one rank: its share of samples."""
         load = self.ranks[rank].load
         if load == 1.0:
             return self.training

@@ -1,4 +1,4 @@
-"""What a simulated rank recorded: one timeline from which every exported file is derived.
+"""The record of a simulated rank: one timeline from which every exported file is derived.
 
 All times are int64 nanoseconds since the epoch; spans are half open.
 """
@@ -70,7 +70,7 @@ class CannCall:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPoint:
-    """Where the host handed a task over: the source of the ``HostToDevice`` flow.
+    """The call in which the host handed a task over: the source of the ``HostToDevice`` flow.
 
     ``flow`` is the id of that flow where the call determines it; else the task does.
     """
@@ -199,7 +199,7 @@ class Timeline:
     chip: Chip
     resident_bytes: int
     reserved_bytes: int = 0
-    """What the allocator holds when the profile begins; ``resident_bytes``: what of it is allocated."""
+    """Memory of the allocator when the profile begins; ``resident_bytes``: the allocated part of it."""
     steps: list[Step] = field(default_factory=list)
     spans: list[HostSpan] = field(default_factory=list)
     queue: list[QueueEntry] = field(default_factory=list)

@@ -31,7 +31,7 @@ from advisor_core.text.base import Scalar
 
 @dataclass(frozen=True)
 class JudgedRule:
-    """How a rule ended. ``state``: ``fail``, ``pass``, ``not_applicable`` or ``cannot_answer``. ``verdict`` and
+    """The result of a rule. ``state``: ``fail``, ``pass``, ``not_applicable`` or ``cannot_answer``. ``verdict`` and
     ``observed``: what was judged and measured by the ``advisor``; ``None`` where it had no answer, and ``missing`` says
     why."""
 
@@ -93,7 +93,7 @@ def _judged(
 
 
 def judge_rows(rules: Path, rule: str, rows: Iterable[Mapping[str, Scalar]], context: Context | None = None) -> Verdict:
-    """How the rule ``rule`` of a file or folder judges observations given as rows. Raises `RuleFileError`."""
+    """Judge observations given as rows by the rule ``rule`` of a file or folder. Raises `RuleFileError`."""
     return judge(_rules(rules)[rule], pd.DataFrame(list(rows)), context)
 
 

@@ -19,7 +19,7 @@ PYTHON_THREAD: Final = 100
 TASK_QUEUE_ENABLE=0."""
 
 AHEAD_US: Final = 5.0
-"""How long before its start a kernel is launched where nothing else is told: in time, and not worth a mention."""
+"""Time between the launch and the start of a kernel where nothing else is given: in time, and not worth a mention."""
 
 _GROUP_HASH: Final = 100
 

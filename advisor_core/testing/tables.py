@@ -74,5 +74,5 @@ def fact_store(
 
 
 def measure(advisor: Advisor, store: FactStore, **params: Scalar) -> Observations:
-    """What an advisor measures. Raises `Unavailable` and `NotApplicable` like the advisor."""
+    """The observations of an advisor. Raises `Unavailable` and `NotApplicable` like the advisor."""
     return advisor.measure(store.view(advisor.needs, advisor.wants), params)

@@ -51,7 +51,7 @@ UNITS: Mapping[str, Unit] = {
     "\u00b5s": Unit("ns", Fraction(1000), "µs"),
     "\u03bcs": Unit("ns", Fraction(1000), "µs"),
 }
-"""What is known of units; any other unit is its own base, converts into nothing, and is written behind the number."""
+"""The known units; any other unit is its own base, converts into nothing, and is written behind the number."""
 
 _READABLE: Mapping[str, tuple[str, ...]] = {
     "ns": ("ns", "us", "ms", "s"),
@@ -59,7 +59,7 @@ _READABLE: Mapping[str, tuple[str, ...]] = {
     "B/s": ("B/s", "MB/s", "GB/s", "TB/s"),
     "Hz": ("Hz", "MHz", "GHz"),
 }
-"""What a number of each base unit may be shown in, smallest first."""
+"""The units in which a number of each base unit may be shown, smallest first."""
 
 _BINARY = frozenset({"KiB", "MiB", "GiB"})
 

@@ -78,7 +78,7 @@ class Vocabulary:
 
     @property
     def called(self) -> Text:
-        """What reports call the devices."""
+        """The name of the devices in reports."""
         return self.devices or Text(en=self.name, zh=self.name)
 
     @property

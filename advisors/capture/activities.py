@@ -37,7 +37,7 @@ from advisors.messages import message
     ),
 )
 def activities(facts: Facts, params: Params) -> Observations:
-    """Which of host and device was recorded."""
+    """The recorded activities, of host and device."""
     profile = facts[PROFILE]
     chosen = profile.profiler.get("activities")
     events, device = facts.get(HOST_EVENTS), facts.get(work)

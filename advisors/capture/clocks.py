@@ -36,7 +36,7 @@ from advisors.messages import message
     ),
 )
 def clocks(facts: Facts, params: Params) -> Observations:
-    """How far the clocks of host and device are apart at least."""
+    """A lower bound of the offset between the clocks of host and device."""
     launched = facts[launches]
     known = launched.known()
     if not known.any():

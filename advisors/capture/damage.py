@@ -31,7 +31,7 @@ _LISTED = 10
     ),
 )
 def damage(facts: Facts, params: Params) -> Observations:
-    """What was wrong with the files of the profile."""
+    """Damage to the files of the profile."""
     profile = facts[PROFILE]
     if not profile.files and not profile.diagnostics:
         raise NotApplicable(message("capture.no_files"))

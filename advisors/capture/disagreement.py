@@ -58,4 +58,4 @@ def disagreement(facts: Facts, params: Params) -> Observations:
 
 
 _LISTED = 10
-"""How many totals are shown as evidence, those furthest apart first."""
+"""Totals that are shown as evidence at most, those furthest apart first."""

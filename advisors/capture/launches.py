@@ -36,7 +36,7 @@ from advisors.messages import message
     ),
 )
 def launches(facts: Facts, params: Params) -> Observations:
-    """How long the launches of a benchmark take, the first apart from the others."""
+    """Duration of the launches of a benchmark, the first apart from the others."""
     found, device = facts[kernel_list], facts[work]
     owner = np.searchsorted(found.starts, device["start_ns"].to_numpy(), side="right") - 1
     lengths = (device["end_ns"] - device["start_ns"]).to_numpy()

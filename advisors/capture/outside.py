@@ -48,7 +48,7 @@ from advisors.messages import message
     ),
 )
 def outside(facts: Facts, params: Params) -> Observations:
-    """How much the device did before the first and after the last step, where no figure of the report counts it."""
+    """Device time before the first and after the last step, where no figure of the report counts it."""
     windows, device = facts[steps], facts[work]
     if kernel_list in facts:
         raise NotApplicable(message("capture.no_loop"))

@@ -68,7 +68,7 @@ _INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
     ),
 )
 def settings(facts: Facts, params: Params) -> Observations:
-    """How the profile was collected."""
+    """The settings with which the profile was collected."""
     profile = facts[PROFILE]
     kernels = facts.get(KERNELS)
     computing = kernels[kernels["core"] != "COMMUNICATION"] if kernels is not None else None

@@ -29,7 +29,7 @@ _LISTED = 10
     evidence=(FILE,),
 )
 def size(facts: Facts, params: Params) -> Observations:
-    """How much was recorded."""
+    """The size of the recording."""
     profile, windows = facts[PROFILE], facts[steps]
     recorded = int(windows["end_ns"].max() - windows["start_ns"].min())
     total = sum(file.bytes for file in profile.files)

@@ -54,7 +54,7 @@ _LISTED = 10
     ),
 )
 def odd_steps(facts: Facts, params: Params) -> Observations:
-    """How the first and the last profiled step compare with the others."""
+    """The first and the last profiled step, compared with the others."""
     if kernel_list in facts:
         raise NotApplicable(message("capture.no_loop"))
     windows = facts[steps]

@@ -18,17 +18,17 @@ _ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
 
 
 def divides_or_sums(operations: pd.Series) -> pd.Series:
-    """Which operations are an AllReduce, ReduceScatter or AllGather: what data, tensor and sequence parallelism use."""
+    """Mask of AllReduce, ReduceScatter and AllGather, which data, tensor and sequence parallelism use."""
     return operations.str.contains(_DIVIDED_OR_SUMMED.pattern, case=False, regex=True)
 
 
 def all_to_all(operations: pd.Series) -> pd.Series:
-    """Which operations are an all-to-all, with equal or different sizes: what brings tokens to experts."""
+    """Mask of the all-to-all operations, with equal or different sizes, which bring tokens to experts."""
     return operations.str.contains(_ALL_TO_ALL.pattern, case=False, regex=True)
 
 
 def point_to_point(operations: pd.Series) -> pd.Series:
-    """Which operations send to or receive from single ranks."""
+    """Mask of the operations that send to or receive from single ranks."""
     return operations.str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
 
 
@@ -68,10 +68,10 @@ CALL = (
     Column("waits_for_rank", "int", "", "the rank that it waits for, where that is known", zh="等待的 rank"),
     Column("source", "text", "", "what told who waits: planes, arrivals or pair; '' unknown", zh="来源"),
 )
-"""What `call_metric` shows of a collective."""
+"""The columns of a collective that `call_metric` shows."""
 
 LEAVES = (LEAF, TIME, SHARE_OF_STEP)
-"""What `leaf_metric` shows."""
+"""The columns that `leaf_metric` shows."""
 
 
 def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:

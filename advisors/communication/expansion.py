@@ -29,7 +29,7 @@ _FUSED: Final = re.compile(
     ),
 )
 def expansion(facts: Facts, params: Params) -> Observations:
-    """Where collectives are expanded, in a job that has fused kernels which communicate themselves."""
+    """The processor on which collectives are expanded, in a job that has fused kernels which communicate themselves."""
     device, profile = facts[work], facts[PROFILE]
     rows = matching(device["type"], _FUSED)
     if not rows.any():

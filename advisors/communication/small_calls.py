@@ -142,7 +142,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
 
 
 def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:
-    """Which part of each operation stays when those of one kind and step are put together in messages of ``bucket``
+    """The share of each operation that stays when those of one kind and step are put together in messages of ``bucket``
     bytes."""
     groups = sizes[joined.index].groupby([joined["kind"], joined["step"]])
     kept_share: pd.Series = np.ceil(groups.transform("sum") / bucket) / groups.transform("size")
@@ -150,7 +150,7 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
 
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
-    """Which operations moved more over RDMA than inside the server."""
+    """Mask of the operations that moved more over RDMA than inside the server."""
     table = bandwidth.assign(name=bandwidth["name"].astype(str).str.split("@").str[0])
     sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
     none = pd.Series(0, index=sums.index)

@@ -1,4 +1,4 @@
-"""What a rank computes within the profiled steps, and its longest kernels."""
+"""The computing of a rank within the profiled steps, and its longest kernels."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def _saved(
 def _arrivals(
     calls: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataFrame]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What each rank waits for the last to arrive, ns per step as in `_waits`, and the collectives with the last of
+    """The wait of each rank for the last to arrive, ns per step as in `_waits`, and the collectives with the last of
     each; only those of which every rank was profiled."""
     every = pd.concat([frame.assign(rank=rank) for rank, frame in calls.items()], ignore_index=True)
     between = every["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)

@@ -51,43 +51,51 @@ def fusion_chains(facts: Facts) -> Chains:
     return find_chains(facts[step_kernels], facts[kernel_nodes])
 
 
-def find_chains(own: StepKernels, known: KernelNodes | None = None) -> Chains:
+def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chains:
     """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
-    if not own.shaped:
-        return _summary(own.frame, [])
-    known = known or nodes_of(own)
-    signature = own.frame["signature"].to_numpy(dtype=np.int64)
-    kernels = Kernels(signature, known.nodes, known.backward, np.cumsum(own.breaks))
-    return _summary(own.frame, search(kernels, computations()))
+    if not kernels.shaped:
+        return _summary(kernels.frame, [])
+    nodes = nodes or nodes_of(kernels)
+    signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+    sequence = Kernels(signature, nodes.nodes, nodes.backward, np.cumsum(kernels.breaks))
+    return _summary(kernels.frame, search(sequence, computations()))
 
 
-def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> Chains:
-    lengths = np.array([len(chain) for _, chain in found], dtype=np.int64)
-    members = np.concatenate([chain for _, chain in found]) if found else np.zeros(0, dtype=np.int64)
+def _summary(frame: pd.DataFrame, chains: Sequence[tuple[Computation, Ints]]) -> Chains:
+    lengths = np.array([len(chain) for _, chain in chains], dtype=np.int64)
+    members = np.concatenate([chain for _, chain in chains]) if chains else np.zeros(0, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    number = np.repeat(np.arange(len(found)), lengths)
+    chain_of = np.repeat(np.arange(len(chains)), lengths)
     part = frame.iloc[members]
     durations = part["duration_ns"].to_numpy()
-    matched = [pattern for pattern, _ in found]
+    computation_of = [pattern for pattern, _ in chains]
     signatures = part["signature"].to_numpy()
-    rows = frame.iloc[members].drop_duplicates("signature").set_index("signature")[DESCRIBED].to_dict("index")
-    tensors = {signature: tensors_of(row) for signature, row in rows.items()}
-    words = vocabulary()
+    row_of_signature = (
+        frame.iloc[members].drop_duplicates("signature").set_index("signature")[DESCRIBED].to_dict("index")
+    )
+    tensors = {signature: tensors_of(row) for signature, row in row_of_signature.items()}
+    operations = vocabulary()
     types = part["type"].astype(str).to_numpy()
-    known: dict[tuple[str, bool, bytes], tuple[int, str, str]] = {}
-    told = []
-    for computation, first, last in zip(matched, starts, ends, strict=True):
+    described_by_key: dict[tuple[str, bool, bytes], tuple[int, str, str]] = {}
+    descriptions = []
+    for computation, first, last in zip(computation_of, starts, ends, strict=True):
         key = (computation.name, computation.backward, signatures[first:last].tobytes())
-        if key not in known:
-            chain = [tensors[one] for one in signatures[first:last].tolist()]
-            known[key] = _described(computation, types[first:last], chain)
-        told.append(known[key])
-    operation = {name: words.operation_of(name) for name in np.unique(types)}
-    kept = np.array([operation[t] in matched[n].keeps for t, n in zip(types, number, strict=True)], dtype=np.bool_)
-    speed = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)
+        if key not in described_by_key:
+            chain = [tensors[signature] for signature in signatures[first:last].tolist()]
+            described_by_key[key] = _described(computation, types[first:last], chain)
+        descriptions.append(described_by_key[key])
+    operation = {name: operations.operation_of(name) for name in np.unique(types)}
+    is_kept = np.array(
+        [
+            operation[operator_type] in computation_of[index].keeps
+            for operator_type, index in zip(types, chain_of, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    bandwidth = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)
     sums = pd.DataFrame(
-        {"number": number, "chain_ns": durations, "kept_ns": np.where(kept, durations, 0), "speed": speed}
+        {"number": chain_of, "chain_ns": durations, "kept_ns": np.where(is_kept, durations, 0), "speed": bandwidth}
     )
     grouped = aggregated(
         sums.groupby("number"),
@@ -97,24 +105,28 @@ def _summary(frame: pd.DataFrame, found: Sequence[tuple[Computation, Ints]]) -> 
     )
     summary = pd.DataFrame(
         {
-            "pattern": pd.Series([computation.name for computation in matched], dtype="str"),
-            "backward": pd.Series([computation.backward for computation in matched], dtype="bool"),
+            "pattern": pd.Series([computation.name for computation in computation_of], dtype="str"),
+            "backward": pd.Series([computation.backward for computation in computation_of], dtype="bool"),
             "kernels": lengths,
             "chain_ns": grouped["chain_ns"].to_numpy(),
             "kept_ns": grouped["kept_ns"].to_numpy(),
             "best_bandwidth": grouped["best_bandwidth"].to_numpy(dtype=np.float64),
-            "fused_bytes": pd.Series([one[0] for one in told], dtype="int64"),
-            "types": pd.Series([one[1] for one in told], dtype="str"),
-            "shape": pd.Series([one[2] for one in told], dtype="str"),
+            "fused_bytes": pd.Series([fused_bytes for fused_bytes, _, _ in descriptions], dtype="int64"),
+            "types": pd.Series([types for _, types, _ in descriptions], dtype="str"),
+            "shape": pd.Series([shape for _, _, shape in descriptions], dtype="str"),
         }
     )
-    return Chains(summary, members.astype(np.int64), number)
+    return Chains(summary, members.astype(np.int64), chain_of)
 
 
 def _described(computation: Computation, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, str, str]:
-    everything = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
-    main = max(everything, key=elements, default=())
-    return traffic(chain, computation.passes, wide=computation.wide), " + ".join(types), ",".join(map(str, main))
+    shapes = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
+    largest_shape = max(shapes, key=elements, default=())
+    return (
+        traffic(chain, computation.passes, wide=computation.wide),
+        " + ".join(types),
+        ",".join(map(str, largest_shape)),
+    )
 
 
 FACTS = (fusion_chains,)

@@ -67,10 +67,10 @@ def computations() -> tuple[Computation, ...]:
 
 def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computation:
     forms = tuple(parse(text) for text in entry["backward" if backward else "forward"])
-    absorbs = _words(entry.get("backward_absorbs" if backward else "absorbs", ()))
-    followed_by = () if backward else _words(entry.get("followed_by", ()))
-    named = {operation for form in forms for step in form.steps() for operation in step.operations}
-    unknown = (named | {operation for operation, _ in (*absorbs, *followed_by)}) - set(vocabulary().operations)
+    absorbs = _operations_with_roles(entry.get("backward_absorbs" if backward else "absorbs", ()))
+    followed_by = () if backward else _operations_with_roles(entry.get("followed_by", ()))
+    used = {operation for form in forms for step in form.steps() for operation in step.operations}
+    unknown = (used | {operation for operation, _ in (*absorbs, *followed_by)}) - set(vocabulary().operations)
     if unknown:
         raise ValueError(f"{name}: no operation {', '.join(sorted(unknown))}")
     return Computation(
@@ -88,8 +88,8 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
     )
 
 
-def _words(words: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((word.partition(".")[0], word.partition(".")[2]) for word in words)
+def _operations_with_roles(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((text.partition(".")[0], text.partition(".")[2]) for text in texts)
 
 
 def matches(operator: str, globs: Iterable[str]) -> bool:

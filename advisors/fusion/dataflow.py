@@ -28,7 +28,7 @@ NEARBY = 8
 """So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing."""
 
 Key = tuple[int, str]
-"""What tells tensors apart: number of elements and type."""
+"""The key that tells tensors apart: number of elements and type."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +73,26 @@ def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
 
 
 def _tensors(shapes: str, dtypes: str) -> tuple[tuple[Shape, Key], ...]:
-    parts, types = shapes_of(shapes), dtypes.split(";")
-    if len(parts) != len(types):
+    parsed_shapes, types = shapes_of(shapes), dtypes.split(";")
+    if len(parsed_shapes) != len(types):
         return ()
-    named = [(shape, (elements(shape), name.removeprefix("DT_"))) for shape, name in zip(parts, types, strict=True)]
-    return tuple((shape, key) for shape, key in named if key[0] > 1)
+    tensors = [
+        (shape, (elements(shape), name.removeprefix("DT_"))) for shape, name in zip(parsed_shapes, types, strict=True)
+    ]
+    return tuple((shape, key) for shape, key in tensors if key[0] > 1)
 
 
 def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key]]) -> frozenset[str]:
     if not reads:
         return frozenset()
-    largest, (most, _) = max(reads, key=lambda tensor: tensor[1][0])
-    written = max((key[0] for _, key in writes), default=1)
+    largest_shape, (most_elements, _) = max(reads, key=lambda tensor: tensor[1][0])
+    written_elements = max((key[0] for _, key in writes), default=1)
     roles = set()
-    if written < most:
-        roles.add("row" if written * largest[-1] == most else "column")
-    elif largest[-1] == 1:
+    if written_elements < most_elements:
+        roles.add("row" if written_elements * largest_shape[-1] == most_elements else "column")
+    elif largest_shape[-1] == 1:
         roles.add("row")
-    if all(key[0] == written for _, key in reads):
+    if all(key[0] == written_elements for _, key in reads):
         roles.add("equal")
         if len(reads) == 2:
             roles.add("pair")
@@ -146,4 +148,8 @@ class Window:
 
 
 def _extends(narrow: Shape, wide: Shape) -> bool:
-    return len(narrow) == len(wide) and narrow != wide and all(a in (b, 1) for a, b in zip(narrow, wide, strict=True))
+    return (
+        len(narrow) == len(wide)
+        and narrow != wide
+        and all(narrow_axis in (wide_axis, 1) for narrow_axis, wide_axis in zip(narrow, wide, strict=True))
+    )

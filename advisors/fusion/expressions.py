@@ -52,15 +52,15 @@ def _read(text: str, start: int) -> tuple[Expression, int]:
     token = _TOKEN.match(text, start)
     if token is None:
         raise ValueError(f"{text!r}: an operation should stand at {text[start:]!r}")
-    anchor, several, either, role, optional = token.groups()
+    anchor, repeated, alternatives, role, optional = token.groups()
     if role is not None and role not in ROLES:
         raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
-    names = [name.strip() for name in several.split(",")] if several else either.split("|")
+    names = [name.strip() for name in repeated.split(",")] if repeated else alternatives.split("|")
     operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
     operands, end = _operands(text, token.end())
-    if (optional or several) and len(operands) > 1:
+    if (optional or repeated) and len(operands) > 1:
         raise ValueError(f"{text!r}: a step that may be missing reads one operand")
-    step = Expression(operations, operands, role or "", bool(optional), bool(several), bool(anchor))
+    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), bool(anchor))
     return step, end
 
 

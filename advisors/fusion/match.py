@@ -31,13 +31,13 @@ def match(window: Window, form: Expression, anchor: int) -> Kernels | None:
     path = form.above_anchor()
     if not fits(path[0], window.nodes[anchor]):
         return None
-    ways = [
+    matches = [
         below | above | {anchor}
         for below in matching.below(path[0], anchor)
         for above in matching.above(path, 0, anchor, 0)
         if not below & above
     ]
-    return _nearest(ways, anchor)[0] if ways else None
+    return _nearest(matches, anchor)[0] if matches else None
 
 
 def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
@@ -55,7 +55,7 @@ def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
 class _Matching:
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._known: dict[tuple[int, str, int], list[Kernels]] = {}
+        self._ways_of: dict[tuple[int, str, int], list[Kernels]] = {}
 
     def _of_tensor(self, step: Expression, key: Key, reader: int, depth: int) -> list[Kernels]:
         """Ways in which the step wrote the tensor that a kernel reads."""
@@ -67,8 +67,8 @@ class _Matching:
             if step.optional and reader - number > NEARBY:
                 break
             if fits(step, node):
-                found = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
-                ways += [way | {number} for way in found]
+                operand_ways = self._repeated(step, number, depth) if step.repeated else self.below(step, number)
+                ways += [way | {number} for way in operand_ways]
             if node.carries:
                 ways += [way | {number} for way in self._carried(step, number, depth)]
         if step.operands and (step.repeated or (step.optional and not ways)):
@@ -77,11 +77,11 @@ class _Matching:
 
     def below(self, step: Expression, number: int) -> list[Kernels]:
         """Ways to find the operands of a step that is at this kernel."""
-        known = (id(step), "below", number)
-        if known not in self._known:
-            self._known[known] = []
-            self._known[known] = self._operands([one for one in step.operands if one.operations], number)
-        return self._known[known]
+        key = (id(step), "below", number)
+        if key not in self._ways_of:
+            self._ways_of[key] = []
+            self._ways_of[key] = self._operands([operand for operand in step.operands if operand.operations], number)
+        return self._ways_of[key]
 
     def _operands(self, steps: Sequence[Expression], number: int, used: Kernels = _NOTHING) -> list[Kernels]:
         if not steps:
@@ -90,9 +90,14 @@ class _Matching:
         for place, (_, key) in enumerate(self._window.nodes[number].reads):
             if place in used:
                 continue
-            first = self._of_tensor(steps[0], key, number, 0)
-            others = self._operands(steps[1:], number, used | {place}) if first else []
-            ways += [one | other for one in first for other in others if not one & other]
+            first_ways = self._of_tensor(steps[0], key, number, 0)
+            other_ways = self._operands(steps[1:], number, used | {place}) if first_ways else []
+            ways += [
+                first_way | other_way
+                for first_way in first_ways
+                for other_way in other_ways
+                if not first_way & other_way
+            ]
         return _nearest(ways, number)
 
     def _carried(self, step: Expression, number: int, depth: int) -> list[Kernels]:
@@ -102,24 +107,24 @@ class _Matching:
         keys = [key for _, key in self._window.nodes[number].reads]
         return self._through(step, "repeated", number, keys, depth)
 
-    def _through(self, step: Expression, how: str, number: int, keys: Iterable[Key], depth: int) -> list[Kernels]:
-        known = (id(step), how, number)
-        if known not in self._known:
-            self._known[known] = []
+    def _through(self, step: Expression, kind: str, number: int, keys: Iterable[Key], depth: int) -> list[Kernels]:
+        cache_key = (id(step), kind, number)
+        if cache_key not in self._ways_of:
+            self._ways_of[cache_key] = []
             if depth < IN_A_ROW:
                 ways = [way for key in keys for way in self._of_tensor(step, key, number, depth + 1)]
-                self._known[known] = _nearest(ways, number)
-        return self._known[known]
+                self._ways_of[cache_key] = _nearest(ways, number)
+        return self._ways_of[cache_key]
 
     def above(self, path: Sequence[Expression], place: int, number: int, depth: int) -> list[Kernels]:
         """Ways to find what lies above the step at ``place`` of the path, which is at this kernel."""
         if place + 1 == len(path):
             return [_NOTHING]
-        known = (id(path[place]), "above", number)
-        if known not in self._known:
-            self._known[known] = []
-            self._known[known] = _nearest(self._above(path, place, number, depth), number)
-        return self._known[known]
+        key = (id(path[place]), "above", number)
+        if key not in self._ways_of:
+            self._ways_of[key] = []
+            self._ways_of[key] = _nearest(self._above(path, place, number, depth), number)
+        return self._ways_of[key]
 
     def _above(self, path: Sequence[Expression], place: int, number: int, depth: int) -> list[Kernels]:
         above = path[place + 1]
@@ -135,20 +140,22 @@ class _Matching:
                     if above.repeated:
                         ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
                     else:
-                        ways += self._beside(path, place, number, reader, depth)
+                        ways += self._with_siblings(path, place, number, reader, depth)
                 if node.carries:
                     ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
         if above.repeated or (above.optional and not ways):
             ways += self.above(path, place + 1, number, depth)
         return ways
 
-    def _beside(self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int) -> list[Kernels]:
+    def _with_siblings(
+        self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int
+    ) -> list[Kernels]:
         step, above = path[place], path[place + 1]
-        others = [one for one in above.operands if one.operations and one is not step]
+        other_operands = [operand for operand in above.operands if operand.operations and operand is not step]
         return [
-            beside | higher | {reader}
-            for beside in self._operands(others, reader)
-            if number not in beside
+            siblings | higher | {reader}
+            for siblings in self._operands(other_operands, reader)
+            if number not in siblings
             for higher in self.above(path, place + 1, reader, depth + 1)
-            if not beside & higher
+            if not siblings & higher
         ]

@@ -26,16 +26,16 @@ class KernelNodes:
 
 @fact("kernel_nodes", needs=(step_kernels,))
 def kernel_nodes(facts: Facts) -> KernelNodes:
-    """What each kernel computes and which tensors it reads and writes, and whether it is in the backward pass."""
+    """The operation of each kernel, the tensors that it reads and writes, and whether it is in the backward pass."""
     return nodes_of(facts[step_kernels])
 
 
 def nodes_of(kernels: StepKernels) -> KernelNodes:
     """The nodes of these kernels."""
-    frame, words = kernels.frame, vocabulary()
+    frame, operations = kernels.frame, vocabulary()
     signature = frame["signature"].to_numpy(dtype=np.int64)
     firsts = frame.drop_duplicates("signature").sort_values("signature")
-    nodes = [node_of(row, words) for row in firsts[DESCRIBED].to_dict("records")]
+    nodes = [node_of(row, operations) for row in firsts[DESCRIBED].to_dict("records")]
     backward = np.zeros(len(frame), dtype=np.bool_)
     for part in kernels.parts():
         backward[part] = backward_kernels(nodes, signature[part])

@@ -1,4 +1,4 @@
-"""Which kernels of a step belong to the forward pass and which to the backward pass, from types, shapes and repetition.
+"""The forward and the backward pass among the kernels of a step, from types, shapes and repetition.
 
 The backward pass begins with the first kernel that only it has: one whose type names a gradient, or the first products
 that make the gradients of weights. A forward product of T rows, N columns and depth K has the weight gradient of N
@@ -45,16 +45,16 @@ def backward_kernels(nodes: Sequence[Node], signature: Ints) -> Bools:
     backward = np.arange(len(signature)) >= begin
     # Behind the last product before the first weight gradient lie the loss and the gradient of the last norm, which
     # looks like that of the other norms.
-    product = np.array([node.operation in PRODUCTS for node in nodes], dtype=np.bool_)
-    before = np.flatnonzero(product[signature[:begin]])
-    end = int(before[-1]) + 1 if len(before) else begin
+    is_product = np.array([node.operation in PRODUCTS for node in nodes], dtype=np.bool_)
+    products_before = np.flatnonzero(is_product[signature[:begin]])
+    end = int(products_before[-1]) + 1 if len(products_before) else begin
     forward = stretches[: max(end - STRETCH + 1, 0)]
-    again = np.zeros(len(signature), dtype=np.bool_)
-    again[begin : begin + len(stretches[begin:])] = np.isin(stretches[begin:], forward)
-    return backward & ~_covered(again)
+    repeats_forward = np.zeros(len(signature), dtype=np.bool_)
+    repeats_forward[begin : begin + len(stretches[begin:])] = np.isin(stretches[begin:], forward)
+    return backward & ~_in_stretches(repeats_forward)
 
 
-def _covered(begins: Bools) -> Bools:
+def _in_stretches(begins: Bools) -> Bools:
     """The kernels of the stretches that begin at these."""
     covered = begins.copy()
     for place in range(1, STRETCH):
@@ -63,52 +63,56 @@ def _covered(begins: Bools) -> Bools:
 
 
 def _begin(nodes: Sequence[Node], signature: Ints, stretches: npt.NDArray[np.uint64]) -> int:
-    gradient = np.array([bool(GRADIENT.fullmatch(node.operator)) for node in nodes], dtype=np.bool_)
-    first = np.flatnonzero(gradient[signature])
-    end = int(first[0]) if len(first) else len(signature)
-    again = np.zeros(len(signature), dtype=np.bool_)
+    is_gradient = np.array([bool(GRADIENT.fullmatch(node.operator)) for node in nodes], dtype=np.bool_)
+    gradient_places = np.flatnonzero(is_gradient[signature])
+    end = int(gradient_places[0]) if len(gradient_places) else len(signature)
+    repeats_earlier = np.zeros(len(signature), dtype=np.bool_)
     if len(stretches):
-        _, firsts, number = np.unique(stretches, return_index=True, return_inverse=True)
-        again[: len(stretches)] = firsts[number] < np.arange(len(stretches))
-    return min(end, _weight_gradients(nodes, signature[:end], _covered(again)[:end], len(signature)))
+        _, first_places, stretch_number = np.unique(stretches, return_index=True, return_inverse=True)
+        repeats_earlier[: len(stretches)] = first_places[stretch_number] < np.arange(len(stretches))
+    return min(end, _weight_gradients(nodes, signature[:end], _in_stretches(repeats_earlier)[:end], len(signature)))
 
 
-def _weight_gradients(nodes: Sequence[Node], signature: Ints, again: Bools, kernels: int) -> int:
+def _weight_gradients(nodes: Sequence[Node], signature: Ints, repeated: Bools, kernels: int) -> int:
     """The first product that makes the gradient of a weight, among the kernels before the first one that names a
-    gradient (``kernels``: of the whole step). ``again``: kernels that repeat a stretch of earlier ones, layers of the
-    forward pass or activations that are computed again: they are not looked at."""
+    gradient (``kernels``: of the whole step). ``repeated``: kernels that repeat a stretch of earlier ones, layers of
+    the forward pass or activations that are computed again: they are not looked at."""
     sizes = [_product(node) for node in nodes]
-    product = np.array([size is not None for size in sizes], dtype=np.bool_)
-    every = np.flatnonzero(product[signature])
-    places = every[~again[every]]
-    seen: dict[tuple[int, int, int], int] = {}
-    makes, follows = [], []
-    for number, place in enumerate(places.tolist()):
+    is_product = np.array([size is not None for size in sizes], dtype=np.bool_)
+    product_places = np.flatnonzero(is_product[signature])
+    new_places = product_places[~repeated[product_places]]
+    number_of_size: dict[tuple[int, int, int], int] = {}
+    makes_gradient, follows_closely = [], []
+    for number, place in enumerate(new_places.tolist()):
         size = sizes[int(signature[place])]
         assert size is not None
         rows, columns, depth = size
-        written_as = seen.get((depth, rows, columns), -1) if rows != depth else -1
-        turned = seen.get((depth, columns, rows), -1) if depth not in (rows, columns) else -1
-        makes.append(max(written_as, turned) >= 0)
-        follows.append(max(written_as, turned) >= max(number - AT_ONCE, 0))
-        seen[rows, columns, depth] = number
-    for number, place in enumerate(places.tolist()):
-        following = sum(makes[number : number + FOLLOWING])
+        written_as = number_of_size.get((depth, rows, columns), -1) if rows != depth else -1
+        transposed = number_of_size.get((depth, columns, rows), -1) if depth not in (rows, columns) else -1
+        makes_gradient.append(max(written_as, transposed) >= 0)
+        follows_closely.append(max(written_as, transposed) >= max(number - AT_ONCE, 0))
+        number_of_size[rows, columns, depth] = number
+    for number, place in enumerate(new_places.tolist()):
+        following = sum(makes_gradient[number : number + FOLLOWING])
         # Where a kernel that names a gradient comes next, one is enough if it is of the product just before: the
         # backward pass begins with what the forward pass ended with.
-        ends_with = follows[number] and len(signature) < kernels and number + FOLLOWING >= len(places)
-        if makes[number] and (following >= AMONG_FOLLOWING or ends_with):
-            before = every[every < place][-2:].tolist()
-            known = [sizes[int(signature[one])] for one in before]
-            return int(before[1]) if _is_input_gradient(known) and not again[before[1]] else int(place)
+        ends_with = follows_closely[number] and len(signature) < kernels and number + FOLLOWING >= len(new_places)
+        if makes_gradient[number] and (following >= AMONG_FOLLOWING or ends_with):
+            before = product_places[product_places < place][-2:].tolist()
+            last_sizes = [sizes[int(signature[product_place])] for product_place in before]
+            return int(before[1]) if _is_input_gradient(last_sizes) and not repeated[before[1]] else int(place)
     # With as many tokens as channels the products of both passes have the same sizes: right before a kernel that names
     # a gradient stand those of the last product of the forward pass.
     if len(signature) < kernels:
-        for back in range(AT_ONCE, 0, -1):
-            last = every[-back - 1 :].tolist()
-            known = [sizes[int(signature[one])] for one in last[:2]]
-            if len(last) == back + 1 and not again[last[1:]].any() and _is_input_gradient(known):
-                return int(last[1])
+        for distance in range(AT_ONCE, 0, -1):
+            last_places = product_places[-distance - 1 :].tolist()
+            last_sizes = [sizes[int(signature[product_place])] for product_place in last_places[:2]]
+            if (
+                len(last_places) == distance + 1
+                and not repeated[last_places[1:]].any()
+                and _is_input_gradient(last_sizes)
+            ):
+                return int(last_places[1])
     return len(signature)
 
 

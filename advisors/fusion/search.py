@@ -25,7 +25,7 @@ CLOSE = 3
 """A copy or cast stands so many kernels before the one that it serves, at most, or behind the last one."""
 
 BESIDE = 5
-"""What a computation absorbs begins so many kernels before it, at most, or ends so many behind it."""
+"""Kernels that a computation absorbs begin so many kernels before it, at most, or end so many behind it."""
 
 
 @dataclass(frozen=True)
@@ -43,35 +43,35 @@ class Kernels:
         return self.nodes[int(self.signature[number])]
 
 
-def search(kernels: Kernels, wanted: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
+def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
     """The computations and their kernels; a kernel belongs to one computation at most."""
     taken = np.zeros(len(kernels.signature), dtype=np.bool_)
-    found: list[tuple[Computation, set[int]]] = []
+    matches: list[tuple[Computation, set[int]]] = []
     surroundings = _Surroundings(kernels)
     # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,
     # that is what it is, whatever the pass is taken to be.
     for in_its_pass in (True, False):
-        new = len(found)
-        for computation in wanted:
-            right = (kernels.backward == computation.backward) == in_its_pass
+        first_new = len(matches)
+        for computation in computations:
+            in_pass = (kernels.backward == computation.backward) == in_its_pass
             for form in computation.forms:
-                for anchor in _anchors(kernels, form, right & ~taken):
+                for anchor in _anchors(kernels, form, in_pass & ~taken):
                     members = surroundings.match(form, anchor)
                     if members is not None and not taken[list(members)].any():
                         taken[list(members)] = True
-                        found.append((computation, members))
+                        matches.append((computation, members))
             if computation.in_a_row > 1:
-                _drop_scattered(computation, found, taken)
-        for computation, members in found[new:]:
+                _drop_scattered(computation, matches, taken)
+        for computation, members in matches[first_new:]:
             _absorb(kernels, computation, members, taken)
-    return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in found]
+    return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in matches]
 
 
-def _drop_scattered(computation: Computation, found: list[tuple[Computation, set[int]]], taken: Bools) -> None:
+def _drop_scattered(computation: Computation, matches: list[tuple[Computation, set[int]]], taken: Bools) -> None:
     """Drop what was found of the computation where fewer than `in_a_row` of it follow one another."""
-    places = sorted((members for one, members in found if one is computation), key=min)
+    ordered = sorted((members for candidate, members in matches if candidate is computation), key=min)
     runs: list[list[set[int]]] = []
-    for members in places:
+    for members in ordered:
         follows = bool(runs) and min(members) == max(runs[-1][-1]) + 1
         if follows and len(members) == max(members) - min(members) + 1:
             runs[-1].append(members)
@@ -81,7 +81,7 @@ def _drop_scattered(computation: Computation, found: list[tuple[Computation, set
     for members in scattered:
         taken[list(members)] = False
     dropped = {id(members) for members in scattered}
-    found[:] = [(one, members) for one, members in found if id(members) not in dropped]
+    matches[:] = [(candidate, members) for candidate, members in matches if id(members) not in dropped]
 
 
 def _anchors(kernels: Kernels, form: Expression, among: Bools) -> list[int]:
@@ -103,15 +103,15 @@ class _Surroundings:
 
     def match(self, form: Expression, anchor: int) -> set[int] | None:
         """The kernels of the expression around this anchor."""
-        place = int(np.searchsorted(self._borders, anchor, side="right"))
-        start = max(anchor - REACH, int(self._borders[place - 1]))
-        end = min(anchor + REACH + 1, int(self._borders[place]))
-        around = self._kernels.signature[start:end]
-        key = (id(form), anchor - start, around.tobytes())
+        border = int(np.searchsorted(self._borders, anchor, side="right"))
+        start = max(anchor - REACH, int(self._borders[border - 1]))
+        end = min(anchor + REACH + 1, int(self._borders[border]))
+        signatures = self._kernels.signature[start:end]
+        key = (id(form), anchor - start, signatures.tobytes())
         if key not in self._found:
             window = self._windows.get(key[2])
             if window is None:
-                window = Window([self._kernels.nodes[one] for one in around.tolist()])
+                window = Window([self._kernels.nodes[signature] for signature in signatures.tolist()])
                 self._windows[key[2]] = window
             self._found[key] = match(window, form, anchor - start)
         members = self._found[key]
@@ -120,22 +120,22 @@ class _Surroundings:
 
 def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken: Bools) -> None:
     """Add what serves the kernels of the expression, and what the fused kernel does as well."""
-    before = 0
-    while len(members) > before:
-        before = len(members)
+    size_before = 0
+    while len(members) > size_before:
+        size_before = len(members)
         if not computation.wide:  # an optimizer works on what is there; copies beside it are no layout of its own
             _serving(kernels, members, taken)
         _sharing(kernels, computation.absorbs, members, taken, lambda: range(min(members) - BESIDE, max(members)))
-        _sharing(kernels, computation.followed_by, members, taken, lambda: _behind(members, BESIDE))
+        _sharing(kernels, computation.followed_by, members, taken, lambda: _range_behind(members, BESIDE))
     last = max(members)
-    for behind in _free(kernels, taken, last, _behind(members, 1)):
-        node = kernels.node(behind)
+    for following in _free(kernels, taken, last, _range_behind(members, 1)):
+        node = kernels.node(following)
         if node.operation == "cast" and {key for _, key in node.reads} & {key for _, key in kernels.node(last).writes}:
-            members.add(behind)
-            taken[behind] = True
+            members.add(following)
+            taken[following] = True
 
 
-def _behind(members: set[int], count: int) -> range:
+def _range_behind(members: set[int], count: int) -> range:
     return range(max(members) + 1, max(members) + 1 + count)
 
 
@@ -147,31 +147,35 @@ def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
         number = todo.pop()
         served = kernels.node(number)
         reads, writes = {key for _, key in served.reads}, {key for _, key in served.writes}
-        for before in range(number - 1, max(number - CLOSE, 0) - 1, -1):
-            node = kernels.node(before)
+        for earlier in range(number - 1, max(number - CLOSE, 0) - 1, -1):
+            node = kernels.node(earlier)
             written = {key for _, key in node.writes}
             serves = (node.carries and written & reads) or (node.creates and written & writes)
-            if serves and not taken[before] and kernels.group[before] == kernels.group[number]:
-                members.add(before)
-                taken[before] = True
-                todo.append(before)
-            elif before not in members:
+            if serves and not taken[earlier] and kernels.group[earlier] == kernels.group[number]:
+                members.add(earlier)
+                taken[earlier] = True
+                todo.append(earlier)
+            elif earlier not in members:
                 reads -= written
 
 
 def _sharing(
-    kernels: Kernels, words: Sequence[tuple[str, str]], members: set[int], taken: Bools, where: Callable[[], range]
+    kernels: Kernels,
+    operations: Sequence[tuple[str, str]],
+    members: set[int],
+    taken: Bools,
+    candidates: Callable[[], range],
 ) -> None:
     """Add the kernels of these operations that share tensors with those that are there, until there are no more."""
-    changed = bool(words)
+    changed = bool(operations)
     while changed:
         changed = False
         first, last = min(members), max(members)
         read = {key for member in members for _, key in kernels.node(member).reads}
         written = {key for member in members for _, key in kernels.node(member).writes}
-        for number in _free(kernels, taken, first, where()):
+        for number in _free(kernels, taken, first, candidates()):
             node = kernels.node(number)
-            if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(words):
+            if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue
             writes, reads = {key for _, key in node.writes}, {key for _, key in node.reads}
             if (number < last and writes & read) or (number > first and reads & written):
@@ -180,8 +184,8 @@ def _sharing(
                 break
 
 
-def _free(kernels: Kernels, taken: Bools, beside: int, numbers: range) -> Iterator[int]:
+def _free(kernels: Kernels, taken: Bools, reference: int, numbers: range) -> Iterator[int]:
     """Those of the kernels that are of the same group and that no computation has."""
     for number in numbers:
-        if 0 <= number < len(taken) and not taken[number] and kernels.group[number] == kernels.group[beside]:
+        if 0 <= number < len(taken) and not taken[number] and kernels.group[number] == kernels.group[reference]:
             yield number

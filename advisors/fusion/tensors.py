@@ -30,9 +30,11 @@ def tensors_of(kernel: Mapping[Any, object]) -> Tensors:
 
 
 def _side(shapes: str, dtypes: str) -> tuple[tuple[Shape, int], ...]:
-    parts, types = shapes_of(shapes), dtypes.split(";")
-    sizes = [DTYPE_BYTES.get(name, -1) for name in types] if len(types) == len(parts) else [-1] * len(parts)
-    return tuple((shape, _bytes(shape, size)) for shape, size in zip(parts, sizes, strict=True))
+    parsed_shapes, types = shapes_of(shapes), dtypes.split(";")
+    sizes = (
+        [DTYPE_BYTES.get(name, -1) for name in types] if len(types) == len(parsed_shapes) else [-1] * len(parsed_shapes)
+    )
+    return tuple((shape, _bytes(shape, size)) for shape, size in zip(parsed_shapes, sizes, strict=True))
 
 
 def _bytes(shape: Shape, size: int) -> int:
@@ -46,21 +48,21 @@ def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool) -> int:
     """Bytes that a fused kernel moves for the chain; -1 where not known. ``passes``: multiples of the largest tensor of
     the chain; as it stands outside of the chain, that is in its narrowest dtype, unless it is ``wide``. 0: the inputs
     of the chain and its last output, each once."""
-    last = chain[-1].outputs
-    if any(size < 0 for _, size in last) or not last:
+    last_outputs = chain[-1].outputs
+    if any(size < 0 for _, size in last_outputs) or not last_outputs:
         return -1
     if passes:
         return int(passes * _largest(chain, wide=wide))
-    total, inside, seen = sum(size for _, size in last), set[int](), set[Shape]()
+    total, written_sizes, counted = sum(size for _, size in last_outputs), set[int](), set[Shape]()
     for kernel in chain:
         for shape, size in kernel.inputs:
-            if shape in seen or (elements(shape) in inside and elements(shape) > 1):
+            if shape in counted or (elements(shape) in written_sizes and elements(shape) > 1):
                 continue
             if size < 0:
                 return -1
-            seen.add(shape)
+            counted.add(shape)
             total += size
-        inside |= {elements(shape) for shape, _ in kernel.outputs}
+        written_sizes |= {elements(shape) for shape, _ in kernel.outputs}
     return total
 
 
@@ -69,5 +71,5 @@ def _largest(chain: Sequence[Tensors], *, wide: bool) -> int:
     if wide:
         return max(sum(max(size, 0) for _, size in kernel.outputs) for kernel in chain)
     sizes = [tensor for kernel in chain for tensor in (*kernel.inputs, *kernel.outputs) if tensor[1] > 0]
-    most = max((elements(shape) for kernel in chain for shape, size in kernel.outputs if size > 0), default=0)
-    return min((size for shape, size in sizes if elements(shape) == most), default=0)
+    most_elements = max((elements(shape) for kernel in chain for shape, size in kernel.outputs if size > 0), default=0)
+    return min((size for shape, size in sizes if elements(shape) == most_elements), default=0)

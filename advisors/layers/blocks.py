@@ -43,7 +43,7 @@ class Block(IntEnum):
 
 
 class Pass(IntEnum):
-    """What a kernel of a step runs for."""
+    """The pass of a step that a kernel runs for."""
 
     FORWARD = 0
     RECOMPUTATION = 1
@@ -81,12 +81,12 @@ def blocks_of_layer(marks: Marks, *, backward: bool, per_product: int = 2) -> In
 def _spread(blocks: Ints, heavy: Bools, norm: Bools) -> Ints:
     """Give the kernels between two heavy ones the block of the one before, behind a norm that of the next."""
     places = np.flatnonzero(heavy)
-    everywhere = np.arange(len(blocks))
-    before = places[np.maximum(np.searchsorted(places, everywhere, side="right") - 1, 0)]
-    behind = places[np.minimum(np.searchsorted(places, everywhere, side="left"), len(places) - 1)]
+    positions = np.arange(len(blocks))
+    before = places[np.maximum(np.searchsorted(places, positions, side="right") - 1, 0)]
+    behind = places[np.minimum(np.searchsorted(places, positions, side="left"), len(places) - 1)]
     norms = np.concatenate([[0], np.cumsum(norm)])
-    passed = (norms[everywhere] > norms[before]) | (everywhere < places[0])
-    spread = np.where(heavy, blocks, np.where(passed, blocks[behind], blocks[before]))
+    behind_norm = (norms[positions] > norms[before]) | (positions < places[0])
+    spread = np.where(heavy, blocks, np.where(behind_norm, blocks[behind], blocks[before]))
     return np.where(norm, Block.NORM, spread).astype(np.int64)
 
 
@@ -105,25 +105,25 @@ def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bo
         return block, passes
     block[outside < min(run.first for run in runs)] = Block.EMBEDDING
     products = outside[marks.product[outside]]
-    ends = [run.last for run in runs if not run.backward]
+    forward_ends = [run.last for run in runs if not run.backward]
     forward = products[~backward[products]]
-    for start, end in pairwise([*ends, int(outside[-1]) + 1]):
+    for start, end in pairwise([*forward_ends, int(outside[-1]) + 1]):
         heads = forward[(forward > start) & (forward < end)]
         if len(heads):
             block[(outside > start) & (outside <= heads[-1])] = Block.HEAD
-    last = max((run.last for run in runs if run.backward), default=-1)
-    if last < 0:
+    backward_end = max((run.last for run in runs if run.backward), default=-1)
+    if backward_end < 0:
         return block, passes
     gradients = products[backward[products]]
-    heads = forward[forward > ends[-1]] if ends else forward[:0]
-    if len(gradients) and gradients[0] < last:
-        block[(outside >= gradients[0]) & (outside < last)] = Block.HEAD
+    heads = forward[forward > forward_ends[-1]] if forward_ends else forward[:0]
+    if len(gradients) and gradients[0] < backward_end:
+        block[(outside >= gradients[0]) & (outside < backward_end)] = Block.HEAD
         if len(heads):
             block[(outside > heads[-1]) & (outside < gradients[0])] = Block.LOSS
-    behind = outside > last
-    ending = outside[behind & (marks.heavy | marks.gradient)[outside]]
-    done = int(ending[-1]) if len(ending) else last
-    block[behind & (outside <= done)] = Block.EMBEDDING
-    block[behind & (outside > done)] = Block.OPTIMIZER
-    passes[behind & (outside > done)] = Pass.OPTIMIZER
+    behind = outside > backward_end
+    last_gradients = outside[behind & (marks.heavy | marks.gradient)[outside]]
+    embedding_end = int(last_gradients[-1]) if len(last_gradients) else backward_end
+    block[behind & (outside <= embedding_end)] = Block.EMBEDDING
+    block[behind & (outside > embedding_end)] = Block.OPTIMIZER
+    passes[behind & (outside > embedding_end)] = Pass.OPTIMIZER
     return block, passes

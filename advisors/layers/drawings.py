@@ -1,4 +1,4 @@
-"""Where the kernel time of a step goes by block and pass, and by layer."""
+"""Views of the kernel time of a step by block and pass, and by layer."""
 
 from __future__ import annotations
 
@@ -30,43 +30,46 @@ PASSES = {
     Pass.BACKWARD.key: "layers.pass.backward",
     Pass.OPTIMIZER.key: "layers.pass.optimizer",
 }
-"""What the blocks and passes are called, as messages."""
+"""The names of the blocks and passes, as messages."""
 
 
 @drawing("layers.blocks", needs=(layers, PROFILE))
 def blocks(facts: Facts) -> list[View]:
     """Kernel time per step by block and pass, and in each layer of a stack by block."""
-    found, rank = facts[layers], facts[PROFILE].rank
-    return [_by_pass(found, rank), *(_by_layer(found, rank, int(tower)) for tower in found.towers["tower"])]
+    model_layers, rank = facts[layers], facts[PROFILE].rank
+    return [
+        _by_pass(model_layers, rank),
+        *(_by_layer(model_layers, rank, int(tower)) for tower in model_layers.towers["tower"]),
+    ]
 
 
-def _by_pass(found: Layers, rank: int) -> View:
-    sums = found.times.groupby(["block", "pass"])["ns"].sum()
+def _by_pass(model_layers: Layers, rank: int) -> View:
+    sums = model_layers.times.groupby(["block", "pass"])["ns"].sum()
     rows = [block.key for block in Block if block.key in sums.index.get_level_values("block")]
-    passes = [one.key for one in Pass if one.key in sums.index.get_level_values("pass")]
-    names = [*(message(PASSES[one]) for one in passes), message("layers.sum")]
-    cells = [[sums.get((row, one)) for one in passes] for row in rows]
+    passes = [each.key for each in Pass if each.key in sums.index.get_level_values("pass")]
+    names = [*(message(PASSES[pass_key]) for pass_key in passes), message("layers.sum")]
+    cells = [[sums.get((row, pass_key)) for pass_key in passes] for row in rows]
     values = [[*_rounded(line), _rounded([sum(ns for ns in line if ns is not None)])[0]] for line in cells]
     return HeatmapView(
         id=f"blocks-rank{rank}",
         purpose="layers",
-        title=_title(found, rank),
+        title=_title(model_layers, rank),
         unit="ns",
         rank=rank,
         data=Heatmap(rows=[_block(row) for row in rows], columns=names, values=values),
     )
 
 
-def _title(found: Layers, rank: int) -> Text:
-    counts = ", ".join(str(layers) for layers in found.towers["layers"])
+def _title(model_layers: Layers, rank: int) -> Text:
+    counts = ", ".join(str(count) for count in model_layers.towers["layers"])
     return message("layers.view.blocks", rank=rank, layers=counts)
 
 
-def _by_layer(found: Layers, rank: int, tower: int) -> View:
-    own = found.times[found.times["tower"] == tower]
-    sums = own.groupby(["block", "layer"])["ns"].sum()
+def _by_layer(model_layers: Layers, rank: int, tower: int) -> View:
+    tower_times = model_layers.times[model_layers.times["tower"] == tower]
+    sums = tower_times.groupby(["block", "layer"])["ns"].sum()
     rows = [block.key for block in Block if block.key in sums.index.get_level_values("block")]
-    numbers = sorted(set(own["layer"].tolist()))
+    layer_numbers = sorted(set(tower_times["layer"].tolist()))
     return HeatmapView(
         id=f"layers-rank{rank}-stack{tower}",
         purpose="layers",
@@ -75,8 +78,8 @@ def _by_layer(found: Layers, rank: int, tower: int) -> View:
         rank=rank,
         data=Heatmap(
             rows=[_block(row) for row in rows],
-            columns=[str(layer) for layer in numbers],
-            values=[_rounded([sums.get((row, layer)) for layer in numbers]) for row in rows],
+            columns=[str(layer) for layer in layer_numbers],
+            values=[_rounded([sums.get((row, layer)) for layer in layer_numbers]) for row in rows],
         ),
     )
 

@@ -59,15 +59,15 @@ def layers(facts: Facts) -> Layers:
     kernels = facts[step_kernels]
     starts = facts[steps]["start_ns"].to_numpy()
     step = np.searchsorted(starts, kernels.frame["start_ns"].to_numpy(), side="right") - 1
-    booked = _Booked(kernels, facts[kernel_nodes], facts[fusion_chains])
+    booking = _Booking(kernels, facts[kernel_nodes], facts[fusion_chains])
     for number in range(kernels.steps):
-        booked.step(np.flatnonzero(step == number))
-    if not booked.runs:
+        booking.step(np.flatnonzero(step == number))
+    if not booking.runs:
         raise Unavailable(message("layers.none"))
-    return booked.layers()
+    return booking.layers()
 
 
-class _Booked:
+class _Booking:
     """The kernels of a rank, booked step by step."""
 
     def __init__(self, kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> None:
@@ -90,19 +90,19 @@ class _Booked:
         the kernel that runs when they start."""
         if not len(rows):
             return
-        _, code = np.unique(self._stream[rows], return_inverse=True)
-        is_main = code == np.bincount(code, weights=self._marks.heavy[rows]).argmax()
-        main, others = rows[is_main], rows[~is_main]
-        new = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._nodes)
-        self._towers.number(new)
-        for run in new:
+        _, stream_code = np.unique(self._stream[rows], return_inverse=True)
+        is_main = stream_code == np.bincount(stream_code, weights=self._marks.heavy[rows]).argmax()
+        main, other_rows = rows[is_main], rows[~is_main]
+        step_runs = runs_of(main, self._type[main], self._stacks_of(main), self._marks, self._nodes)
+        self._towers.number(step_runs)
+        for run in step_runs:
             self._book(run)
         outside = main[self._run[main] < 0]
-        around = blocks_around(outside, new, self._marks, self._nodes.backward)
-        self._block[outside], self._passes[outside] = around
-        beside = main[np.maximum(np.searchsorted(self._start[main], self._start[others], side="right") - 1, 0)]
+        around_blocks = blocks_around(outside, step_runs, self._marks, self._nodes.backward)
+        self._block[outside], self._passes[outside] = around_blocks
+        concurrent = main[np.maximum(np.searchsorted(self._start[main], self._start[other_rows], side="right") - 1, 0)]
         for values in (self._tower, self._layer, self._run, self._passes, self._block):
-            values[others] = values[beside]
+            values[other_rows] = values[concurrent]
 
     def _stacks_of(self, rows: Ints) -> list[Stack]:
         signature, backward = self._signature[rows], self._nodes.backward[rows]
@@ -117,14 +117,16 @@ class _Booked:
 
     def _book(self, run: Run) -> None:
         per_product = self._towers.per_product(run) if run.backward else 1
-        for place in range(len(run)):
-            rows = run.layer(place)
+        for position in range(len(run)):
+            rows = run.layer(position)
             self._run[rows], self._tower[rows] = len(self.runs), run.tower
-            self._layer[rows] = len(run) - 1 - place if run.backward else place
-            again = ~self._nodes.backward[rows] & run.backward
-            self._passes[rows] = np.where(again, Pass.RECOMPUTATION, Pass.BACKWARD if run.backward else Pass.FORWARD)
-            for part, backward in ((rows[~again], run.backward), (rows[again], False)):
-                self._block[part] = self._blocks_of(part, backward, per_product)
+            self._layer[rows] = len(run) - 1 - position if run.backward else position
+            is_recomputed = ~self._nodes.backward[rows] & run.backward
+            self._passes[rows] = np.where(
+                is_recomputed, Pass.RECOMPUTATION, Pass.BACKWARD if run.backward else Pass.FORWARD
+            )
+            for block_rows, backward in ((rows[~is_recomputed], run.backward), (rows[is_recomputed], False)):
+                self._block[block_rows] = self._blocks_of(block_rows, backward, per_product)
         self.runs.append(run)
 
     def _blocks_of(self, rows: Ints, backward: bool, per_product: int) -> Ints:
@@ -135,7 +137,7 @@ class _Booked:
         return self._blocks[key]
 
     def layers(self) -> Layers:
-        """What was booked, with sums."""
+        """The booked kernels, with sums."""
         frame = pd.DataFrame(
             {
                 "tower": self._tower,
@@ -150,8 +152,8 @@ class _Booked:
             {
                 "tower": sums["tower"],
                 "layer": sums["layer"],
-                "pass": pd.Series([Pass(one).key for one in sums["pass"].tolist()], dtype="str"),
-                "block": pd.Series([Block(one).key for one in sums["block"].tolist()], dtype="str"),
+                "pass": pd.Series([Pass(code).key for code in sums["pass"].tolist()], dtype="str"),
+                "block": pd.Series([Block(code).key for code in sums["block"].tolist()], dtype="str"),
                 "kernels": sums["size"] / self._kernels.steps,
                 "ns": sums["sum"] / self._kernels.steps,
             }
@@ -160,19 +162,19 @@ class _Booked:
 
     def _tower_rows(self) -> pd.DataFrame:
         numbers = sorted({run.tower for run in self.runs})
-        each = [[run for run in self.runs if run.tower == number] for number in numbers]
-        forward = [[run for run in runs if not run.backward] for runs in each]
+        runs_by_tower = [[run for run in self.runs if run.tower == number] for number in numbers]
+        forward = [[run for run in runs if not run.backward] for runs in runs_by_tower]
         lengths = [
-            np.concatenate([run.ends - run.starts for run in some or runs])
-            for some, runs in zip(forward, each, strict=True)
+            np.concatenate([run.ends - run.starts for run in forward_runs or runs])
+            for forward_runs, runs in zip(forward, runs_by_tower, strict=True)
         ]
         return pd.DataFrame(
             {
                 "tower": np.array(numbers, dtype=np.int64),
-                "layers": np.array([len(runs[0]) for runs in each], dtype=np.int64),
+                "layers": np.array([len(runs[0]) for runs in runs_by_tower], dtype=np.int64),
                 "passes": np.array([len(runs) / self._kernels.steps for runs in forward], dtype=np.float64),
-                "kernels": np.array([np.median(found) for found in lengths], dtype=np.float64),
-                "alike": np.array([min(run.share for run in runs) for runs in each], dtype=np.float64),
+                "kernels": np.array([np.median(layer_lengths) for layer_lengths in lengths], dtype=np.float64),
+                "alike": np.array([min(run.share for run in runs) for runs in runs_by_tower], dtype=np.float64),
             }
         )
 

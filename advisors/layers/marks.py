@@ -1,4 +1,4 @@
-"""What kernels are, by their types, classes and tensors, as far as layers are told by it."""
+"""Marks of kernels by their types, classes and tensors, from which layers are told."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Marks:
 
 def marks_of(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Marks:
     """The marks of the kernels of a rank."""
-    types, code = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)
+    types, type_code = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()
 
     def typed(pattern: re.Pattern[str]) -> Bools:
-        found = np.array([bool(pattern.fullmatch(one)) for one in types], dtype=np.bool_)
-        return np.asarray(found[code], dtype=np.bool_)
+        fits = np.array([bool(pattern.fullmatch(name)) for name in types], dtype=np.bool_)
+        return np.asarray(fits[type_code], dtype=np.bool_)
 
     product, convolution, fused = classes == "matmul", classes == "convolution", classes == "attention"
     softmax = typed(SOFTMAX)
@@ -88,12 +88,14 @@ def _written_out(softmax: Bools, heavy: Bools, batched: Bools, backward: Bools) 
     the backward pass."""
     places = np.flatnonzero(softmax | heavy)
     marked = np.zeros(len(softmax), dtype=np.bool_)
-    for at in np.flatnonzero(softmax[places]).tolist():
-        each = 2 if backward[places[at]] else 1
-        before = [place for place in range(max(at - each, 0), at) if batched[places[place]]]
-        behind = [place for place in range(at + 1, min(at + 1 + each, len(places))) if batched[places[place]]]
+    for position in np.flatnonzero(softmax[places]).tolist():
+        reach = 2 if backward[places[position]] else 1
+        before = [place for place in range(max(position - reach, 0), position) if batched[places[place]]]
+        behind = [
+            place for place in range(position + 1, min(position + 1 + reach, len(places))) if batched[places[place]]
+        ]
         if before and behind:
-            marked[places[[*before, at, *behind]]] = True
+            marked[places[[*before, position, *behind]]] = True
     return marked
 
 

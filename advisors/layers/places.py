@@ -1,4 +1,4 @@
-"""Where kernels come from: which part of the model they run for, in which pass and how many layers, and which code."""
+"""The origin of kernels: the part of the model, the pass, the number of layers, and the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLACES = (
 
 
 def origin(facts: Facts, part: pd.DataFrame) -> list[Reference]:
-    """Where in the model the kernels ``part``, rows of the frame of `StepKernels`, run, and where the code calls the
+    """The place in the model of the kernels ``part``, rows of the frame of `StepKernels`, and the code that calls the
     longest of them; nothing of what is not known. For advisors that want the facts ``layers`` and ``launches`` and the
     table ``host_events``, and show the columns `PLACES`."""
     return [*_places(facts, part), *call_stack(facts, part)]
@@ -33,30 +33,30 @@ def origin(facts: Facts, part: pd.DataFrame) -> list[Reference]:
 
 def _places(facts: Facts, part: pd.DataFrame) -> list[Reference]:
     """The parts of the model with most time first."""
-    found = facts.get(layers)
-    if found is None or not len(part):
+    model_layers = facts.get(layers)
+    if model_layers is None or not len(part):
         return []
     rows = part.index.to_numpy()
     frame = pd.DataFrame(
         {
-            "block": found.blocks[rows],
-            "pass": found.passes[rows],
-            "tower": found.tower[rows],
-            "layer": found.layer[rows],
+            "block": model_layers.blocks[rows],
+            "pass": model_layers.passes[rows],
+            "tower": model_layers.tower[rows],
+            "layer": model_layers.layer[rows],
             "ns": part["duration_ns"].to_numpy(),
         }
     )
-    each = frame.groupby(["block", "pass"])["ns"].agg(["size", "sum"])
+    sums = frame.groupby(["block", "pass"])["ns"].agg(["size", "sum"])
     inside = frame[frame["layer"] >= 0].drop_duplicates(["block", "pass", "tower", "layer"])
-    counts = inside.groupby(["block", "pass"]).size().reindex(each.index, fill_value=0)
+    counts = inside.groupby(["block", "pass"]).size().reindex(sums.index, fill_value=0)
     steps = facts[step_kernels].steps
     table = pd.DataFrame(
         {
-            "part_of_model": [Block(block).key for block, _ in each.index],
-            "pass": [Pass(one).key for _, one in each.index],
+            "part_of_model": [Block(block).key for block, _ in sums.index],
+            "pass": [Pass(pass_number).key for _, pass_number in sums.index],
             "layers": counts.to_numpy(),
-            "runs": each["size"].to_numpy() / steps,
-            "per_step_ns": each["sum"].to_numpy() / steps,
+            "runs": sums["size"].to_numpy() / steps,
+            "per_step_ns": sums["sum"].to_numpy() / steps,
         }
     )
     table = table.sort_values("per_step_ns", ascending=False, kind="stable").head(SHOWN)

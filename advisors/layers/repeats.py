@@ -28,7 +28,7 @@ LAST = 2
 """The last unit is so many times as long as the longest other one, at most: what comes behind it has no border."""
 
 FURTHEST = 8
-"""Where units differ in size, the end of the last one is looked for within so many times the longest other one."""
+"""The end of the last unit is looked for within so many times the longest other one, where units differ in size."""
 
 LEAST_COMMON = 0.5
 """Units that have this share in common are alike."""
@@ -70,7 +70,7 @@ class Repeat:
         return Repeat(length - self.ends[::-1], length - self.starts[::-1], self.common)
 
     def counts(self, marked: Bools) -> Ints:
-        """How many marked elements each repetition has."""
+        """Number of marked elements of each repetition."""
         sums = np.concatenate([[0], np.cumsum(marked)])
         return np.asarray(sums[self.ends] - sums[self.starts])
 
@@ -88,16 +88,16 @@ def best_repeat(
     have, if the stretch has any. Both are of the whole sequence. Where units differ in size, their first elements tell
     where they begin; ``mirrored``: their last ones tell where they end.
     """
-    best, rank = None, (False, False, False, 0, 0, 0)
-    turn = slice(None, None, -1) if mirrored else slice(None)
-    for one in _divisions(sequence[start:end][turn], types[start:end][turn]):
-        found = (one.mirrored(end - start) if mirrored else one).placed(start)
-        every, alike = found.every(rare), found.share >= LEAST_COMMON
+    best, best_rank = None, (False, False, False, 0, 0, 0)
+    order = slice(None, None, -1) if mirrored else slice(None)
+    for division in _divisions(sequence[start:end][order], types[start:end][order]):
+        repeat = (division.mirrored(end - start) if mirrored else division).placed(start)
+        in_every, is_alike = repeat.every(rare), repeat.share >= LEAST_COMMON
         # Where units differ in most of their elements, those that leave no rare one outside are the right ones.
-        inside = 0 if alike else int(found.counts(rare).sum())
-        new = (every, every or alike, alike, inside, found.common, -len(found.starts))
-        if best is None or new > rank:
-            best, rank = found, new
+        inside = 0 if is_alike else int(repeat.counts(rare).sum())
+        new_rank = (in_every, in_every or is_alike, is_alike, inside, repeat.common, -len(repeat.starts))
+        if best is None or new_rank > best_rank:
+            best, best_rank = repeat, new_rank
     return best
 
 
@@ -105,42 +105,44 @@ def _divisions(sequence: Ints, types: Ints) -> Iterator[Repeat]:
     _, values, counts = np.unique(sequence, return_inverse=True, return_counts=True)
     order = np.argsort(values, kind="stable")
     first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    for times in np.unique(counts[counts > 1]).tolist():
-        alike = np.flatnonzero(counts == times)
-        if len(alike) >= TAKING_TURNS:
-            places = np.stack([order[begin : begin + times] for begin in first[alike]])
-            for group in _turns(places):
+    for count in np.unique(counts[counts > 1]).tolist():
+        equally_frequent = np.flatnonzero(counts == count)
+        if len(equally_frequent) >= TAKING_TURNS:
+            places = np.stack([order[begin : begin + count] for begin in first[equally_frequent]])
+            for group in _groups_taking_turns(places):
                 yield _divided(values, types, places[group])
 
 
-def _turns(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+def _groups_taking_turns(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
     """Groups of the rows that take turns with the first of the group. ``places``: places of a value, in order, a row
     for each value."""
-    left = np.arange(len(places))
+    remaining = np.arange(len(places))
     for _ in range(TRIED):
-        if len(left) < TAKING_TURNS:
+        if len(remaining) < TAKING_TURNS:
             return
-        reference, others = places[left[0]], places[left]
-        behind = (others >= reference).all(axis=1) & (others[:, :-1] < reference[1:]).all(axis=1)
-        before = (others <= reference).all(axis=1) & (others[:, 1:] > reference[:-1]).all(axis=1)
-        offsets = np.abs(others - reference)
+        reference, candidates = places[remaining[0]], places[remaining]
+        behind = (candidates >= reference).all(axis=1) & (candidates[:, :-1] < reference[1:]).all(axis=1)
+        before = (candidates <= reference).all(axis=1) & (candidates[:, 1:] > reference[:-1]).all(axis=1)
+        offsets = np.abs(candidates - reference)
         inside = (offsets[:, -1] <= LAST * offsets[:, :-1].max(axis=1) + 1) & (
             offsets[:, 0] <= LAST * offsets[:, 1:].max(axis=1) + 1
         )
-        member = (behind | before) & inside
-        if member.sum() >= TAKING_TURNS:
-            yield left[member]
-        left = left[~member]
+        takes_turns = (behind | before) & inside
+        if takes_turns.sum() >= TAKING_TURNS:
+            yield remaining[takes_turns]
+        remaining = remaining[~takes_turns]
 
 
 def _divided(values: Ints, types: Ints, places: npt.NDArray[np.int64]) -> Repeat:
     """The division by values that take turns. The first unit begins where it stops to look like the second one, read
     backwards; the last one ends where it stops to look like the one before it."""
-    begin = places[int(np.argmin(places[:, 0]))]
-    start = int(begin[0]) - _alike(values[: begin[0]][::-1], values[: begin[1]][::-1], int(begin[1] - begin[0]) - 1)
-    starts = begin - (int(begin[0]) - start)
-    end = _end(values, types, starts, places[int(np.argmax(places[:, -1]))])
-    ends = _ends(types, np.append(starts, end))
+    borders = places[int(np.argmin(places[:, 0]))]
+    start = int(borders[0]) - _common_prefix(
+        values[: borders[0]][::-1], values[: borders[1]][::-1], int(borders[1] - borders[0]) - 1
+    )
+    starts = borders - (int(borders[0]) - start)
+    end = _last_unit_end(values, types, starts, places[int(np.argmax(places[:, -1]))])
+    ends = _unit_ends(types, np.append(starts, end))
     inside = np.repeat(starts, ends - starts) + _ranks(ends - starts)
     unit = np.repeat(np.arange(len(starts)), ends - starts)
     return Repeat(starts, ends, _common(values[inside], unit, len(starts)))
@@ -151,41 +153,41 @@ def _ranks(lengths: Ints) -> Ints:
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _ends(types: Ints, borders: Ints) -> Ints:
+def _unit_ends(types: Ints, borders: Ints) -> Ints:
     """The ends of the units: where the next one starts, unless one goes on after what the others have."""
     lengths = np.diff(borders)
     sizes, counts = np.unique(lengths, return_counts=True)
     ends = borders[1:].copy()
-    usual = int(sizes[counts.argmax()])
+    usual_length = int(sizes[counts.argmax()])
     if counts.max() == 1 or counts.max() * 2 < len(lengths):
         return ends
-    pattern = types[borders[:-1][lengths == usual][0] :][:usual]
-    for number in np.flatnonzero(lengths > usual).tolist():
+    pattern = types[borders[:-1][lengths == usual_length][0] :][:usual_length]
+    for number in np.flatnonzero(lengths > usual_length).tolist():
         start = int(borders[number])
-        if np.array_equal(types[start : start + usual], pattern):
-            ends[number] = start + usual
+        if np.array_equal(types[start : start + usual_length], pattern):
+            ends[number] = start + usual_length
     return ends
 
 
-def _end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
-    """Where the last unit ends. ``last``: places of the value that comes last in it."""
-    behind = int(last[-1]) + 1
+def _last_unit_end(values: Ints, types: Ints, starts: Ints, last: Ints) -> int:
+    """The end of the last unit. ``last``: places of the value that comes last in it."""
+    behind_last = int(last[-1]) + 1
     pattern = values[last[-2] + 1 : starts[-1]]
-    alike = _alike(values[behind:], pattern, len(pattern))
-    if alike == len(pattern):
-        return behind + alike
+    equal_count = _common_prefix(values[behind_last:], pattern, len(pattern))
+    if equal_count == len(pattern):
+        return behind_last + equal_count
     # What lies between differs from unit to unit: the end is where the last kernels of the unit before stand.
-    most = FURTHEST * int(np.diff(starts).max())
-    unit, rest = types[starts[-2] : starts[-1]], types[starts[-1] : starts[-1] + most]
-    for length in range(2, min(TAIL, len(unit)) + 1):
-        tail = unit[-length:]
-        if len(_occurrences(unit, tail)) == 1:
-            again = _occurrences(rest, tail) + starts[-1] + length
-            again = again[again >= behind]
-            if len(again):
-                return int(again[0])
+    limit = FURTHEST * int(np.diff(starts).max())
+    last_but_one, following = types[starts[-2] : starts[-1]], types[starts[-1] : starts[-1] + limit]
+    for length in range(2, min(TAIL, len(last_but_one)) + 1):
+        tail = last_but_one[-length:]
+        if len(_occurrences(last_but_one, tail)) == 1:
+            tail_ends = _occurrences(following, tail) + starts[-1] + length
+            tail_ends = tail_ends[tail_ends >= behind_last]
+            if len(tail_ends):
+                return int(tail_ends[0])
             break
-    return behind + alike
+    return behind_last + equal_count
 
 
 def _occurrences(values: Ints, pattern: Ints) -> Ints:
@@ -195,21 +197,21 @@ def _occurrences(values: Ints, pattern: Ints) -> Ints:
     return np.flatnonzero((windows == pattern).all(axis=1))
 
 
-def _alike(one: Ints, other: Ints, most: int) -> int:
-    """How many elements two sequences begin with that are equal, at most ``most``."""
-    most = max(min(most, len(one), len(other)), 0)
-    differ = np.flatnonzero(one[:most] != other[:most])
-    return int(differ[0]) if len(differ) else most
+def _common_prefix(left: Ints, right: Ints, limit: int) -> int:
+    """Length of the common beginning of two sequences, at most ``limit``."""
+    limit = max(min(limit, len(left), len(right)), 0)
+    differ = np.flatnonzero(left[:limit] != right[:limit])
+    return int(differ[0]) if len(differ) else limit
 
 
 def _common(values: Ints, unit: Ints, units: int) -> int:
-    """How many elements are of a value that occurs equally often in each of the units. ``values``: small numbers."""
+    """Number of elements of values that occur equally often in each of the units. ``values``: small numbers."""
     counts = np.bincount(values)
-    often = np.flatnonzero((counts > 0) & (counts % units == 0))  # the others cannot
-    number = np.full(len(counts), -1)
-    number[often] = np.arange(len(often))
-    chosen = number[values] >= 0
-    times = np.zeros((len(often), units), dtype=np.int32)
-    np.add.at(times, (number[values[chosen]], unit[chosen]), 1)
-    equally = (times == times[:, :1]).all(axis=1)
-    return int(counts[often[equally]].sum())
+    divisible = np.flatnonzero((counts > 0) & (counts % units == 0))  # the others cannot
+    index = np.full(len(counts), -1)
+    index[divisible] = np.arange(len(divisible))
+    is_divisible = index[values] >= 0
+    occurrences = np.zeros((len(divisible), units), dtype=np.int32)
+    np.add.at(occurrences, (index[values[is_divisible]], unit[is_divisible]), 1)
+    is_common = (occurrences == occurrences[:, :1]).all(axis=1)
+    return int(counts[divisible[is_common]].sum())

@@ -51,31 +51,34 @@ class Run:
         return int(self.rows[self.ends[-1] - 1])
 
 
-def runs_of(rows: Ints, types: Ints, found: Sequence[Stack], marks: Marks, nodes: KernelNodes) -> list[Run]:
+def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, nodes: KernelNodes) -> list[Run]:
     """The passes over stacks. Stacks without a kernel between them are two kinds of layers of one. ``types``: of the
     rows. A pass without a gradient that runs what a forward pass ran is forward again, for the next micro-batch."""
     runs: list[Run] = []
     backward, gradient = nodes.backward[rows] & marks.heavy[rows], marks.gradient[rows]
-    forward: list[Counter[int]] = []
-    for stack in found:
+    forward_layers: list[Counter[int]] = []
+    for stack in stacks:
         start, end = int(stack.starts[0]), int(stack.ends[-1])
         layer = Counter(types[start : stack.ends[0]].tolist())
         is_backward = bool(backward[start:end].any())
         if is_backward and not gradient[start:end].any():
-            is_backward = not any(_alike(layer, one) for one in forward)
-        if not is_backward and not any(layer == one for one in forward):
-            forward.append(layer)
+            is_backward = not any(_same_layer(layer, previous) for previous in forward_layers)
+        if not is_backward and not any(layer == previous for previous in forward_layers):
+            forward_layers.append(layer)
         if runs and runs[-1].ends[-1] == start and runs[-1].backward == is_backward:
-            before = runs[-1]
-            before.starts, before.ends = np.append(before.starts, stack.starts), np.append(before.ends, stack.ends)
-            before.share = min(before.share, stack.share)
+            previous_run = runs[-1]
+            previous_run.starts, previous_run.ends = (
+                np.append(previous_run.starts, stack.starts),
+                np.append(previous_run.ends, stack.ends),
+            )
+            previous_run.share = min(previous_run.share, stack.share)
         else:
             runs.append(Run(rows, stack.starts, stack.ends, stack.share, is_backward))
     return runs
 
 
-def _alike(one: Counter[int], other: Counter[int]) -> bool:
-    return (one & other).total() >= SAME * max(one.total(), other.total())
+def _same_layer(left: Counter[int], right: Counter[int]) -> bool:
+    return (left & right).total() >= SAME * max(left.total(), right.total())
 
 
 class Towers:
@@ -89,22 +92,22 @@ class Towers:
 
     def number(self, runs: Sequence[Run]) -> None:
         """Number the runs of a step."""
-        waiting: list[Run] = []
+        open_forward: list[Run] = []
         for run in runs:
             if not run.backward:
                 run.tower = self._number(self._key(run))
                 self._products.setdefault(run.tower, self._plain_products(run.layer(0)))
-                waiting.append(run)
+                open_forward.append(run)
                 continue
-            forward = next((one for one in reversed(waiting) if len(one) == len(run)), None)
+            forward = next((candidate for candidate in reversed(open_forward) if len(candidate) == len(run)), None)
             if forward is None:
                 run.tower = self._number((len(run), "backward"))
             else:
                 run.tower = forward.tower
-                waiting.remove(forward)
+                open_forward.remove(forward)
 
     def per_product(self, run: Run) -> int:
-        """How many products a backward pass has for one of the forward pass: 2, or 1 where weights are not trained."""
+        """Number of products of a backward pass for one of the forward pass: 2, or 1 where weights are not trained."""
         forward = self._products.get(run.tower, 0)
         rows = run.layer(0)
         count = self._plain_products(rows[self._nodes.backward[rows]])
@@ -117,7 +120,7 @@ class Towers:
         return int((self._marks.product & ~self._marks.attention)[rows].sum())
 
     def _key(self, run: Run) -> object:
-        """How many layers there are, and the weights of the first one; with experts each only once, as the routing
+        """Number of layers, and the weights of the first one; with experts each only once, as the routing
         decides how many of them run."""
         rows = run.layer(0)
         nodes = [self._nodes.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]

@@ -69,14 +69,14 @@ class _Search:
 
     def __init__(self, kernels: StepSequence) -> None:
         self._kernels = kernels
-        self._known: dict[tuple[bytes, int], list[Stack]] = {}
+        self._cache: dict[tuple[bytes, int], list[Stack]] = {}
 
     def between(self, start: int, end: int, border: int) -> list[Stack]:
         """The stacks of ``[start, end)``. ``border``: where the backward pass begins."""
         key = self._kernels.signature[start:end].tobytes(), min(max(border - start, 0), end - start)
-        if key not in self._known:
-            self._known[key] = [stack.placed(-start) for stack in self._find(start, end, border)]
-        return [stack.placed(start) for stack in self._known[key]]
+        if key not in self._cache:
+            self._cache[key] = [stack.placed(-start) for stack in self._find(start, end, border)]
+        return [stack.placed(start) for stack in self._cache[key]]
 
     def _find(self, start: int, end: int, border: int) -> list[Stack]:
         kernels = self._kernels
@@ -91,47 +91,48 @@ class _Search:
         before, behind = self.between(start, best.start, border), self.between(best.end, end, border)
         return [*before, *self._inside(best, border), *behind]
 
-    def _inside(self, found: Repeat, border: int) -> list[Stack]:
+    def _inside(self, repeat: Repeat, border: int) -> list[Stack]:
         """The stack of the repetitions, or those inside each of them."""
         kernels = self._kernels
-        heavy = found.counts(kernels.heavy)
-        with_attention = found.every(kernels.attention)
-        small = heavy.min() < LEAST_HEAVY or (found.ends - found.starts).min() < LEAST_KERNELS
-        if small or not (with_attention or (kernels.shaped and found.share >= ALIKE)):
+        heavy = repeat.counts(kernels.heavy)
+        with_attention = repeat.every(kernels.attention)
+        too_small = heavy.min() < LEAST_HEAVY or (repeat.ends - repeat.starts).min() < LEAST_KERNELS
+        if too_small or not (with_attention or (kernels.shaped and repeat.share >= ALIKE)):
             return []
-        if _is_pass(kernels, int(found.starts[0]), int(found.ends[0])):
-            cuts = [found.start, *(found.starts + self._phase(found, border)).tolist(), found.end]
+        if _is_pass(kernels, int(repeat.starts[0]), int(repeat.ends[0])):
+            cuts = [repeat.start, *(repeat.starts + self._phase(repeat, border)).tolist(), repeat.end]
             return [stack for begin, end in pairwise(cuts) for stack in self.between(begin, end, border)]
         if with_attention or heavy.sum() < kernels.heavy.sum():
-            return self._with_gaps(found, border)
+            return self._with_gaps(repeat, border)
         return []  # what is all of the step and has no attention is the whole network, run several times
 
-    def _with_gaps(self, found: Repeat, border: int) -> list[Stack]:
+    def _with_gaps(self, repeat: Repeat, border: int) -> list[Stack]:
         """The layers, and the stacks between them: of a pipeline, the other pass of the micro-batches."""
-        breaks = np.flatnonzero(found.starts[1:] > found.ends[:-1]) + 1
+        breaks = np.flatnonzero(repeat.starts[1:] > repeat.ends[:-1]) + 1
         parts: list[Stack] = []
-        for starts, ends in zip(np.split(found.starts, breaks), np.split(found.ends, breaks), strict=True):
+        for starts, ends in zip(np.split(repeat.starts, breaks), np.split(repeat.ends, breaks), strict=True):
             if parts:
                 parts += self.between(int(parts[-1].ends[-1]), int(starts[0]), border)
-            parts.append(Stack(starts, ends, found.share))
+            parts.append(Stack(starts, ends, repeat.share))
         return parts
 
-    def _phase(self, found: Repeat, border: int) -> int:
-        """Where to cut a sequence of equal passes: where most layers stay whole. Micro-batches of a pipeline run one
-        forward and one backward pass in turns, and have no first kernel."""
-        length = int(found.starts[1] - found.starts[0])
-        if len(set(np.diff(found.starts).tolist()) | {length}) > 1 or found.end < found.starts[1] + length:
+    def _phase(self, repeat: Repeat, border: int) -> int:
+        """The place to cut a sequence of equal passes: where most layers stay whole. Micro-batches of a pipeline run
+        one forward and one backward pass in turns, and have no first kernel."""
+        length = int(repeat.starts[1] - repeat.starts[0])
+        if len(set(np.diff(repeat.starts).tolist()) | {length}) > 1 or repeat.end < repeat.starts[1] + length:
             return 0
 
         def inside(phase: int) -> int:
-            begin = found.start + phase
-            return sum(int((one.ends - one.starts).sum()) for one in self.between(begin, begin + length, border))
+            cut = repeat.start + phase
+            return sum(int((stack.ends - stack.starts).sum()) for stack in self.between(cut, cut + length, border))
 
         edges = [
-            (int(one.starts[0]), int(one.ends[-1])) for one in self.between(found.start, found.start + length, border)
+            (int(stack.starts[0]), int(stack.ends[-1]))
+            for stack in self.between(repeat.start, repeat.start + length, border)
         ]
         phases = dict.fromkeys(
-            [0, *(edge - found.start for pair in edges for edge in pair if edge < found.start + length)]
+            [0, *(edge - repeat.start for pair in edges for edge in pair if edge < repeat.start + length)]
         )
         return max(phases, key=inside)
 
@@ -144,5 +145,5 @@ def _is_pass(kernels: StepSequence, start: int, end: int) -> bool:
     if inner is None or (attentions and not inner.every(kernels.attention)):
         return False
     heavy = inner.counts(kernels.heavy)
-    most = heavy.sum() >= MOST_OF_IT * kernels.heavy[start:end].sum()
-    return bool(heavy.min() >= LEAST_HEAVY and most and inner.share >= MOST_OF_IT)
+    covers_most = heavy.sum() >= MOST_OF_IT * kernels.heavy[start:end].sum()
+    return bool(heavy.min() >= LEAST_HEAVY and covers_most and inner.share >= MOST_OF_IT)

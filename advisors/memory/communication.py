@@ -49,7 +49,7 @@ _BUFFSIZE = 200 * 1024 * 1024
     ),
 )
 def communication(facts: Facts, params: Params) -> Observations:
-    """What the buffers of communication take of the device."""
+    """Memory of the device that the buffers of communication take."""
     modules = facts[MODULE_MEMORY]
     profile = facts[PROFILE]
     buffers = modules[modules["component"] == "HCCL"]

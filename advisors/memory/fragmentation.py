@@ -70,7 +70,7 @@ from advisors.messages import message
     ),
 )
 def fragmentation(facts: Facts, params: Params) -> Observations:
-    """What the allocator reserves beyond what tensors take, and whether that grows."""
+    """Memory that the allocator reserves beyond the tensors, and whether it grows."""
     curve, steps = facts[memory_curve], facts.get(memory_trend)
     profile = facts[PROFILE]
     reserved, allocated = float(curve["reserved_bytes"].max()), float(curve["allocated_bytes"].max())
@@ -106,8 +106,8 @@ def fragmentation(facts: Facts, params: Params) -> Observations:
 
 
 def _unfit(curve: pd.DataFrame) -> float:
-    """How often the allocator gave reserved memory back when it was asked for less than it had free: in pieces that did
-    not fit. (An allocation and a fall of what is reserved in the same row.)"""
+    """Number of times that the allocator gave reserved memory back when asked for less than it had free: in pieces that
+    did not fit. (An allocation and a fall of what is reserved in the same row.)"""
     reserved, allocated = curve["reserved_bytes"].to_numpy(), curve["allocated_bytes"].to_numpy()
     requested, free = np.diff(allocated), (reserved - allocated)[:-1]
     return float(((np.diff(reserved) < 0) & (requested > 0) & (requested <= free)).sum())

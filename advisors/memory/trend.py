@@ -1,4 +1,4 @@
-"""How the memory changes from step to step."""
+"""The change of memory from step to step."""
 
 from __future__ import annotations
 

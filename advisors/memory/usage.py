@@ -68,7 +68,7 @@ _HOLDERS = (
     evidence=(*_HOLDERS,),
 )
 def usage(facts: Facts, params: Params) -> Observations:
-    """How much of the device's memory the process holds, and what that costs."""
+    """The part of the device's memory that the process holds, and its cost."""
     curve, booked = facts.get(memory_curve), facts.get(ledger) is not None
     used = used_of_capacity(facts, params)
     if not np.isfinite(float(used["used_bytes"])):
@@ -101,7 +101,7 @@ def _host_share(facts: Facts) -> float:
 
 
 def _holders(facts: Facts) -> list[Reference]:
-    """What each component holds at most, and the tensors of the peak."""
+    """The peak memory of each component, and the tensors of the peak."""
     references: list[Reference] = []
     modules = facts.get(MODULE_MEMORY)
     if modules is not None and len(modules):

@@ -46,35 +46,37 @@ _NAMED = 3
 )
 def ai_cpu(facts: Facts, params: Params) -> Observations:
     """Operators that run on the AI CPU instead of the AI Core."""
-    own = facts[step_kernels]
-    mine = own.frame[own.frame["core"] == "AI_CPU"]
-    if mine.empty:
+    kernels = facts[step_kernels]
+    on_ai_cpu = kernels.frame[kernels.frame["core"] == "AI_CPU"]
+    if on_ai_cpu.empty:
         raise NotApplicable(message("network_structure.no_ai_cpu"))
-    mine = mine.assign(
-        operator=mine["type"].astype(str),
-        dtypes=mine["input_dtypes"].astype(str),
-        out=mine["output_dtypes"].astype(str),
+    on_ai_cpu = on_ai_cpu.assign(
+        operator=on_ai_cpu["type"].astype(str),
+        dtypes=on_ai_cpu["input_dtypes"].astype(str),
+        out=on_ai_cpu["output_dtypes"].astype(str),
     )
     grouped = aggregated(
-        mine.groupby(["operator", "dtypes"], sort=True),
+        on_ai_cpu.groupby(["operator", "dtypes"], sort=True),
         kernels=("duration_ns", "size"),
         total_ns=("duration_ns", "sum"),
         longest_ns=("duration_ns", "max"),
         out=("out", "first"),
     )
     result = grouped.sort_values("total_ns", ascending=False, kind="stable").reset_index()
-    both = result["dtypes"].astype(str) + ";" + result["out"].astype(str)
-    result["double"] = both.str.contains("DOUBLE|COMPLEX128").astype(bool)
+    all_dtypes = result["dtypes"].astype(str) + ";" + result["out"].astype(str)
+    result["double"] = all_dtypes.str.contains("DOUBLE|COMPLEX128").astype(bool)
     result["narrow_integer"] = result["dtypes"].astype(str).str.contains("INT16|INT8").astype(bool)
     result["long_integer"] = result["dtypes"].astype(str).str.contains("INT64").astype(bool)
-    result["on_ai_core"] = result["operator"].map(_on_ai_core(own.frame)).fillna("")
+    result["on_ai_core"] = result["operator"].map(_on_ai_core(kernels.frame)).fillna("")
     result["longest_ns"] = result["longest_ns"].astype("float64")
-    for name in ("kernels", "total_ns"):
-        result[name] = result[name] / own.steps
-    result = result.drop(columns="out").assign(**own.shares(result["total_ns"]))
+    for column in ("kernels", "total_ns"):
+        result[column] = result[column] / kernels.steps
+    result = result.drop(columns="out").assign(**kernels.shares(result["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        rows = mine[(mine["operator"] == result["operator"][row]) & (mine["dtypes"] == result["dtypes"][row])]
+        rows = on_ai_cpu[
+            (on_ai_cpu["operator"] == result["operator"][row]) & (on_ai_cpu["dtypes"] == result["dtypes"][row])
+        ]
         return [
             kernel_rows(message("network_structure.ai_cpu_rows"), rows),
             *origin(facts, rows),
@@ -85,7 +87,11 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
 
 def _on_ai_core(kernels: pd.DataFrame) -> dict[str, str]:
     """Operator type to the dtypes with which it runs on the AI Core."""
-    core = kernels[kernels["core"].isin(_AI_CORES)]
-    dtypes = core["input_dtypes"].astype(str).where(core["input_dtypes"] != "", None)
-    texts = dtypes.dropna().groupby(core["type"].astype(str)).agg(lambda found: ", ".join(sorted(set(found))[:_NAMED]))
+    on_ai_core = kernels[kernels["core"].isin(_AI_CORES)]
+    dtypes = on_ai_core["input_dtypes"].astype(str).where(on_ai_core["input_dtypes"] != "", None)
+    texts = (
+        dtypes.dropna()
+        .groupby(on_ai_core["type"].astype(str))
+        .agg(lambda group: ", ".join(sorted(set(group))[:_NAMED]))
+    )
     return {str(operator): str(text) for operator, text in texts.items()}

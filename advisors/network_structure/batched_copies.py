@@ -57,45 +57,45 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     """Copies whose result only batched products or fused attention read, and copies that alone read their result.
 
     Who wrote a tensor is the nearest kernel before that wrote one of its size and type: see `advisors.fusion.reads`."""
-    own = facts[step_kernels]
-    frame = own.frame
-    attention = (frame["operator_class"] == "attention").to_numpy()
-    product = matching(frame["type"], _PRODUCT) | attention
-    if not product.any():
+    kernels = facts[step_kernels]
+    frame = kernels.frame
+    is_attention = (frame["operator_class"] == "attention").to_numpy()
+    is_product = matching(frame["type"], _PRODUCT) | is_attention
+    if not is_product.any():
         raise NotApplicable(message("network_structure.no_batched_product"))
-    own.require_shapes()
+    kernels.require_shapes()
     reads = facts[kernel_reads]
-    copy = matching(frame["type"], _COPY)
-    beside = np.full(len(frame), -1, dtype=np.int64)
-    operand = np.zeros(len(frame), dtype=np.bool_)
+    is_copy = matching(frame["type"], _COPY)
+    product_of = np.full(len(frame), -1, dtype=np.int64)
+    is_operand = np.zeros(len(frame), dtype=np.bool_)
     # A copy between both counts for the matrix product, whose fused form lays out its operand and its result itself.
-    for products in (attention, product & ~attention):
-        written, wanted = products.copy(), products.copy()
+    for products in (is_attention, is_product & ~is_attention):
+        result_writers, operand_readers = products.copy(), products.copy()
         for _ in range(_IN_A_ROW):
-            of_result = np.logical_and(written, reads.only(copy))[reads.writer] & reads.first
-            at, source = reads.reader[of_result], reads.writer[of_result]
-            beside[at], operand[at] = np.where(products[source], source, beside[source]), False
-            written[at] = True
-            of_operand = np.logical_and(copy, reads.only(wanted))[reads.writer]
-            at, reader = reads.writer[of_operand], reads.reader[of_operand]
-            beside[at], operand[at] = np.where(products[reader], reader, beside[reader]), True
-            wanted[at] = True
-    rows = np.flatnonzero(beside >= 0)
+            of_result = np.logical_and(result_writers, reads.only(is_copy))[reads.writer] & reads.first
+            copies_at, source = reads.reader[of_result], reads.writer[of_result]
+            product_of[copies_at], is_operand[copies_at] = np.where(products[source], source, product_of[source]), False
+            result_writers[copies_at] = True
+            of_operand = np.logical_and(is_copy, reads.only(operand_readers))[reads.writer]
+            copies_at, reader = reads.writer[of_operand], reads.reader[of_operand]
+            product_of[copies_at], is_operand[copies_at] = np.where(products[reader], reader, product_of[reader]), True
+            operand_readers[copies_at] = True
+    rows = np.flatnonzero(product_of >= 0)
     types = frame["type"].astype(str).to_numpy()
-    loose = ~np.isin(rows, facts[fusion_chains].members)
+    is_loose = ~np.isin(rows, facts[fusion_chains].members)
     duration = frame["duration_ns"].to_numpy()[rows]
-    found = frame.iloc[rows].assign(
-        product=types[beside[rows]],
+    copies = frame.iloc[rows].assign(
+        product=types[product_of[rows]],
         type=types[rows],
-        operand_ns=np.where(operand[rows], duration, 0),
-        in_chain_ns=np.where(loose, 0, duration),
-        cut_ns=np.where(loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
-        expanded_ns=np.where(loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
+        operand_ns=np.where(is_operand[rows], duration, 0),
+        in_chain_ns=np.where(is_loose, 0, duration),
+        cut_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
+        expanded_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
         reads=described(frame.iloc[rows], "input"),
         writes=described(frame.iloc[rows], "output"),
     )
     sums = aggregated(
-        found.groupby("product", sort=True),
+        copies.groupby("product", sort=True),
         copies=("duration_ns", "size"),
         operand_ns=("operand_ns", "sum"),
         total_ns=("duration_ns", "sum"),
@@ -103,39 +103,39 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         cut_ns=("cut_ns", "sum"),
         expanded_ns=("expanded_ns", "sum"),
     )
-    by_type = found.groupby(["product", "type"])["duration_ns"].sum().sort_values(ascending=False, kind="stable")
-    by_shape = found.groupby(["product", "type", "reads", "writes"], sort=False)["duration_ns"].agg(["size", "sum"])
+    by_type = copies.groupby(["product", "type"])["duration_ns"].sum().sort_values(ascending=False, kind="stable")
+    by_shape = copies.groupby(["product", "type", "reads", "writes"], sort=False)["duration_ns"].agg(["size", "sum"])
     by_shape = pd.DataFrame(by_shape).rename(columns={"size": "kernels", "sum": "total_ns"}).reset_index()
     by_shape = by_shape.sort_values("total_ns", ascending=False, kind="stable")
     largest = by_shape.drop_duplicates("product").set_index("product")
     largest = largest.rename(columns={"type": "largest_type", "reads": "largest_input", "writes": "largest_output"})
     # A product without a copy is in order, which is an answer.
-    product_ns = frame[product].groupby(types[product], sort=True)["duration_ns"].sum().rename("product_ns")
+    product_ns = frame[is_product].groupby(types[is_product], sort=True)["duration_ns"].sum().rename("product_ns")
     result = pd.DataFrame(product_ns).rename_axis("product").join(sums)
-    result["attention"] = result.index.isin(np.unique(types[attention]))
-    numbers = ["product_ns", *sums.columns]
-    result[numbers] = result[numbers].fillna(0.0) / own.steps
+    result["attention"] = result.index.isin(np.unique(types[is_attention]))
+    numeric_columns = ["product_ns", *sums.columns]
+    result[numeric_columns] = result[numeric_columns].fillna(0.0) / kernels.steps
     result["result_ns"] = result["total_ns"] - result["operand_ns"]
     result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
-    listed = by_type.reset_index().groupby("product")["type"].agg(", ".join).rename("kinds")
-    texts = ["kinds", "largest_type", "largest_input", "largest_output"]
-    result = result.join(listed).join(largest[texts[1:]]).reset_index()
-    result[texts] = result[texts].astype(object).where(result[texts].notna(), None)
-    result = result.assign(**own.shares(result["loose_ns"]))
+    kinds = by_type.reset_index().groupby("product")["type"].agg(", ".join).rename("kinds")
+    text_columns = ["kinds", "largest_type", "largest_input", "largest_output"]
+    result = result.join(kinds).join(largest[text_columns[1:]]).reset_index()
+    result[text_columns] = result[text_columns].astype(object).where(result[text_columns].notna(), None)
+    result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        name = result["product"][row]
-        mine = (found["product"] == name).to_numpy()
-        beside_it = np.unique(beside[rows[mine]])
+        product = result["product"][row]
+        of_product = (copies["product"] == product).to_numpy()
+        product_rows = np.unique(product_of[rows[of_product]])
         columns = ["type", "reads", "writes", "kernels", "total_ns"]
         return [
             Metric(
                 message("network_structure.batched_copies"),
-                records(by_shape[by_shape["product"] == name].head(10)[columns]),
+                records(by_shape[by_shape["product"] == product].head(10)[columns]),
             ),
-            kernel_rows(message("network_structure.batched_copy_rows"), found[mine]),
-            kernel_rows(message("network_structure.batched_product_rows"), frame.iloc[beside_it]),
-            *call_stack(facts, found[mine]),
+            kernel_rows(message("network_structure.batched_copy_rows"), copies[of_product]),
+            kernel_rows(message("network_structure.batched_product_rows"), frame.iloc[product_rows]),
+            *call_stack(facts, copies[of_product]),
         ]
 
     return Observations(result, evidence)

@@ -28,19 +28,19 @@ from advisors.step_kernels import kernel_rows, step_kernels
     evidence=PLACES,
 )
 def classes(facts: Facts, params: Params) -> Observations:
-    """How much of a step the kernels of each class take."""
-    own = facts[step_kernels]
-    frame = own.frame
+    """Kernel time per step by class of operator."""
+    kernels = facts[step_kernels]
+    frame = kernels.frame
     grouped = frame.groupby(frame["operator_class"].astype(str), sort=True)["duration_ns"]
     table = grouped.agg(["count", "sum", "mean"]).rename(columns={"count": "kernels", "sum": "total_ns"})
     by_type = frame.groupby([frame["operator_class"].astype(str), frame["type"].astype(str)])["duration_ns"].sum()
-    table["largest_type"] = by_type.groupby(level=0).idxmax().map(lambda found: found[1])
-    table[["kernels", "total_ns"]] /= own.steps
-    table = table.rename(columns={"mean": "mean_ns"}).assign(**own.shares(table["total_ns"]))
+    table["largest_type"] = by_type.groupby(level=0).idxmax().map(lambda key: key[1])
+    table[["kernels", "total_ns"]] /= kernels.steps
+    table = table.rename(columns={"mean": "mean_ns"}).assign(**kernels.shares(table["total_ns"]))
     table = table.rename_axis("operator_class").reset_index()
 
-    def evidence(number: int) -> list[Reference]:
-        mine = frame[np.asarray(frame["operator_class"] == table["operator_class"].iloc[number])]
-        return [kernel_rows(message("classes.rows"), mine), *origin(facts, mine)]
+    def evidence(row: int) -> list[Reference]:
+        rows = frame[np.asarray(frame["operator_class"] == table["operator_class"].iloc[row])]
+        return [kernel_rows(message("classes.rows"), rows), *origin(facts, rows)]
 
     return Observations(table, evidence)

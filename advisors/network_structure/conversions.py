@@ -59,32 +59,34 @@ _INSIDE = re.compile(r"^aclnn")
 )
 def conversions(facts: Facts, params: Params) -> Observations:
     """Kernels that only convert between what one operator writes and what the next one wants."""
-    own = facts[step_kernels]
-    frame = own.frame
+    kernels = facts[step_kernels]
+    frame = kernels.frame
     types = frame["type"].astype(str).to_numpy()
-    starts_chain, ends_chain = own.breaks, np.append(own.breaks[1:], True)
+    starts_chain, ends_chain = kernels.breaks, np.append(kernels.breaks[1:], True)
     before = np.where(starts_chain, "", np.roll(types, 1))
     after = np.where(ends_chain, "", np.roll(types, -1))
     # Quantising has a class with the casts, but it computes scales and is there on purpose.
-    mine = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
-    part = frame[mine].assign(
-        conversion=frame["operator_class"][mine].astype(str),
-        before=before[mine],
-        after=after[mine],
-        reads=described(frame[mine], "input"),
-        writes=described(frame[mine], "output"),
+    is_conversion = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
+    part = frame[is_conversion].assign(
+        conversion=frame["operator_class"][is_conversion].astype(str),
+        before=before[is_conversion],
+        after=after[is_conversion],
+        reads=described(frame[is_conversion], "input"),
+        writes=described(frame[is_conversion], "output"),
     )
-    part["undone"] = _undone(part, own, int(params["reach"]))
-    empty = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
+    part["undone"] = _undone(part, kernels, int(params["reach"]))
+    every_conversion = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
     totals = aggregated(part.groupby("conversion"), kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
     chained = part[part.index.isin(facts[fusion_chains].members)]
     totals["in_chain_ns"] = chained.groupby("conversion")["duration_ns"].sum()
     totals["inside_ns"] = part[matching(part["name"], _INSIDE)].groupby("conversion")["duration_ns"].sum()
     totals["back_and_forth_ns"] = part[part["undone"]].groupby("conversion")["duration_ns"].sum()
     shapes = ["conversion", "type", "reads", "writes"]
-    by_shape = part.assign(type=types[mine]).groupby(shapes, sort=False)["duration_ns"].sum()
+    by_shape = part.assign(type=types[is_conversion]).groupby(shapes, sort=False)["duration_ns"].sum()
     ranked = by_shape.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("conversion")
-    neighbours = [_most(part.merge(ranked, on=["conversion", "reads", "writes"]), side) for side in ("before", "after")]
+    neighbours = [
+        _main_neighbour(part.merge(ranked, on=["conversion", "reads", "writes"]), side) for side in ("before", "after")
+    ]
     ranked = ranked.rename(
         columns={
             "duration_ns": "largest_ns",
@@ -93,16 +95,20 @@ def conversions(facts: Facts, params: Params) -> Observations:
             "writes": "largest_output",
         }
     ).set_index("conversion")
-    result = empty.join(totals).join(ranked).join(neighbours[0]).join(neighbours[1]).reset_index()
-    numbers = ["kernels", "total_ns", "largest_ns", "back_and_forth_ns", "in_chain_ns", "inside_ns"]
-    result[numbers] = result[numbers].fillna(0.0) / own.steps
+    result = every_conversion.join(totals).join(ranked).join(neighbours[0]).join(neighbours[1]).reset_index()
+    numeric_columns = ["kernels", "total_ns", "largest_ns", "back_and_forth_ns", "in_chain_ns", "inside_ns"]
+    result[numeric_columns] = result[numeric_columns].fillna(0.0) / kernels.steps
     result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
-    texts = ["largest_type", "largest_input", "largest_output", "before", "after"]
-    result[texts] = result[texts].astype(object).where(result[texts].notna() & (result[texts] != ""), None)
-    result = result.assign(**own.shares(result["loose_ns"]))
+    text_columns = ["largest_type", "largest_input", "largest_output", "before", "after"]
+    result[text_columns] = (
+        result[text_columns].astype(object).where(result[text_columns].notna() & (result[text_columns] != ""), None)
+    )
+    result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        rows = part[part["conversion"] == result["conversion"][row]].assign(type=lambda one: one["type"].astype(str))
+        rows = part[part["conversion"] == result["conversion"][row]].assign(
+            type=lambda table: table["type"].astype(str)
+        )
         by_shape = rows.groupby(["type", "reads", "writes", "before", "after"], sort=False)["duration_ns"].agg(
             kernels="size", total_ns="sum"
         )
@@ -120,33 +126,33 @@ def conversions(facts: Facts, params: Params) -> Observations:
 def described(part: pd.DataFrame, side: str) -> pd.Series:
     """Shape, dtype and format of the first tensor: ``4096,4096 BF16 ND``."""
     names = [f"{side}_shapes", f"{side}_dtypes", f"{side}_formats"]
-    words = [part[name].astype(str).str.split(";").str[0] for name in names]
-    return words[0].str.cat(words[1], sep=" ").str.cat(words[2], sep=" ").str.strip()
+    fields = [part[name].astype(str).str.split(";").str[0] for name in names]
+    return fields[0].str.cat(fields[1], sep=" ").str.cat(fields[2], sep=" ").str.strip()
 
 
-def _most(rows: pd.DataFrame, side: str) -> pd.Series:
+def _main_neighbour(rows: pd.DataFrame, side: str) -> pd.Series:
     """Per conversion the neighbour that most time stands next to."""
     ranked = rows[rows[side] != ""].groupby(["conversion", side])["duration_ns_x"].sum()
     top = ranked.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("conversion")
     return top.set_index("conversion")[side]
 
 
-def _undone(part: pd.DataFrame, own: StepKernels, reach: int) -> np.ndarray:
+def _undone(part: pd.DataFrame, kernels: StepKernels, reach: int) -> np.ndarray:
     """Conversions followed, with at most ``reach`` kernels between and no border, by one that reads what they wrote
     and writes what they read; and those that undo them."""
-    group = np.cumsum(own.breaks)[part.index]
-    here = pd.DataFrame({"group": group, "reads": part["reads"], "writes": part["writes"], "at": part.index})
-    there = here.rename(columns={"reads": "writes", "writes": "reads", "at": "later"})
+    group = np.cumsum(kernels.breaks)[part.index]
+    candidates = pd.DataFrame({"group": group, "reads": part["reads"], "writes": part["writes"], "at": part.index})
+    inverse = candidates.rename(columns={"reads": "writes", "writes": "reads", "at": "later"})
     # The nearest later conversion in the opposite direction.
     pairs = pd.merge_asof(
-        here.sort_values("at"),
-        there.sort_values("later"),
+        candidates.sort_values("at"),
+        inverse.sort_values("later"),
         left_on="at",
         right_on="later",
         by=["group", "reads", "writes"],
         direction="forward",
         allow_exact_matches=False,
     )
-    near = pairs[pairs["later"] - pairs["at"] <= reach + 1]
-    paired = set(near["at"]) | set(near["later"].astype("int64"))
+    pairs_in_reach = pairs[pairs["later"] - pairs["at"] <= reach + 1]
+    paired = set(pairs_in_reach["at"]) | set(pairs_in_reach["later"].astype("int64"))
     return np.asarray(part.index.isin(paired))

@@ -40,42 +40,42 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
     ),
 )
 def hot_share(facts: Facts, params: Params) -> Observations:
-    """How much of the kernel time of a language model is attention and matrix products. The optimizer is left out: its
+    """The share of attention and matrix products in the kernel time of a language model. The optimizer is left out: its
     time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     chains = facts[fusion_chains]
-    frame, phase = own.frame[~updating_kernels(own, chains)], str(facts[context]["phase"])
-    kernel_ns = float(frame["duration_ns"].sum()) / own.steps
-    by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / own.steps
-    hot = float(by_class.reindex(PRODUCTS).fillna(0).sum())
-    products = float(by_class.get("matmul", 0.0))
-    attends = bool(by_class.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
-    if not attends or not products or products < float(by_class.get("convolution", 0.0)):
+    frame, phase = kernels.frame[~updating_kernels(kernels, chains)], str(facts[context]["phase"])
+    kernel_ns = float(frame["duration_ns"].sum()) / kernels.steps
+    by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / kernels.steps
+    hot_ns = float(by_class.reindex(PRODUCTS).fillna(0).sum())
+    product_ns = float(by_class.get("matmul", 0.0))
+    has_attention = bool(by_class.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
+    if not has_attention or not product_ns or product_ns < float(by_class.get("convolution", 0.0)):
         raise NotApplicable(message("network_structure.no_attention"))
     # Where the phase is not known, the lower share cannot be wrong.
     expected = params["full_share"] if phase in ("training", "prefill") else params["decode_share"]
-    rest = by_class.drop([*PRODUCTS, "optimizer"], errors="ignore").sort_values(ascending=False, kind="stable")
-    excess = max(kernel_ns - hot / expected, 0.0)
+    other_classes = by_class.drop([*PRODUCTS, "optimizer"], errors="ignore").sort_values(ascending=False, kind="stable")
+    excess_ns = max(kernel_ns - hot_ns / expected, 0.0)
     row = {
         "phase": phase,
-        "hot_share": hot / kernel_ns,
+        "hot_share": hot_ns / kernel_ns,
         "expected_share": expected,
-        "hot_ns": hot,
+        "hot_ns": hot_ns,
         "kernel_ns": kernel_ns,
-        "excess_ns": excess,
-        "largest_other": str(rest.index[0]) if len(rest) else None,
-        "largest_other_share": float(rest.iloc[0]) / kernel_ns if len(rest) else None,
-        "share_of_step": excess / own.wall_ns,
+        "excess_ns": excess_ns,
+        "largest_other": str(other_classes.index[0]) if len(other_classes) else None,
+        "largest_other_share": float(other_classes.iloc[0]) / kernel_ns if len(other_classes) else None,
+        "share_of_step": excess_ns / kernels.wall_ns,
     }
 
     def evidence(_: int) -> list[Reference]:
         table = by_class.sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
         table["operator_class"] = table["operator_class"].astype(str)
         table["share"] = table["per_step_ns"] / kernel_ns
-        rest_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
+        other_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
         return [
             Metric(message("network_structure.by_class"), records(table)),
-            kernel_rows(message("network_structure.not_hot"), rest_rows),
+            kernel_rows(message("network_structure.not_hot"), other_rows),
         ]
 
     return Observations(pd.DataFrame([row]), evidence)

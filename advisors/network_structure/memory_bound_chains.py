@@ -45,21 +45,25 @@ def memory_bound_chains(facts: Facts, params: Params) -> Observations:
     """Series of kernels that only read and write, without the update of the parameters.
 
     One kernel could do the work of each series, and takes at least as long as the longest of them."""
-    own = facts[step_kernels]
-    frame = own.frame
-    bound = frame["operator_class"].isin(MEMORY_BOUND).to_numpy() & ~matching(frame["type"], _COMPILED)
-    bound[updating(facts, own)] = False
-    series = np.cumsum(~bound | np.roll(~bound, 1) | own.breaks)
-    inside = frame[bound].groupby(series[bound], sort=False)
-    size, total, longest = inside["duration_ns"].count(), inside["duration_ns"].sum(), inside["duration_ns"].max()
-    long = size.index[size > 1]
-    if not len(long):
+    kernels = facts[step_kernels]
+    frame = kernels.frame
+    is_memory_bound = frame["operator_class"].isin(MEMORY_BOUND).to_numpy() & ~matching(frame["type"], _COMPILED)
+    is_memory_bound[updating(facts, kernels)] = False
+    series = np.cumsum(~is_memory_bound | np.roll(~is_memory_bound, 1) | kernels.breaks)
+    by_series = frame[is_memory_bound].groupby(series[is_memory_bound], sort=False)
+    size, total, longest = (
+        by_series["duration_ns"].count(),
+        by_series["duration_ns"].sum(),
+        by_series["duration_ns"].max(),
+    )
+    chain_ids = size.index[size > 1]
+    if not len(chain_ids):
         raise NotApplicable(message("memory_bound_chains.none"))
-    rows = np.flatnonzero(bound & np.isin(series, long))
-    names = frame["type"].iloc[rows].astype(str).groupby(series[rows], sort=False).agg(_listed)
-    saved = total[long] - longest[long]
-    by_chain = saved.groupby(names[long]).sum().sort_values(ascending=False, kind="stable")
-    saving = float(saved.sum()) / own.steps
+    rows = np.flatnonzero(is_memory_bound & np.isin(series, chain_ids))
+    names = frame["type"].iloc[rows].astype(str).groupby(series[rows], sort=False).agg(_chain_text)
+    saving_by_chain = total[chain_ids] - longest[chain_ids]
+    by_chain = saving_by_chain.groupby(names[chain_ids]).sum().sort_values(ascending=False, kind="stable")
+    saving_ns = float(saving_by_chain.sum()) / kernels.steps
 
     def evidence(_: int) -> list[Reference]:
         return [
@@ -68,18 +72,18 @@ def memory_bound_chains(facts: Facts, params: Params) -> Observations:
         ]
 
     result = row(
-        chains=len(long) / own.steps,
-        kernels=float(size[long].sum()) / own.steps,
+        chains=len(chain_ids) / kernels.steps,
+        kernels=float(size[chain_ids].sum()) / kernels.steps,
         chain=str(by_chain.index[0]),
-        chain_ns=float(total[long].sum()) / own.steps,
-        saving_ns=saving,
-        share_of_step=saving / own.wall_ns,
-        share_of_computing=saving / own.kernel_ns,
+        chain_ns=float(total[chain_ids].sum()) / kernels.steps,
+        saving_ns=saving_ns,
+        share_of_step=saving_ns / kernels.wall_ns,
+        share_of_computing=saving_ns / kernels.kernel_ns,
     )
     return Observations(result, evidence)
 
 
-def _listed(types: pd.Series) -> str:
+def _chain_text(types: pd.Series) -> str:
     """The types of a series in order, the first few of many."""
     names = types.tolist()
     runs = [name for name, following in pairwise([*names, ""]) if name != following]

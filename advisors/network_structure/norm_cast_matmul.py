@@ -53,34 +53,39 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     """Normalisation in 16 bits, cast to FP32, matrix product in FP32; and casts that others than a product read.
 
     Who wrote a tensor is the nearest kernel before that wrote one of its size and type: see `advisors.fusion.reads`."""
-    own = facts[step_kernels]
-    frame = own.frame
-    norm = matching(frame["type"], _NORM)
-    if not norm.any():
+    kernels = facts[step_kernels]
+    frame = kernels.frame
+    is_norm = matching(frame["type"], _NORM)
+    if not is_norm.any():
         raise NotApplicable(message("network_structure.no_norm"))
-    own.require_shapes()
-    written = per_text(frame["output_dtypes"], first_dtype).to_numpy()
-    read = per_text(frame["input_dtypes"], first_dtype).to_numpy()
-    product = (frame["operator_class"] == "matmul").to_numpy() & (read == "FLOAT")
-    cast_up = matching(frame["type"], _CAST) & np.isin(read, _NARROW) & (written == "FLOAT")
+    kernels.require_shapes()
+    output_dtype = per_text(frame["output_dtypes"], first_dtype).to_numpy()
+    input_dtype = per_text(frame["input_dtypes"], first_dtype).to_numpy()
+    is_product = (frame["operator_class"] == "matmul").to_numpy() & (input_dtype == "FLOAT")
+    is_cast_up = matching(frame["type"], _CAST) & np.isin(input_dtype, _NARROW) & (output_dtype == "FLOAT")
     reads = facts[kernel_reads]
-    behind = (norm & np.isin(written, _NARROW))[reads.writer] & cast_up[reads.reader]
-    normed = np.full(len(frame), -1, dtype=np.int64)
-    normed[reads.reader[behind]] = reads.writer[behind]
-    feeds = (normed >= 0)[reads.writer] & product[reads.reader]
+    norm_to_cast = (is_norm & np.isin(output_dtype, _NARROW))[reads.writer] & is_cast_up[reads.reader]
+    norm_of_cast = np.full(len(frame), -1, dtype=np.int64)
+    norm_of_cast[reads.reader[norm_to_cast]] = reads.writer[norm_to_cast]
+    cast_to_product = (norm_of_cast >= 0)[reads.writer] & is_product[reads.reader]
     # A cast that several products read counts once, with all of them.
-    cast, places = np.unique(np.stack([reads.writer[feeds], reads.reader[feeds]]), axis=1)
-    again, counted = pd.Series(cast).duplicated().to_numpy(), pd.Series(places).duplicated().to_numpy()
-    other = np.flatnonzero(normed >= 0)
-    other = other[~np.isin(other, cast) & ~np.isin(other, facts[fusion_chains].members)]
+    cast_rows, product_rows = np.unique(
+        np.stack([reads.writer[cast_to_product], reads.reader[cast_to_product]]), axis=1
+    )
+    repeated_cast, repeated_product = (
+        pd.Series(cast_rows).duplicated().to_numpy(),
+        pd.Series(product_rows).duplicated().to_numpy(),
+    )
+    other_casts = np.flatnonzero(norm_of_cast >= 0)
+    other_casts = other_casts[~np.isin(other_casts, cast_rows) & ~np.isin(other_casts, facts[fusion_chains].members)]
     duration = frame["duration_ns"].to_numpy()
     table = pd.DataFrame(
         {
-            "norm": frame["type"].astype(str).to_numpy()[normed[cast]],
-            "dtype": written[normed[cast]],
-            "chain": ~again,
-            "cast_ns": np.where(again, 0, duration[cast]),
-            "product_ns": np.where(counted, 0, duration[places]),
+            "norm": frame["type"].astype(str).to_numpy()[norm_of_cast[cast_rows]],
+            "dtype": output_dtype[norm_of_cast[cast_rows]],
+            "chain": ~repeated_cast,
+            "cast_ns": np.where(repeated_cast, 0, duration[cast_rows]),
+            "product_ns": np.where(repeated_product, 0, duration[product_rows]),
         }
     )
     grouped = aggregated(
@@ -91,26 +96,28 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
         product_ns=("product_ns", "sum"),
     )
     # A normalisation without such a chain is in order, which is an answer.
-    others = pd.DataFrame({"norm": frame["type"].astype(str).to_numpy()[normed[other]], "ns": duration[other]})
+    others = pd.DataFrame(
+        {"norm": frame["type"].astype(str).to_numpy()[norm_of_cast[other_casts]], "ns": duration[other_casts]}
+    )
     others = aggregated(others.groupby("norm"), others=("ns", "size"), other_ns=("ns", "sum"))
-    norms = pd.Index(sorted(frame["type"][norm].astype(str).unique()), name="norm")
+    norms = pd.Index(sorted(frame["type"][is_norm].astype(str).unique()), name="norm")
     result = grouped.reindex(norms).join(others).reset_index()
-    numbers = ["chains", "cast_ns", "product_ns", "others", "other_ns"]
-    result[numbers] = result[numbers].fillna(0.0) / own.steps
-    result["other_share"] = result["other_ns"] / own.wall_ns
-    result["other_computing"] = result["other_ns"] / own.kernel_ns
+    numeric_columns = ["chains", "cast_ns", "product_ns", "others", "other_ns"]
+    result[numeric_columns] = result[numeric_columns].fillna(0.0) / kernels.steps
+    result["other_share"] = result["other_ns"] / kernels.wall_ns
+    result["other_computing"] = result["other_ns"] / kernels.kernel_ns
     result["dtype"] = result["dtype"].astype(object).where(result["dtype"].notna(), None)
     result["total_ns"] = result["cast_ns"] + result["product_ns"]
-    result = result.assign(**own.shares(result["total_ns"]))
+    result = result.assign(**kernels.shares(result["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        mine = (table["norm"] == result["norm"][row]).to_numpy()
-        rest = other[frame["type"].astype(str).to_numpy()[normed[other]] == result["norm"][row]]
-        up = np.concatenate([cast[mine], rest])
-        chain = frame.iloc[np.unique(np.concatenate([normed[up], up, places[mine]]))]
+        of_norm = (table["norm"] == result["norm"][row]).to_numpy()
+        other_rows = other_casts[frame["type"].astype(str).to_numpy()[norm_of_cast[other_casts]] == result["norm"][row]]
+        shown_casts = np.concatenate([cast_rows[of_norm], other_rows])
+        chain = frame.iloc[np.unique(np.concatenate([norm_of_cast[shown_casts], shown_casts, product_rows[of_norm]]))]
         return [
             kernel_rows(message("network_structure.norm_chain"), chain),
-            *origin(facts, frame.iloc[up]),
+            *origin(facts, frame.iloc[shown_casts]),
         ]
 
     return Observations(result, evidence)

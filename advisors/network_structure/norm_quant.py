@@ -47,50 +47,50 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
 
     A fused kernel writes no result in 16 bits: a norm that others read too is only counted. A static quantisation is
     the only reader, since the fused kernel takes one set of scales."""
-    own = facts[step_kernels]
-    frame = own.frame
-    norm = matching(frame["type"], _NORM)
-    if not norm.any():
+    kernels = facts[step_kernels]
+    frame = kernels.frame
+    is_norm = matching(frame["type"], _NORM)
+    if not is_norm.any():
         raise NotApplicable(message("network_structure.no_rms_norm"))
-    own.require_shapes()
+    kernels.require_shapes()
     reads = facts[kernel_reads]
     types = frame["type"].astype(str).to_numpy()
-    static = matching(frame["type"], _STATIC)
+    is_static = matching(frame["type"], _STATIC)
     scales = np.select(
-        [matching(frame["type"], _DYNAMIC), static, matching(frame["type"], _BLOCKS)],
+        [matching(frame["type"], _DYNAMIC), is_static, matching(frame["type"], _BLOCKS)],
         ["dynamic", "static", "blocks"],
         "",
     )
-    quant = scales != ""
-    added = np.zeros(len(frame), dtype=np.bool_)
-    added[reads.reader[reads.first & (types[reads.writer] == "Add")]] = True
-    edge = norm[reads.writer] & quant[reads.reader] & reads.first
-    if not edge.any():
+    is_quant = scales != ""
+    reads_sum = np.zeros(len(frame), dtype=np.bool_)
+    reads_sum[reads.reader[reads.first & (types[reads.writer] == "Add")]] = True
+    norm_to_quant = is_norm[reads.writer] & is_quant[reads.reader] & reads.first
+    if not norm_to_quant.any():
         raise NotApplicable(message("network_structure.no_norm_quant"))
-    writer, reader = reads.writer[edge], reads.reader[edge]
+    writer, reader = reads.writer[norm_to_quant], reads.reader[norm_to_quant]
     readers = np.bincount(reads.writer, minlength=len(frame))
-    sole = reads.only(quant)[writer] & (~static[reader] | (readers[writer] == 1))
+    only_quantised = reads.only(is_quant)[writer] & (~is_static[reader] | (readers[writer] == 1))
     duration = frame["duration_ns"].to_numpy()
     table = pd.DataFrame(
         {
             "norm": types[writer],
             "quant": types[reader],
-            "adds": (matching(frame["type"], _ADDS) | added)[writer],
+            "adds": (matching(frame["type"], _ADDS) | reads_sum)[writer],
             "scales": scales[reader],
             "dtype": per_text(frame["output_dtypes"], first_dtype).to_numpy()[writer],
             "writer": writer,
             "reader": reader,
-            "sole": sole,
+            "sole": only_quantised,
         }
     )
-    about = ["norm", "quant", "adds"]
+    group_columns = ["norm", "quant", "adds"]
     # One norm that is quantised twice is one pair, and both kernels go away.
     table["counted"] = table["sole"] & ~table.duplicated(["writer"])
     table["other"] = ~table["sole"] & ~table.duplicated(["writer"])
     table["norm_ns"] = np.where(table["counted"], duration[writer], 0)
     table["quant_ns"] = np.where(table["sole"], duration[reader], 0)
     result = aggregated(
-        table.groupby(about, sort=True),
+        table.groupby(group_columns, sort=True),
         scales=("scales", "first"),
         pairs=("counted", "sum"),
         dtype=("dtype", "first"),
@@ -99,17 +99,17 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
         shared=("other", "sum"),
     )
     result = result.reset_index()
-    numbers = ["pairs", "norm_ns", "quant_ns", "shared"]
-    result[numbers] = result[numbers].astype("float64") / own.steps
-    result = result.assign(**own.shares(result["quant_ns"]))
+    numeric_columns = ["pairs", "norm_ns", "quant_ns", "shared"]
+    result[numeric_columns] = result[numeric_columns].astype("float64") / kernels.steps
+    result = result.assign(**kernels.shares(result["quant_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        mine = np.logical_and.reduce([(table[name] == result[name][row]).to_numpy() for name in about])
-        mine &= table["sole"].to_numpy()
-        pairs = np.unique(np.concatenate([writer[mine], reader[mine]]))
+        in_group = np.logical_and.reduce([(table[name] == result[name][row]).to_numpy() for name in group_columns])
+        in_group &= table["sole"].to_numpy()
+        pair_rows = np.unique(np.concatenate([writer[in_group], reader[in_group]]))
         return [
-            kernel_rows(message("network_structure.norm_quant_rows"), frame.iloc[pairs]),
-            *call_stack(facts, frame.iloc[reader[mine]]),
+            kernel_rows(message("network_structure.norm_quant_rows"), frame.iloc[pair_rows]),
+            *call_stack(facts, frame.iloc[reader[in_group]]),
         ]
 
     return Observations(result, evidence)

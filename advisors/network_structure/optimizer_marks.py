@@ -11,7 +11,7 @@ from advisors.step_kernels import StepKernels
 
 _UPDATE = "Optimizer.step#"
 
-Rank = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 
 def optimizer_marks(facts: Facts) -> pd.DataFrame:
@@ -19,28 +19,28 @@ def optimizer_marks(facts: Facts) -> pd.DataFrame:
     events = facts.get(HOST_EVENTS)
     if events is None:
         return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": []})
-    marked = events["name"].cat.categories.to_series().str.startswith(_UPDATE).to_numpy(dtype=np.bool_)
-    found = events[marked[events["name"].cat.codes.to_numpy()]].sort_values(["start_ns", "duration_ns"], kind="stable")
-    ends = (found["start_ns"] + found["duration_ns"]).to_numpy()
-    return found[found["start_ns"].to_numpy() >= np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(found)]]
+    is_mark = events["name"].cat.categories.to_series().str.startswith(_UPDATE).to_numpy(dtype=np.bool_)
+    marks = events[is_mark[events["name"].cat.codes.to_numpy()]].sort_values(["start_ns", "duration_ns"], kind="stable")
+    ends = (marks["start_ns"] + marks["duration_ns"]).to_numpy()
+    return marks[marks["start_ns"].to_numpy() >= np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(marks)]]
 
 
-def mark_of(facts: Facts, own: StepKernels, marks: pd.DataFrame) -> Rank:
+def mark_of(facts: Facts, kernels: StepKernels, marks: pd.DataFrame) -> Ints:
     """The number of the mark in which each kernel was launched; -1 for none, or where its launch is not known."""
     launched = facts[launches].frame
-    at = launched["launch_ns"].to_numpy()[own.frame["work"].to_numpy()]
-    thread = launched["thread"].to_numpy()[own.frame["work"].to_numpy()]
-    number = np.searchsorted(marks["start_ns"].to_numpy(), at, side="right") - 1
+    launch_ns = launched["launch_ns"].to_numpy()[kernels.frame["work"].to_numpy()]
+    thread = launched["thread"].to_numpy()[kernels.frame["work"].to_numpy()]
+    number = np.searchsorted(marks["start_ns"].to_numpy(), launch_ns, side="right") - 1
     inside = number >= 0
     mark = marks.iloc[np.maximum(number, 0)]
-    inside &= at < (mark["start_ns"] + mark["duration_ns"]).to_numpy()
+    inside &= launch_ns < (mark["start_ns"] + mark["duration_ns"]).to_numpy()
     inside &= thread == mark["thread"].to_numpy()
     return np.where(inside, number, -1)
 
 
-def updating(facts: Facts, own: StepKernels) -> Rank:
+def updating(facts: Facts, kernels: StepKernels) -> Ints:
     """The kernels that update parameters."""
     marks = optimizer_marks(facts)
     if launches not in facts or not len(marks):
-        return np.flatnonzero((own.frame["operator_class"] == "optimizer").to_numpy())
-    return np.flatnonzero(mark_of(facts, own, marks) >= 0)
+        return np.flatnonzero((kernels.frame["operator_class"] == "optimizer").to_numpy())
+    return np.flatnonzero(mark_of(facts, kernels, marks) >= 0)

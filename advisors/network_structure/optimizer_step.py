@@ -28,34 +28,36 @@ from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 )
 def optimizer_step(facts: Facts, params: Params) -> Observations:
     """The update of the parameters: how many kernels it takes, and how long the device waits for their launches."""
-    own = facts[step_kernels]
+    kernels = facts[step_kernels]
     marks = optimizer_marks(facts)
     if not len(marks):
         raise NotApplicable(message("optimizer_step.none"))
-    number = mark_of(facts, own, marks)
+    number = mark_of(facts, kernels, marks)
     updates = np.flatnonzero(number >= 0)
     if not len(updates):
         raise NotApplicable(message("optimizer_step.none"))
-    frame = own.frame.iloc[updates]
-    idle = 0
-    for _, kernels in frame.groupby(number[updates]):
-        starts, ends = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-        others = own.frame[(own.frame["end_ns"] > starts.min()) & (own.frame["start_ns"] < ends.max())]
-        busy = union(others["start_ns"].to_numpy(), others["end_ns"].to_numpy()).clip(starts.min(), ends.max())
-        idle += int(ends.max() - starts.min()) - busy.total()
-    used = marks.iloc[np.unique(number[updates])]
+    frame = kernels.frame.iloc[updates]
+    idle_ns = 0
+    for _, mark_kernels in frame.groupby(number[updates]):
+        starts, ends = mark_kernels["start_ns"].to_numpy(), mark_kernels["end_ns"].to_numpy()
+        overlapping = kernels.frame[(kernels.frame["end_ns"] > starts.min()) & (kernels.frame["start_ns"] < ends.max())]
+        busy = union(overlapping["start_ns"].to_numpy(), overlapping["end_ns"].to_numpy()).clip(
+            starts.min(), ends.max()
+        )
+        idle_ns += int(ends.max() - starts.min()) - busy.total()
+    used_marks = marks.iloc[np.unique(number[updates])]
     result = row(
-        optimizer=str(used["name"].iloc[0]).partition("#")[2].removesuffix(".step") or "?",
-        kernels=len(updates) / own.steps,
-        kernel_ns=float(frame["duration_ns"].sum()) / own.steps,
-        host_ns=float(used["duration_ns"].sum()) / own.steps,
-        idle_ns=idle / own.steps,
-        share_of_step=idle / own.steps / own.wall_ns,
+        optimizer=str(used_marks["name"].iloc[0]).partition("#")[2].removesuffix(".step") or "?",
+        kernels=len(updates) / kernels.steps,
+        kernel_ns=float(frame["duration_ns"].sum()) / kernels.steps,
+        host_ns=float(used_marks["duration_ns"].sum()) / kernels.steps,
+        idle_ns=idle_ns / kernels.steps,
+        share_of_step=idle_ns / kernels.steps / kernels.wall_ns,
     )
 
     def evidence(_: int) -> Sequence[Reference]:
         columns = ("name", "start_ns", "duration_ns")
-        calls = Rows(message("optimizer_step.calls"), HOST_EVENTS, used.index.to_numpy(), columns)
+        calls = Rows(message("optimizer_step.calls"), HOST_EVENTS, used_marks.index.to_numpy(), columns)
         return [calls, kernel_rows(message("optimizer_step.rows"), frame), *call_stack(facts, frame)]
 
     return Observations(result, evidence)

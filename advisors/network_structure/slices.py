@@ -43,32 +43,36 @@ _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
 )
 def slices(facts: Facts, params: Params) -> Observations:
     """Matrix products whose result is cut by several slices."""
-    own = facts[step_kernels]
-    own.require_shapes()
-    frame = own.frame
+    kernels = facts[step_kernels]
+    kernels.require_shapes()
+    frame = kernels.frame
     position = np.arange(len(frame))
     is_product = (frame["operator_class"] == "matmul").to_numpy()
-    group = np.cumsum(own.breaks)
-    latest = np.maximum.accumulate(np.where(is_product, position, -1))
-    size = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)
-    tail = per_text(frame["input_shapes"], first_tail).to_numpy(dtype=np.int64)
-    out_size = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
-    out_tail = per_text(frame["output_shapes"], first_tail).to_numpy(dtype=np.int64)
-    origin = np.maximum(latest, 0)
-    cuts = matching(frame["type"], _PART) & (latest >= 0) & (group == group[origin])
+    group = np.cumsum(kernels.breaks)
+    latest_product = np.maximum.accumulate(np.where(is_product, position, -1))
+    input_elements = per_text(frame["input_shapes"], first_elements).to_numpy(dtype=np.int64)
+    input_tail = per_text(frame["input_shapes"], first_tail).to_numpy(dtype=np.int64)
+    output_elements = per_text(frame["output_shapes"], first_elements).to_numpy(dtype=np.int64)
+    output_tail = per_text(frame["output_shapes"], first_tail).to_numpy(dtype=np.int64)
+    product_row = np.maximum(latest_product, 0)
+    is_slice = matching(frame["type"], _PART) & (latest_product >= 0) & (group == group[product_row])
     # The tensor may be seen in another shape than it was written in, but not with another last axis.
-    cuts &= (size == out_size[origin]) & (tail == out_tail[origin]) & (out_size < size)
-    chosen = frame[cuts].assign(
-        origin=origin[cuts],
-        out_size=out_size[cuts],
-        in_size=size[cuts],
-        input_shape=frame["input_shapes"][cuts].astype(str).str.split(";").str[0],
-        dtype=frame["input_dtypes"][cuts].astype(str).str.split(";").str[0],
-        part=frame["output_shapes"][cuts].astype(str),
-        in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[cuts],
+    is_slice &= (
+        (input_elements == output_elements[product_row])
+        & (input_tail == output_tail[product_row])
+        & (output_elements < input_elements)
     )
-    cut = aggregated(
-        chosen.groupby("origin", sort=True),
+    slice_rows = frame[is_slice].assign(
+        origin=product_row[is_slice],
+        out_size=output_elements[is_slice],
+        in_size=input_elements[is_slice],
+        input_shape=frame["input_shapes"][is_slice].astype(str).str.split(";").str[0],
+        dtype=frame["input_dtypes"][is_slice].astype(str).str.split(";").str[0],
+        part=frame["output_shapes"][is_slice].astype(str),
+        in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[is_slice],
+    )
+    tensors = aggregated(
+        slice_rows.groupby("origin", sort=True),
         input_shape=("input_shape", "first"),
         dtype=("dtype", "first"),
         parts=("part", "; ".join),
@@ -79,13 +83,13 @@ def slices(facts: Facts, params: Params) -> Observations:
         in_chain_ns=("in_chain_ns", "sum"),
     )
     # Several slices that do not overlap are parts of one split.
-    cut = cut[(cut["slices"] > 1) & (cut["written"] <= cut["size"])]
-    if cut.empty:
+    tensors = tensors[(tensors["slices"] > 1) & (tensors["written"] <= tensors["size"])]
+    if tensors.empty:
         raise NotApplicable(message("network_structure.no_slices"))
-    cut["product_ns"] = frame["duration_ns"].to_numpy()[cut.index]
-    cut["product"] = frame["type"].astype(str).to_numpy()[cut.index]
+    tensors["product_ns"] = frame["duration_ns"].to_numpy()[tensors.index]
+    tensors["product"] = frame["type"].astype(str).to_numpy()[tensors.index]
     grouped = aggregated(
-        cut.groupby(["input_shape", "dtype"], sort=False),
+        tensors.groupby(["input_shape", "dtype"], sort=False),
         parts=("parts", "first"),
         slices=("slices", "max"),
         tensors=("slice_ns", "size"),
@@ -95,19 +99,19 @@ def slices(facts: Facts, params: Params) -> Observations:
         product_ns=("product_ns", "sum"),
     )
     result = grouped.sort_values("slice_ns", ascending=False, kind="stable").reset_index()
-    for name in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
-        result[name] = result[name] / own.steps
+    for column in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
+        result[column] = result[column] / kernels.steps
     result["loose_ns"] = result["slice_ns"] - result["in_chain_ns"]
-    result["loose_share"] = result["loose_ns"] / own.wall_ns
-    result = result.assign(**own.shares(result["slice_ns"]))
+    result["loose_share"] = result["loose_ns"] / kernels.wall_ns
+    result = result.assign(**kernels.shares(result["slice_ns"]))
 
     def evidence(row: int) -> list[Reference]:
         shape, dtype = result["input_shape"][row], result["dtype"][row]
-        mine = cut[(cut["input_shape"] == shape) & (cut["dtype"] == dtype)]
-        parts = chosen[chosen["origin"].isin(mine.index)]
+        of_shape = tensors[(tensors["input_shape"] == shape) & (tensors["dtype"] == dtype)]
+        parts = slice_rows[slice_rows["origin"].isin(of_shape.index)]
         return [
             kernel_rows(message("network_structure.slice_rows"), parts),
-            kernel_rows(message("network_structure.product_rows"), frame.iloc[mine.index.to_numpy()]),
+            kernel_rows(message("network_structure.product_rows"), frame.iloc[of_shape.index.to_numpy()]),
             *call_stack(facts, parts),
         ]
 

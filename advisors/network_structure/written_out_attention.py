@@ -33,38 +33,38 @@ copies stand between."""
 )
 def written_out_attention(facts: Facts, params: Params) -> Observations:
     """Attention as products with a softmax between them, whose matrix of scores is written and read again."""
-    own = facts[step_kernels]
-    frame = own.frame
+    kernels = facts[step_kernels]
+    frame = kernels.frame
     products = np.flatnonzero((frame["operator_class"] == "matmul").to_numpy())
-    normalises = (frame["operator_class"] == "normalisation").to_numpy()
-    softmax = np.flatnonzero(normalises & matching(frame["type"], _SOFTMAX))
+    is_normalisation = (frame["operator_class"] == "normalisation").to_numpy()
+    softmax = np.flatnonzero(is_normalisation & matching(frame["type"], _SOFTMAX))
     if not len(products) or not len(softmax):
         raise NotApplicable(message("written_out_attention.none"))
-    place = np.searchsorted(products, softmax)
-    before = products[np.maximum(place - 1, 0)]
-    after = products[np.minimum(place, len(products) - 1)]
-    unbroken = np.cumsum(own.breaks)
-    near = (before < softmax) & (softmax - before <= _REACH) & (softmax < after) & (after - softmax <= _REACH)
-    near &= unbroken[before] == unbroken[after]
-    ends = sorted({*zip(before[near].tolist(), after[near].tolist(), strict=True)})
-    between = np.array([n for first, last in ends for n in range(first + 1, last)], dtype=np.int64)
-    touched = np.unique(np.array([n for pair in ends for n in pair], dtype=np.int64))
-    took = frame["duration_ns"].to_numpy(dtype=np.float64)
-    spent = float(took[between].sum()) / own.steps
+    next_product = np.searchsorted(products, softmax)
+    before = products[np.maximum(next_product - 1, 0)]
+    after = products[np.minimum(next_product, len(products) - 1)]
+    segment = np.cumsum(kernels.breaks)
+    in_reach = (before < softmax) & (softmax - before <= _REACH) & (softmax < after) & (after - softmax <= _REACH)
+    in_reach &= segment[before] == segment[after]
+    product_pairs = sorted({*zip(before[in_reach].tolist(), after[in_reach].tolist(), strict=True)})
+    between = np.array([index for first, last in product_pairs for index in range(first + 1, last)], dtype=np.int64)
+    product_rows = np.unique(np.array([index for pair in product_pairs for index in pair], dtype=np.int64))
+    duration_ns = frame["duration_ns"].to_numpy(dtype=np.float64)
+    between_ns = float(duration_ns[between].sum()) / kernels.steps
     result = row(
-        attentions=len(ends) / own.steps,
-        kernels=len(between) / own.steps,
-        between_ns=spent,
-        product_ns=float(took[touched].sum()) / own.steps,
-        share_of_step=spent / own.wall_ns,
-        share_of_computing=spent / own.kernel_ns,
+        attentions=len(product_pairs) / kernels.steps,
+        kernels=len(between) / kernels.steps,
+        between_ns=between_ns,
+        product_ns=float(duration_ns[product_rows].sum()) / kernels.steps,
+        share_of_step=between_ns / kernels.wall_ns,
+        share_of_computing=between_ns / kernels.kernel_ns,
     )
-    shown = np.concatenate([between, touched]) if len(ends) else softmax
+    shown_rows = np.concatenate([between, product_rows]) if len(product_pairs) else softmax
 
     def evidence(_: int) -> list[Reference]:
         return [
-            kernel_rows(message("written_out_attention.rows"), frame.iloc[shown]),
-            *call_stack(facts, frame.iloc[shown]),
+            kernel_rows(message("written_out_attention.rows"), frame.iloc[shown_rows]),
+            *call_stack(facts, frame.iloc[shown_rows]),
         ]
 
     return Observations(result, evidence)

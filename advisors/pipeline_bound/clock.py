@@ -45,33 +45,33 @@ def clock(facts: Facts, params: Params) -> Observations:
     The cycle counters cannot replace the record: the exporter computes the time of a core from its cycles and one
     fixed clock, so cycles over time is that clock whatever the chip did.
     """
-    own = facts[step_kernels]
-    mine = own.frame[own.frame["core"].isin(CUBE_CORES)]
-    mhz = clock_at(facts[FREQUENCY], mine["start_ns"].to_numpy())
+    kernels = facts[step_kernels]
+    cube_kernels = kernels.frame[kernels.frame["core"].isin(CUBE_CORES)]
+    mhz = clock_at(facts[FREQUENCY], cube_kernels["start_ns"].to_numpy())
     if not np.isfinite(mhz).any():
         raise Unavailable(message("pipeline_bound.no_clock"))
-    highest, lowest = (float(np.nanquantile(mhz, q)) for q in (0.9, 0.1))
-    duration = mine["duration_ns"].to_numpy(dtype=np.float64)
-    behind = np.nan_to_num(np.clip(1 - mhz / highest, 0.0, 1.0))
-    slow = behind >= params["drop"]
-    lost = float((duration * behind)[slow].sum()) / own.steps
+    highest, lowest = (float(np.nanquantile(mhz, quantile)) for quantile in (0.9, 0.1))
+    duration = cube_kernels["duration_ns"].to_numpy(dtype=np.float64)
+    shortfall = np.nan_to_num(np.clip(1 - mhz / highest, 0.0, 1.0))
+    is_slow = shortfall >= params["drop"]
+    lost_ns = float((duration * shortfall)[is_slow].sum()) / kernels.steps
     row = {
         "highest_mhz": highest,
         "lowest_mhz": lowest,
         "drop": max(1 - lowest / highest, 0.0),
-        "slow_ns": float(duration[slow].sum()) / own.steps,
-        "lost_ns": lost,
-        "share_of_step": lost / own.wall_ns,
+        "slow_ns": float(duration[is_slow].sum()) / kernels.steps,
+        "lost_ns": lost_ns,
+        "share_of_step": lost_ns / kernels.wall_ns,
     }
 
     def evidence(_: int) -> list[Reference]:
         columns = ("type", "start_ns", "duration_ns", "input_shapes", "block_dim", "aic_ns")
         grouped = pd.DataFrame({"mhz": np.round(mhz), "total_ns": duration}).groupby("mhz")["total_ns"]
         table = pd.DataFrame({"kernels": grouped.size(), "total_ns": grouped.sum()})
-        top = table.sort_values("total_ns", ascending=False, kind="stable").head(8).reset_index()
+        longest = table.sort_values("total_ns", ascending=False, kind="stable").head(8).reset_index()
         return [
-            Metric(message("pipeline_bound.clocks"), records(top)),
-            kernel_rows(message("pipeline_bound.slow_rows"), mine[slow], columns),
+            Metric(message("pipeline_bound.clocks"), records(longest)),
+            kernel_rows(message("pipeline_bound.slow_rows"), cube_kernels[is_slow], columns),
         ]
 
     return Observations(pd.DataFrame([row]), evidence)

@@ -31,7 +31,7 @@ from advisors.step_kernels import PIPE_COLUMNS, STREAMING, kernel_rows, step_ker
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
 
 
-_SOURCES = {
+_PIPE_COUNTERS = {
     "mac": ("aic_mac",),
     "vec": ("aiv_vec",),
     "mte1": ("aic_mte1",),
@@ -42,10 +42,10 @@ _SOURCES = {
 }
 
 
-_PASSES = re.compile(r"^Foreach", re.I)
+_FOREACH = re.compile(r"^Foreach", re.I)
 
 
-_VECTOR = ("AI_VECTOR_CORE", "MIX_AIV")
+_VECTOR_CORES = ("AI_VECTOR_CORE", "MIX_AIV")
 
 
 _CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
@@ -123,64 +123,64 @@ _ABOUT = (
 )
 def kernels(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
-    own = facts[step_kernels]
-    frame = own.frame
+    rank_kernels = facts[step_kernels]
+    frame = rank_kernels.frame
     ratios = facts[pipes].iloc[frame["row"].to_numpy()].reset_index(drop=True)
-    measured = ratios["bound_ratio"].notna().to_numpy()
+    has_ratio = ratios["bound_ratio"].notna().to_numpy()
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
-    busy = pd.DataFrame({pipe: ratios[list(names)].max(axis=1) for pipe, names in _SOURCES.items()})
-    work = busy.mul(duration, axis=0).assign(
+    busy_share = pd.DataFrame({pipe: ratios[list(columns)].max(axis=1) for pipe, columns in _PIPE_COUNTERS.items()})
+    weighted = busy_share.mul(duration, axis=0).assign(
         duration=duration,
         signature=frame["signature"].to_numpy(),
-        chained=np.where(_chained(facts, len(frame)), duration, 0.0),
+        chained=np.where(_in_chain(facts, len(frame)), duration, 0.0),
         bytes=np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
         blocks=frame["block_dim"].to_numpy(),
-    )[measured]
-    if work.empty:
+    )[has_ratio]
+    if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
-    grouped = work.groupby("signature", sort=True)
+    grouped = weighted.groupby("signature", sort=True)
     sums = grouped[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
     table = sums[list(PIPES)].div(sums["duration"], axis=0)
-    known = table.fillna(-1.0).to_numpy()
-    table["bound"] = np.array(PIPES, dtype=object)[known.argmax(axis=1)]
-    table["bound_ratio"] = known.max(axis=1)
+    ratio_by_pipe = table.fillna(-1.0).to_numpy()
+    table["bound"] = np.array(PIPES, dtype=object)[ratio_by_pipe.argmax(axis=1)]
+    table["bound_ratio"] = ratio_by_pipe.max(axis=1)
     table["data_ratio"] = table[[pipe for pipe in PIPES if pipe != "scalar"]].max(axis=1)
     table["memory_ratio"] = table[["mte2", "mte3"]].max(axis=1)
     table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
-    table["bandwidth_share"] = table["bandwidth"] / own.bandwidth
+    table["bandwidth_share"] = table["bandwidth"] / rank_kernels.bandwidth
     table["in_chain_share"] = sums["chained"] / sums["duration"]
-    table["kernels"] = grouped.size() / own.steps
+    table["kernels"] = grouped.size() / rank_kernels.steps
     table["mean_ns"] = grouped["duration"].mean()
-    table["total_ns"] = sums["duration"] / own.steps
+    table["total_ns"] = sums["duration"] / rank_kernels.steps
     table["blocks"] = grouped["blocks"].median()
-    firsts = frame[measured].drop_duplicates("signature").set_index("signature")
-    names = {"type": "operator", "input_dtypes": "dtypes"}
-    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=names)
+    firsts = frame[has_ratio].drop_duplicates("signature").set_index("signature")
+    columns = {"type": "operator", "input_dtypes": "dtypes"}
+    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=columns)
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
-    table["shape"] = table["input_shapes"].map(_largest)
+    table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
     table["streaming"] = _streaming(table)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
-    table = table.assign(**own.shares(table["total_ns"]))
+    table = table.assign(**rank_kernels.shares(table["total_ns"]))
 
     def evidence(row: int) -> list[Reference]:
         rows = frame[frame["signature"] == table["signature"][row]]
-        ratios_of = [{"pipe": pipe, "busy": _number(table[pipe][row])} for pipe in PIPES]
+        pipe_ratios = [{"pipe": pipe, "busy": _finite_or_none(table[pipe][row])} for pipe in PIPES]
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, PIPE_COLUMNS),
-            Metric(message("pipeline_bound.pipes"), ratios_of),
+            Metric(message("pipeline_bound.pipes"), pipe_ratios),
             *origin(facts, rows),
         ]
 
     return Observations(table, evidence)
 
 
-def _number(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _chained(facts: Facts, count: int) -> np.ndarray:
+def _in_chain(facts: Facts, count: int) -> np.ndarray:
     chained = np.zeros(count, dtype=np.bool_)
     chains = facts.get(fusion_chains)
     if chains is not None:
@@ -188,7 +188,7 @@ def _chained(facts: Facts, count: int) -> np.ndarray:
     return chained
 
 
-def _largest(input_shapes: str) -> str:
+def _largest_shape(input_shapes: str) -> str:
     shapes = sorted(shapes_of(input_shapes), key=elements)
     return ",".join(map(str, shapes[-1])) if shapes else ""
 
@@ -196,10 +196,10 @@ def _largest(input_shapes: str) -> str:
 def _streaming(table: pd.DataFrame) -> pd.Series:
     """Elementwise kernels and passes over lists of tensors, less those that are a fusion already."""
     fused = {name for computation in computations() for name in computation.fused}
-    distinct = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
-    passes = table["operator"].str.match(_PASSES)
-    simple = table["operator_class"].isin(STREAMING) | passes
-    return simple & table["core"].isin(_VECTOR) & ~table["operator"].map(distinct).astype(bool)
+    is_fused = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
+    is_foreach = table["operator"].str.match(_FOREACH)
+    is_simple = table["operator_class"].isin(STREAMING) | is_foreach
+    return is_simple & table["core"].isin(_VECTOR_CORES) & ~table["operator"].map(is_fused).astype(bool)
 
 
 def _core_counts(chip: Chip | None) -> dict[str, float]:

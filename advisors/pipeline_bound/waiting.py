@@ -39,14 +39,16 @@ def waiting(facts: Facts, params: Params) -> Observations:
     The exporters give the time of the cores as the mean over those that the kernel uses. Kernels without it (AI CPU,
     copies, levels without counters) are left out.
     """
-    own = facts[step_kernels]
-    frame = own.frame
-    core = frame[["aic_ns", "aiv_ns"]].max(axis=1)
-    mine = frame.assign(core_work_ns=core)[(core > 0).to_numpy()]
-    if mine.empty:
+    kernels = facts[step_kernels]
+    frame = kernels.frame
+    core_work_ns = frame[["aic_ns", "aiv_ns"]].max(axis=1)
+    core_kernels = frame.assign(core_work_ns=core_work_ns)[(core_work_ns > 0).to_numpy()]
+    if core_kernels.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
-    mine = mine.assign(core_work_ns=np.minimum(mine["core_work_ns"], mine["duration_ns"]))
-    grouped = mine.groupby("signature", sort=True)
+    core_kernels = core_kernels.assign(
+        core_work_ns=np.minimum(core_kernels["core_work_ns"], core_kernels["duration_ns"])
+    )
+    grouped = core_kernels.groupby("signature", sort=True)
     table = aggregated(
         grouped, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")
     )
@@ -54,16 +56,18 @@ def waiting(facts: Facts, params: Params) -> Observations:
     table["core_work_ns"] = table["core_total"] / table["kernels"]
     table["core_work_share"] = table["core_work_ns"] / table["mean_ns"]
     table["beyond_ns"] = table["mean_ns"] - table["core_work_ns"]
-    table["stalled_ns"] = (table["total_ns"] - table["core_total"]) / own.steps
-    table["stalled_share"] = table["stalled_ns"].map(lambda ns: share(ns, own.wall_ns))
-    for name in ("kernels", "total_ns"):
-        table[name] = table[name] / own.steps
-    firsts = mine.drop_duplicates("signature").set_index("signature")[["type", "input_shapes", "operator_class"]]
+    table["stalled_ns"] = (table["total_ns"] - table["core_total"]) / kernels.steps
+    table["stalled_share"] = table["stalled_ns"].map(lambda ns: share(ns, kernels.wall_ns))
+    for column in ("kernels", "total_ns"):
+        table[column] = table[column] / kernels.steps
+    firsts = core_kernels.drop_duplicates("signature").set_index("signature")[
+        ["type", "input_shapes", "operator_class"]
+    ]
     table = table.join(firsts.astype(str).rename(columns={"type": "operator"})).drop(columns="core_total")
     table = table.sort_values("stalled_ns", ascending=False, kind="stable").reset_index()
 
     def evidence(row: int) -> list[Reference]:
-        rows = mine[mine["signature"] == table["signature"][row]]
+        rows = core_kernels[core_kernels["signature"] == table["signature"][row]]
         columns = (*PIPE_COLUMNS[:5], "aic_ns", "aiv_ns", "stream")
         return [
             kernel_rows(message("pipeline_bound.rows"), rows, columns),

@@ -81,7 +81,7 @@ _WAITING = ("communication/wait", "communication/unknown")
     ),
 )
 def balance(facts: JobFacts, params: Params) -> Observations:
-    """How evenly the ranks share the work of each phase, and who waits for the one that has most."""
+    """The balance of work between the ranks in each phase, and the ranks that wait for the one with most."""
     windows, spans = facts.ranks(steps), facts.ranks(phases)
     divided = {rank: frame for rank, frame in facts.ranks(phase_ledger).items() if rank in spans and rank in windows}
     if len(divided) < 2:

@@ -1,4 +1,4 @@
-"""What the advisors of phases are about."""
+"""The subjects of the advisors of phases."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LATE = ("idle/host/python", "idle/host/framework", "idle/host/runtime")
 """The host had not launched the next task and was at work on its own."""
 
 _REFILLING = ("idle/sync", "idle/launch_latency")
-"""What else a host that launches task by task costs: filling the queue again when it had to be drained, and the way of
+"""Further costs of a host that launches task by task: filling the queue again when it had to be drained, and the way of
 each launch to the device."""
 
 
@@ -85,7 +85,7 @@ _LARGEST_GAPS = 3
     ),
 )
 def idle(facts: Facts, params: Params) -> Observations:
-    """What each phase leaves of the device unused, by cause."""
+    """Idle time of the device in each phase, by cause."""
     spans = facts[phases]
     booked = facts[bookings]
     steps, wall = step_count(facts), step_ns(facts)

@@ -60,24 +60,24 @@ def alignment(facts: Facts, params: Params) -> Observations:
     if not len(products):
         raise NotApplicable(message("alignment.none"))
     flops = 2.0 * products["batch"] * products["m"] * products["n"] * products["k"]
-    speed = flops * products["kernels"] / products["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
-    good = (products["alignment"] >= params["aligned"]).to_numpy()
+    tflops = flops * products["kernels"] / products["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
+    is_aligned = (products["alignment"] >= params["aligned"]).to_numpy()
     peers = np.array(
-        [_peer(flops, speed, good, products["dtype"], row, params["similar"]) for row in range(len(products))]
+        [_peer(flops, tflops, is_aligned, products["dtype"], row, params["similar"]) for row in range(len(products))]
     )
-    gain = products["total_ns"] * np.where(~good & (peers > speed), 1 - speed / peers, 0.0)
+    gain_ns = products["total_ns"] * np.where(~is_aligned & (peers > tflops), 1 - tflops / peers, 0.0)
     table = products.drop(columns=["batch", "signatures"]).assign(
-        tflops=speed,
+        tflops=tflops,
         peer_tflops=peers,
         measured=np.isfinite(peers),
-        gain_ns=gain,
+        gain_ns=gain_ns,
         share_of_total=products["total_ns"] / kernels.wall_ns,
-        share_of_step=gain / kernels.wall_ns,
+        share_of_step=gain_ns / kernels.wall_ns,
     )
 
-    def evidence(number: int) -> list[Reference]:
-        listed = kernels.frame[kernels.frame["signature"].isin(products["signatures"].iloc[number])]
-        return [kernel_rows(message("alignment.rows"), listed), *call_stack(facts, listed)]
+    def evidence(index: int) -> list[Reference]:
+        rows = kernels.frame[kernels.frame["signature"].isin(products["signatures"].iloc[index])]
+        return [kernel_rows(message("alignment.rows"), rows), *call_stack(facts, rows)]
 
     return Observations(table, evidence)
 
@@ -89,8 +89,8 @@ def _products(kernels: StepKernels) -> pd.DataFrame:
     firsts = frame.drop_duplicates("signature").set_index("signature")
     texts = firsts[["type", "input_shapes", "input_dtypes"]].astype(str)
     rows: list[dict[str, object]] = []
-    for signature, text in zip(texts.index, texts.to_dict("records"), strict=True):
-        if (dimensions := _dimensions(text)) is not None:
+    for signature, attributes in zip(texts.index, texts.to_dict("records"), strict=True):
+        if (dimensions := _dimensions(attributes)) is not None:
             rows.append({**dimensions, "signatures": signature, **_durations(per_kernel, signature)})
     if not rows:
         return pd.DataFrame()
@@ -105,11 +105,13 @@ def _durations(per_kernel: pd.DataFrame, signature: int) -> dict[str, object]:
     return {"kernels": per_kernel.at[signature, "size"], "total_ns": per_kernel.at[signature, "sum"]}
 
 
-def _dimensions(text: Mapping[Any, str]) -> dict[str, object] | None:
+def _dimensions(attributes: Mapping[Any, str]) -> dict[str, object] | None:
     """M, N, K of a product, ``None`` where the shapes or the dtype are not known."""
-    dtypes = text["input_dtypes"].split(";")
+    dtypes = attributes["input_dtypes"].split(";")
     operands = [
-        (shape, dtype) for shape, dtype in zip(shapes_of(text["input_shapes"]), dtypes, strict=False) if len(shape) > 1
+        (shape, dtype)
+        for shape, dtype in zip(shapes_of(attributes["input_shapes"]), dtypes, strict=False)
+        if len(shape) > 1
     ]
     if len(operands) < 2:
         return None
@@ -120,7 +122,7 @@ def _dimensions(text: Mapping[Any, str]) -> dict[str, object] | None:
     n, k = right[-1], left[-1]
     batch = prod(right[:-2])
     return {
-        "operator": text["type"],
+        "operator": attributes["type"],
         "batch": batch,
         "m": prod(left) // k // batch,
         "n": n,
@@ -130,7 +132,11 @@ def _dimensions(text: Mapping[Any, str]) -> dict[str, object] | None:
     }
 
 
-def _peer(flops: pd.Series, speed: pd.Series, good: np.ndarray, dtypes: pd.Series, row: int, similar: float) -> float:
+def _peer(
+    flops: pd.Series, speed: pd.Series, is_aligned: np.ndarray, dtypes: pd.Series, row: int, similar: float
+) -> float:
     """TFLOP/s at the median of the aligned products of the same dtype and about as much work; NaN without any."""
-    near = good & (dtypes == dtypes.iloc[row]).to_numpy() & (flops / flops.iloc[row]).between(1 / similar, similar)
-    return float(speed[near].median())
+    is_peer = (
+        is_aligned & (dtypes == dtypes.iloc[row]).to_numpy() & (flops / flops.iloc[row]).between(1 / similar, similar)
+    )
+    return float(speed[is_peer].median())

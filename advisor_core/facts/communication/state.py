@@ -33,7 +33,7 @@ class CollectiveState:
     peers: np.ndarray
     """Peer of each row of ``communication_tasks``: a global rank where the group is known, else group-local."""
     peers_are_global: np.ndarray
-    """Which of these are global ranks."""
+    """Mask of the numbers that are global ranks."""
 
 
 @fact("collective_state", needs=(COMMUNICATION_TASKS, PROFILE))

@@ -45,7 +45,7 @@ def _shape(part: str) -> Shape:
 
 
 def elements(shape: Shape) -> int:
-    """How many elements a tensor of this shape has; a scalar has one."""
+    """Number of elements of a tensor of this shape; a scalar has one."""
     count = 1
     for axis in shape:
         count *= axis

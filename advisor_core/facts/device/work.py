@@ -62,7 +62,7 @@ def _from_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _nothing(facts: Facts) -> Unanswered:
-    """Why there is no task: because the kernels are withheld, or because nothing was recorded."""
+    """The reason why there is no task: because the kernels are withheld, or because nothing was recorded."""
     doubt, kernels = facts.get(DOUBT), facts.missing(KERNELS)
     if doubt is not None and KERNELS.name in doubt.withheld and kernels is not None:
         return kernels.error()
@@ -70,8 +70,8 @@ def _nothing(facts: Facts) -> Unanswered:
 
 
 def computing_tasks(tasks: pd.DataFrame, words: Vocabulary) -> pd.Series:
-    """Which rows of ``device_tasks`` compute: by their type, and where that tells no kind unless the name is that of a
-    copy, a wait or a mark."""
+    """Mask of the rows of ``device_tasks`` that compute: by their type, and where that tells no kind unless the name is
+    that of a copy, a wait or a mark."""
     other = (words.copy_tasks, words.wait_tasks, words.plane_marks)
     named = np.logical_or.reduce([matching(tasks["name"], pattern) for pattern in other])
     known, untold = (tasks["task_type"].isin(types) for types in (words.compute_tasks, words.untold_tasks))

@@ -1,4 +1,4 @@
-"""Which tables of a rank disagree about a total, and which of two is to be doubted.
+"""Tables of a rank that disagree about a total, and the choice of the one to doubt.
 
 A file is doubted more, the more other files speak against it and the fewer agree with it. Between two that stand alone
 a table of rows is doubted rather than a sum that the exporter made of complete data, and of two tables of rows the one
@@ -23,16 +23,16 @@ from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
 _NAMED = 3
-"""How many types of kernels or APIs are named where more differ."""
+"""Types of kernels or APIs that are named at most, where more differ."""
 
 
 _CERTAIN = 10
-"""What outweighs all other witnesses."""
+"""A weight above that of all other witnesses together."""
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """What two tables say of one total: ``about`` what, and the values of the ``first`` and the ``second``. ``apart``
+    """One total in two tables: ``about`` names it, ``first`` and ``second`` are their values. ``apart``
     is whether they are further apart than rounding explains."""
 
     total: str
@@ -47,7 +47,7 @@ class _Pair:
 
 
 def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
-    """How many pairs of tables have a total in common, and the totals that they give differently, worst first."""
+    """Number of pairs of tables with a total in common, and the totals that they give differently, worst first."""
     pairs = list(_pairs(said))
     own = contradictions(tables)
     scores = _scores(pairs, tables, own)
@@ -90,7 +90,7 @@ def _sums(said: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
 def _beside(
     first: Mapping[str, float], second: Mapping[str, float], rule: Total
 ) -> tuple[tuple[str, float, float], ...]:
-    """What both say, or either where the other means nothing by saying nothing."""
+    """Both values of each subject: of all subjects where a missing one counts as 0, else of those that both name."""
     same = list(first) == list(second)
     subjects = list(first) if same else sorted(first.keys() | second.keys())
     return tuple(
@@ -101,7 +101,7 @@ def _beside(
 
 
 def _base(rule: Total, wall: float | None, larger: float) -> float:
-    """What rounding is a share of: the step where there is one, else the larger value."""
+    """The base of the tolerance for rounding: the step where there is one, else the larger value."""
     return wall if rule.of_step and wall is not None else larger
 
 

@@ -1,4 +1,4 @@
-"""What the rows of a recording say against themselves, where no second file tells the same total.
+"""Contradictions within the rows of one file, where no second file has the same total.
 
 Rows of kernels that stand twice, gaps that are longer than the exporter's own wait times, and launches whose task is
 missing though a later launch has its own.
@@ -17,7 +17,7 @@ from advisor_core.text.messages import message
 
 
 def contradictions(tables: Mapping[str, Table]) -> list[Disagreement]:
-    """What is certain of a table by its own rows, or by the arrows of the same file."""
+    """Contradictions that a table's own rows, or the arrows of the same file, prove."""
     kernels = tables.get(KERNELS.name)
     found = [] if kernels is None else [_rows_twice(kernels), _rows_missing(kernels)]
     return [one for one in (*found, _tasks_missing(tables)) if one is not None]

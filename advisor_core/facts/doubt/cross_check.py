@@ -21,10 +21,10 @@ WITHHELD_FROM: Final = 0.1
 the broad rules call a problem. Our choice."""
 
 MARKED_FROM: Final = 0.005
-"""What hangs on a table that is off by more than this is marked: the tolerance of sums of time."""
+"""Results that depend on a table that is off by more than this are marked: the tolerance of sums of time."""
 
 _TOLD = 4
-"""How many totals of a pair of files are told in one sentence."""
+"""Totals of a pair of files that one sentence names at most."""
 
 
 def cross_checked(profile: Profile) -> Profile:
@@ -82,7 +82,7 @@ def _by_files(found: Sequence[Disagreement]) -> list[list[Disagreement]]:
 
 
 def _worst(said: Sequence[Disagreement]) -> Text:
-    """What the file that is furthest away says."""
+    """The value of the file that is furthest away."""
     return _sentence(_by_files(said)[0])
 
 

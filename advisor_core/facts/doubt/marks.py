@@ -1,4 +1,4 @@
-"""What hangs on a doubted table: everything that is derived from it, as facts declare it."""
+"""The results that depend on a doubted table: all that is derived from it, as facts declare it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def tables_behind(keys: Iterable[AnyKey]) -> set[str]:
 
 
 def caveats(needs: Iterable[AnyKey], rank: Source) -> tuple[Text, ...]:
-    """What speaks against a measurement on a rank that needs these values. What it only wants is evidence beside it."""
+    """Doubts about a measurement on a rank that needs these values. Values that it only wants are evidence beside
+    it."""
     doubt = rank.get(DOUBT)
     if doubt is None or not doubt.marked:
         return ()

@@ -1,4 +1,4 @@
-"""What each table of a rank says in total, in one form, so that any two tables can be compared.
+"""The totals of each table of a rank in one form, so that any two tables can be compared.
 
 A statement is a row: ``total`` (a name of `TOTALS`), ``about`` (the step, the type of kernels or the API that it is
 about, '' all of them), ``table`` (name of the canonical table) and ``value``.
@@ -31,7 +31,7 @@ from advisor_core.facts.device.work import computing_tasks
 from advisor_core.facts.intervals import union
 
 ROUNDING: Final = 0.005
-"""How far two sums of time may be apart: 0.5 %. In the real exports at hand the totals of two files agree to 0.001 %;
+"""Tolerance between two sums of time: 0.5 %. In the real exports at hand the totals of two files agree to 0.001 %;
 communication.json of one (gpt3, 16 ranks) leaves out collectives of 0.46 % of its step."""
 
 

@@ -43,7 +43,7 @@ class HostActivity:
 
 @fact("host_activity", needs=(HOST_EVENTS, launches, PROFILE))
 def host_activity(facts: Facts) -> HostActivity:
-    """What the threads that feed the device were doing at each moment, one label each."""
+    """Activity of the threads that feed the device at each moment, one label each."""
     events, launched = facts[HOST_EVENTS], facts[launches]
     words = facts[PROFILE].vocabulary
     launchers, feeders = _threads(events, launched, words)

@@ -29,7 +29,7 @@ TIMES_USUAL = 10
 """A pause takes this many times the median of the same passage; our choice. The durations of host work in the real
 exports at hand spread by a factor of 2 to 3 around their median."""
 OCCURRENCES = 4
-"""How often a passage must occur before one of them can be called unusual; our choice."""
+"""Least number of occurrences of a passage before one of them can be called unusual; our choice."""
 
 _KINDS = ("cpu_op", "python_function", "enqueue", "user_annotation", "runtime")
 

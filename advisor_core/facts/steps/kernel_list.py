@@ -28,7 +28,7 @@ HOLES: Final = 0.1
 tenth of the step, which is what the broad rules call a problem. Our choice."""
 
 COLD: Final = 1.5
-"""How much longer than the median of the others the first launch of a benchmark is, if it is a cold start. Our
+"""Least ratio of the first launch of a benchmark to the median of the others, if it is a cold start. Our
 choice."""
 
 LAUNCHES: Final = 5

@@ -27,7 +27,7 @@ from advisor_core.vocabulary.vocabulary import Vocabulary
 
 _MARKS = ("mstx", "user_annotation")
 _NAMED = 5
-"""How many marks are named where none of them is known."""
+"""Marks that are named at most, where none of them is known."""
 
 
 SPANS = (
@@ -155,7 +155,7 @@ def _joined(spans: pd.DataFrame) -> pd.DataFrame:
 
 
 def _nothing_known(events: pd.DataFrame | None, words: Vocabulary) -> Text:
-    """Why there are no phases, with the marks that may name some which are not known."""
+    """The reason why there are no phases, with the marks that may name some which are not known."""
     if events is not None:
         marks = events.loc[events["category"].isin(_MARKS), "name"].astype(str).drop_duplicates()
         named = [name for name in marks.tolist() if not words.step_mark.search(name) and not words.phase_of(name)]

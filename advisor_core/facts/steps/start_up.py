@@ -16,7 +16,7 @@ from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
 
 TIMES_LONGER: Final = 10
-"""How much longer than every other collective of the recording the first must be. Our choice: in a real first step
+"""Least ratio of the first collective to every other one of the recording. Our choice: in a real first step
 (gpt3) it is 49 times, in one with a late rank (AlexNet, 8 ranks) 4 times."""
 
 AT_THE_BEGINNING: Final = 0.05

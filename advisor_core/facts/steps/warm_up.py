@@ -20,7 +20,7 @@ from advisor_core.facts.steps.recorded_steps import recorded_steps
 from advisor_core.text.messages import message
 
 LONGER: Final = 1.3
-"""How much longer than the median of the others the first step is: steps of a steady job differ by a few per cent, a
+"""Least ratio of the first step to the median of the others: steps of a steady job differ by a few per cent, a
 third more is no variation. Our choice."""
 
 EXPLAINED: Final = 0.5
@@ -141,6 +141,6 @@ def _both(one: Layer, other: Layer) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _beyond(layer: Layer, starts: np.ndarray, ends: np.ndarray) -> int:
-    """What the layer covers of the first step beyond the median of the others, ns."""
+    """Time that the layer takes in the first step beyond the median of the other steps, ns."""
     covered = layer.measure(ends) - layer.measure(starts)
     return max(int(covered[0] - np.median(covered[1:])), 0)

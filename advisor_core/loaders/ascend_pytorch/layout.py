@@ -80,7 +80,8 @@ def is_file_of_profile(name: str) -> bool:
 
 
 def recorded_at(directory: Path) -> str:
-    """When a profile was recorded: the profiler ends the name of the directory with it; '' for another name."""
+    """The time at which a profile was recorded: the profiler ends the name of the directory with it; '' for another
+    name."""
     found = _RECORDED.search(directory.name)
     return found[1] if found else ""
 

@@ -222,7 +222,7 @@ class _Loading:
 
 
 def _needless(broken: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """What is wrong with databases beside a text export that has every table: it costs nothing."""
+    """The faults of databases beside a text export that has every table: no table is lost by them."""
     notes = []
     for diagnostic in broken:
         texts = {lang: message("loader.needless", why=diagnostic.message.of(lang)).of(lang) for lang in ("en", "zh")}

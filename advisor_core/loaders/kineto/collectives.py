@@ -58,7 +58,7 @@ def operations(
 
 
 def _marks(tasks: Device, rows: Int64Array, host: Host | None) -> pd.Series:
-    """What the innermost mark around the launch of each kernel says that it does; '' for none."""
+    """The operation that the innermost mark around the launch of each kernel names; '' for none."""
     texts = np.full(len(rows), "", dtype=object)
     launched = np.flatnonzero(tasks.call[rows] >= 0)
     if host is None or not len(launched):

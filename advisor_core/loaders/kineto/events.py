@@ -193,7 +193,8 @@ class Events:
         )
 
     def _add_memory(self, events: list[Event], ordinals: Int64Array, category: npt.NDArray[Any]) -> None:
-        """What the allocator of the device gave (positive) and took back (negative); the host's is of type 0."""
+        """Add the bytes that the allocator of the device gave (positive) and took back (negative); the host has type
+        0."""
         places = [
             place
             for place, event in enumerate(events)
@@ -238,7 +239,7 @@ _SIZES: Final = ("sent", "received")
 
 
 def _categories(categories: Interner, kind: Callable[[str], str]) -> npt.NDArray[np.bool_]:
-    """Which of the known categories are of a kind."""
+    """Mask of the known categories that are of a kind."""
     return np.array([bool(kind(str(category))) for category in categories], bool)
 
 

@@ -1,4 +1,4 @@
-"""What a Kineto trace says of itself outside of its events: how to recognise one, and what was recorded of the job."""
+"""The head of a Kineto trace, outside of its events: the marks of one, and the records about the job."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def joined(head: bytes, rest: bytes) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the members around the events say. ``base_ns``: what the times of events are counted from. ``chips``: the
+    """The members around the events. ``base_ns``: the origin of the times of events. ``chips``: the
     properties of each device, by its id; the keys are those of ``Profile.chip``."""
 
     base_ns: int

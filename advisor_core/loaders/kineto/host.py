@@ -22,14 +22,15 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Host:
-    """What threads of the host did, in the order of the file. ``frame``: the table; ``columns``: its sources."""
+    """The events of the threads of the host, in the order of the file. ``frame``: the table; ``columns``: its
+    sources."""
 
     frame: pd.DataFrame
     columns: Columns
     interners: dict[str, Interner]
 
     def named(self, rows: Mask, test: Any) -> Mask:
-        """Which of the chosen rows have a name for which ``test`` gives something; asked once per distinct name."""
+        """Mask of the chosen rows whose name passes ``test``, which is called once per distinct name."""
         codes = self.columns["name"]
         texts = list(self.interners["name"])
         used = np.unique(codes[rows])
@@ -46,7 +47,7 @@ class Host:
         return names
 
     def of(self, category: str) -> Mask:
-        """Which rows are of a category."""
+        """Mask of the rows of a category."""
         mask: Mask = (self.frame["category"] == category).to_numpy()
         return mask
 
@@ -68,7 +69,7 @@ class Host:
         return _rows(self.columns["correlation"], self.of("runtime"), correlations)
 
     def launching(self) -> Mask:
-        """Which rows are calls that launch kernels, now and not as a part of a graph that is being captured."""
+        """Mask of the calls that launch kernels, without those that record into a graph that is being captured."""
         runtime = self.of("runtime")
         starts = self.frame["start_ns"].to_numpy()
         begun, ended = (

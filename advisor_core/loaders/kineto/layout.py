@@ -1,4 +1,4 @@
-"""Which files are Kineto traces, and of which rank.
+"""The Kineto traces among files, and their ranks.
 
 A file is one rank. A worker of which several spans were written (``worker0.1623143089861.pt.trace.json.gz``) is one
 rank too: its spans are recordings of it at different times, of which the newest is the rank's profile and the others
@@ -29,13 +29,13 @@ class TraceFile:
 
     @property
     def worker(self) -> tuple[Path, str]:
-        """What the spans of one worker have in common."""
+        """The folder, and the part of the name, that the spans of one worker have in common."""
         span = words.SPAN_IN_NAME.match(self.path.name)
         return self.path.parent, span["worker"] if span else self.path.name
 
     @property
     def recorded_at(self) -> str:
-        """When the span was written, as its name says; '' where it does not."""
+        """The time at which the span was written, as its name says; '' where it does not."""
         span = words.SPAN_IN_NAME.match(self.path.name)
         return span["recorded"] if span else ""
 

@@ -1,4 +1,4 @@
-"""Who made the GPU of a trace: exports of NVIDIA's and AMD's devices have the same form."""
+"""The maker of the GPU of a trace: exports of NVIDIA's and AMD's devices have the same form."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ COMPONENT = "allocator"
 
 
 def memory_record(columns: Columns) -> pd.DataFrame | None:
-    """What the allocator holds after each event; None where the totals were not recorded (PyTorch before 1.10)."""
+    """Memory of the allocator after each event; None where the totals were not recorded (PyTorch before 1.10)."""
     if not np.isfinite(columns["allocated"]).any():
         return None
     return tables.MEMORY_RECORD.conform(

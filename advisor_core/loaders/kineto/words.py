@@ -101,7 +101,8 @@ def operation(name: str) -> str:
 
 
 def moved_share(operation_name: str, ranks: int) -> float:
-    """What an operation moves over the links per rank, as a multiple of its message (nccl-tests, PERFORMANCE.md)."""
+    """The traffic of an operation over the links per rank, as a multiple of its message (nccl-tests,
+    PERFORMANCE.md)."""
     part = (ranks - 1) / ranks if ranks > 0 else float("nan")
     if operation_name in _WORDS["part_moved_twice"]:
         return 2 * part

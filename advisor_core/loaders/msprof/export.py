@@ -96,7 +96,7 @@ class MsprofExport:
         return not self._files.timed or len(provided(self._place, database)) > len(in_text & IN_DATABASE)
 
     def _read_text(self) -> None:
-        """What the export does not have yet, from the text export."""
+        """The tables that the export does not have yet, from the text export."""
         have = self.export.tables.keys()
         reads = [self._read(deliverable) for deliverable in DELIVERABLES if not have >= {*deliverable.tables}]
         device, several = self._choose_device(reads)
@@ -156,7 +156,7 @@ class MsprofExport:
         return _Read(deliverable, frames, of, missing)
 
     def _open(self, path: Path, read: Callable[[HashedFile, Problems], T]) -> tuple[T, InputFile]:
-        """What ``read`` makes of a file, and the file under its name in a report. Raises `Unavailable`."""
+        """The result of ``read`` for a file, and the file under its name in a report. Raises `Unavailable`."""
         name = self._place.shown(path)
         problems = Problems(name)
         try:
@@ -246,8 +246,8 @@ class MsprofExport:
         self.export.diagnostics.append(Diagnostic(severity="info", source=self._name, message=note))
 
     def _read_database(self, path: Path) -> bool:
-        """What the export does not have yet, from the DB export, and whether that could be used. How to record what
-        it lacks too is said in the options of msprof, not in those of the profiler whose readers these are."""
+        """The tables that the export does not have yet, from the DB export, and whether it could be used. How to record
+        what it lacks too is said in the options of msprof, not in those of the profiler whose readers these are."""
         export = self.export
         collect = {table: file.collect for file in reversed(DELIVERABLES) for table in file.tables}
         lacked = sorted(IN_DATABASE - export.tables.keys())
@@ -315,7 +315,7 @@ class MsprofExport:
         return lacking(message("loader.absent", file=file), collect)
 
     def _together(self, paths: Sequence[Path]) -> str:
-        """What to call the files of one export: the only one's name, or ``op_summary_slice_*_20240101000000.csv``."""
+        """The name of the files of one export: the only one's name, or ``op_summary_slice_*_20240101000000.csv``."""
         name = self._place.shown(paths[0])
         named = export_name(paths[0].name)
         return name if len(paths) == 1 or named is None else name.replace(f"_slice_{named.slice}_", "_slice_*_")

@@ -26,7 +26,7 @@ from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
 OUTPUT: Final = "mindstudio_profiler_output"
 ANALYSIS: Final = "analyze"
 ANALYSED: Final = "communication_analyzer.db"
-"""What ``msprof --analyze=on --type=db`` writes there in place of JSON."""
+"""The file that ``msprof --analyze=on --type=db`` writes there in place of JSON."""
 
 PROF: Final = re.compile(r"PROF_\d+_\d+_\w+")
 _NAME: Final = re.compile(
@@ -69,7 +69,7 @@ class Deliverable:
 
     @property
     def pattern(self) -> str:
-        """How a reader may look for the file."""
+        """The glob of the names of such files."""
         return f"{self.kind}_*{self.suffix}"
 
 

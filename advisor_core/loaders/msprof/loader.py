@@ -120,7 +120,7 @@ def _recorded_rank(files: Layout) -> int | None:
 
 
 def _device(files: Layout, device: int | None) -> DeviceInfo | None:
-    """What is recorded of the device: of the only one, where the tables name none."""
+    """The records of the device: of the only one, where the tables name none."""
     infos = find_device_info(files.place.directory, files.place.directory)
     if device is None:
         return infos[0] if len(infos) == 1 else None

@@ -152,7 +152,7 @@ def _header(head: bytes, file: str) -> tuple[list[str], int]:
 
 
 def _choose(table: CsvTable, header: Sequence[str], file: str) -> dict[int, Column]:
-    """Which of the file's columns (by place) gives which field."""
+    """The column of the table for each place in the file that gives one."""
     chosen: dict[int, Column] = {}
     found: set[str] = set()
     for column in table.columns:

@@ -29,7 +29,7 @@ from advisor_core.text.messages import message
 
 _MAGIC: Final = b"SQLite format 3\0"
 _HOT_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")
-"""How a rollback journal starts that belongs to an unfinished change (sqlite.org/fileformat.html, 3)."""
+"""The first bytes of a rollback journal of an unfinished change (sqlite.org/fileformat.html, 3)."""
 
 _HEADER: Final = 100
 _LARGEST: Final = 1e30
@@ -168,7 +168,7 @@ class Database:
         return ids[ids >= 0]
 
     def count(self, table: str) -> int:
-        """How many rows a table has. Raises `Unavailable`."""
+        """Number of rows of a table. Raises `Unavailable`."""
         self.require(table)
         return int(self._run(f'SELECT count(*) FROM "{self._names[table.lower()]}"')[0][0])
 

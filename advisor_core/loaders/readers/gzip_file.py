@@ -35,7 +35,7 @@ def is_gzip(path: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SeekPoints:
-    """Where inflating can start: offset in the content, offset in the file, and the state there."""
+    """Places where inflating can start: offset in the content, offset in the file, and the state there."""
 
     points: list[tuple[int, int, Any]] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ class _Content:
 
 
 def _up_to_damage(state: Any, data: bytes, size: int) -> bytes:
-    """What can be inflated before the bytes that cannot."""
+    """The content that can be inflated, up to the first bytes that cannot."""
     parts: list[bytes] = []
     for start in range(0, len(data), _SMALL):
         try:
@@ -128,7 +128,7 @@ class GzipFile:
 
     @property
     def damage(self) -> Damage:
-        """Why the content ended before its end, '' where it did not."""
+        """The reason why the content ended before its end, '' where it did not."""
         return self._content.damage
 
     def read(self, size: int) -> bytes:

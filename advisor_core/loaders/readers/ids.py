@@ -8,7 +8,7 @@ from advisor_core.contracts.tables import Int64Array
 
 
 def lost_ids(named: Int64Array, recorded: Int64Array) -> int:
-    """How many of the ids ``named`` lie between the first and the last recorded one and are not recorded.
+    """Number of the ids ``named`` that lie between the first and the last recorded one and are not recorded.
 
     What these name was lost; what lies outside came before the recording or after it. Negative ids name nothing.
     """

@@ -41,7 +41,7 @@ DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 @dataclass(frozen=True)
 class Borders:
-    """Where the whole objects of a piece of an array start and end. ``stop``: the offset of the bracket that ends the
+    """Starts and ends of the whole objects of a piece of an array. ``stop``: the offset of the bracket that ends the
     array, or the first one that does not match; None where the piece ends before."""
 
     starts: Int64Array
@@ -125,7 +125,7 @@ def _element_starts(path: Path, offset: int, size: int, count: int, read_at: Rea
 
 @dataclass(frozen=True)
 class ChunkIndex:
-    """Where each chunk of a file starts, how long it is and which element is its first."""
+    """Start and length of each chunk of a file, and the number of its first element."""
 
     offsets: Int64Array
     sizes: Int64Array
@@ -181,10 +181,10 @@ class ElementReader(Generic[T]):
         self._count = 0
         self._chunks: list[tuple[int, int, int]] = []
         self.head = b""
-        """What precedes the array in the object that wraps it."""
+        """The text before the array in the object that wraps it."""
 
     def rest(self, most: int) -> bytes:
-        """What follows the array, at most so many bytes; for when all elements are read."""
+        """The text behind the array, at most so many bytes; for when all elements are read."""
         self._fill(most)
         return self._data[:most]
 

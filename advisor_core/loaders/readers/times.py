@@ -71,7 +71,7 @@ def decimals_ns(points: pa.Array) -> Int64Array:
 
 
 def astray(points: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which points lie more than a day from the middle one: no profile is that long, and a single row with an absurd
+    """Mask of the points more than a day from the middle one: no profile is that long, and a single row with an absurd
     start would stretch a step over years."""
     known = points[points != NO_TIME]
     if len(known) == 0:

@@ -89,7 +89,8 @@ _NEEDED: Final[Mapping[vocabulary.Lane, tuple[str, ...]]] = {
     "communication": ("source", "target", "size", "link", "transport", "connection"),
     "overlap": (),
 }
-"""What is read of the events of a lane beside name, thread, start and duration; other lanes are not read."""
+"""The members that are read of the events of a lane beside name, thread, start and duration; other lanes are not
+read."""
 
 _GET: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(name) for name in (*_INTS, *_TEXTS) if name != "category"

@@ -93,7 +93,7 @@ def _word_problem(draft: Draft, path: KeyPath, lang: str, message: str, hint: st
 
 
 def _house_rules(draft: Draft, rule: CompiledRule | None) -> Iterator[Problem]:
-    """What our own sets must not have."""
+    """Mistakes that only our own sets are checked for."""
     typed = _thresholds(draft.rule)
     for path, text in texts(draft.rule, ()):
         if text.en.strip() and not text.zh.strip():
@@ -195,7 +195,7 @@ def _severity_of_other_columns(draft: Draft, rule: CompiledRule) -> Iterator[Pro
 
 
 def _thresholds(rule: Rule) -> dict[str, str]:
-    """How the values of parameters would look in a sentence, each with the parameter's name."""
+    """The values of parameters as a sentence shows them, each with the parameter's name."""
     found: dict[str, str] = {}
     for name, param in rule.params.items():
         if kind_of(param.value) != "number":

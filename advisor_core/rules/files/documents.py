@@ -52,11 +52,11 @@ KINDS: Mapping[str, type[Described]] = {
     "zh": RuleTranslation,
     "cases": RuleCases,
 }
-"""What a document with one of these keys is; any other is a rule."""
+"""The kind of a document with one of these keys; any other is a rule."""
 
 
 def kind_of_document(document: Document) -> type[Described]:
-    """What the document is, by its keys. Raises `RuleFileError`."""
+    """The kind of the document, by its keys. Raises `RuleFileError`."""
     if not isinstance(document.data, dict):
         raise RuleFileError([document.problem((), "a rule is a mapping of keys to values")])
     return next((model for key, model in KINDS.items() if key in document.data), Rule)

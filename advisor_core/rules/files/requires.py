@@ -13,7 +13,7 @@ TOOL = "npu-advisor"
 
 
 def unmet(document: Document) -> Problem | None:
-    """What is wrong with ``requires``: then nothing else of the document is worth reading."""
+    """The mistakes in ``requires``: with any, nothing else of the document is worth reading."""
     wanted = document.get(("requires",))
     if not isinstance(wanted, str):
         return None

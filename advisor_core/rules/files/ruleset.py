@@ -38,7 +38,7 @@ CASES = "cases"
 """The folder of a rule set that has the cases of its rules."""
 
 SET_OPTION = "--set"
-"""What problems with ``overrides`` give as their file."""
+"""The file that problems with ``overrides`` name."""
 
 
 def load_rules(
@@ -87,7 +87,7 @@ def rule_files(source: Path) -> list[Path]:
 
 
 def displayed_files(sources: Iterable[Path]) -> set[str]:
-    """How messages call the sources and their files; a source that cannot be read has none."""
+    """The names of the sources and their files in messages; a source that cannot be read has none."""
     names = set()
     for source in sources:
         names.add(display(source))
@@ -103,7 +103,7 @@ def _with_names(source: Path) -> Iterator[tuple[Path, str]]:
 
 
 def display(path: Path) -> str:
-    """How messages call a file: relative to the working directory where it is inside of it."""
+    """The name of a file in messages: relative to the working directory where it is inside of it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:
@@ -130,7 +130,7 @@ class RuleLoader:
     set_vendors: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Whose profiles the rules of a source are for, by its number."""
     unreadable: list[Draft] = field(default_factory=list)
-    """What could be read of documents with mistakes of form."""
+    """The readable parts of documents with mistakes of form."""
     known: set[str] = field(default_factory=set)
     """Names in documents that could not be used: referring to them is no mistake of its own."""
 
@@ -376,7 +376,7 @@ class RuleLoader:
         return rule
 
     def more_of(self, draft: Draft, ids: Mapping[str, str]) -> None:
-        """What else is wrong with a rule whose form is: not where something is told already, nor what follows from
+        """Further mistakes of a rule whose form is wrong: none where one is told already, nor any that follows from
         that."""
         count = len(self.problems)
         self.references_hold(draft, ids)

@@ -50,7 +50,7 @@ def read_cases(path: Path) -> list[CaseFile]:
 
 
 def run_cases(files: Sequence[CaseFile], book: RuleBook) -> Iterator[Problem]:
-    """What is wrong: rules that do not exist, columns that the advisor does not have, and other judgements than
+    """The mistakes: rules that do not exist, columns that the advisor does not have, and other judgements than
     expected."""
     for file in files:
         try:

@@ -87,7 +87,7 @@ def _set_item(items: list[Any], path: KeyPath) -> None:
 
 
 def _harmless(path: KeyPath) -> Any:
-    """What can stand at ``path``; ``None`` where nothing must."""
+    """A valid value for ``path``; ``None`` where none is needed."""
     found: Any = _HARMLESS
     for step in path:
         if isinstance(found, list):

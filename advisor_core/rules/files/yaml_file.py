@@ -95,7 +95,7 @@ class Document:
         return found
 
     def _inside(self, path: KeyPath, offset: int) -> Place:
-        """Where the character ``offset`` of the text at ``path`` stands in the file.
+        """The place in the file of the character ``offset`` of the text at ``path``.
 
         Quoting, folding and block indentation only add white space and marks around the characters, so that walking
         both in step finds the place. Escapes break the step; then the start of the value has to do.

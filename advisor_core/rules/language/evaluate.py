@@ -232,7 +232,8 @@ def _constant_text(value: Scalar) -> _Text:
 
 
 def _finite(numbers: npt.NDArray[np.float64], known: Any) -> Values:
-    """What is not finite is not known: NaN by convention, infinities as the trace of a division by zero."""
+    """Treat values that are not finite as not known: NaN by convention, infinities as the trace of a division by
+    zero."""
     finite = np.isfinite(numbers) & known
     return Values(np.where(finite, numbers, np.nan), finite)
 

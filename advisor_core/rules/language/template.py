@@ -264,7 +264,7 @@ def _check_markdown(template: Template) -> None:
 
 
 def _check_neighbours(template: Template) -> None:
-    """What stands next to a placeholder must not undo the escaping of its value or run into its backticks."""
+    """Check that the text next to a placeholder does not undo the escaping of its value or run into its backticks."""
     around = ("", *template.parts, "")
     for before, slot, after in zip(around, around[1:], around[2:], strict=False):
         if not isinstance(slot, Slot):

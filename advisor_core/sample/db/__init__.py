@@ -21,7 +21,7 @@ from .session import cann_api, framework_session, session
 
 FRAMEWORK_STRINGS = 1 << 28
 MEMORY_STRINGS = 2 << 28
-"""Where the ids of strings begin that the framework adds, below that of CANN's own part of the file."""
+"""The first id of the strings that the framework adds, below that of CANN's own part of the file."""
 
 
 def write_db(timeline: Timeline, directory: Path, names: Names, recording: Recording) -> Path:

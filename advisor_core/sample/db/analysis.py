@@ -25,7 +25,8 @@ def step_trace_table(database: Database, timeline: Timeline, names: Names) -> No
 
 
 def communication_tables(database: Database, timeline: Timeline) -> None:
-    """What communication.json and communication_matrix.json say, row by row; without their totals over operators."""
+    """Write the content of communication.json and communication_matrix.json as rows, without their totals over
+    operators."""
     summary, matrix = communication(timeline), communication_matrix(timeline)
     database.table("CommAnalyzerBandwidth", _bandwidth_rows(summary))
     database.table("CommAnalyzerMatrix", _matrix_rows(matrix))

@@ -23,9 +23,9 @@ _KERNEL_TASKS = {
     "MIX_AIV": "KERNEL_AICORE",
     "AI_CPU": "KERNEL_AICPU",
 }
-"""What the scheduler calls the task of a kernel, by the core it runs on."""
+"""The scheduler's name of the task of a kernel, by the core it runs on."""
 _BEFORE_NS, _AFTER_NS = 600, 500
-"""How far the task that carries a whole collective reaches beyond its first and last step (real files: 1.2, 1.5 us)."""
+"""Time by which the task of a whole collective reaches beyond its first and last step (real files: 1.2, 1.5 us)."""
 _NO_NOTIFY = 2**63 - 1
 _VECTOR_PIPES = (VECTOR_PIPES[0], "mac", VECTOR_PIPES[1], "mte1", *VECTOR_PIPES[2:])
 """With the two that vector cores do not have: the file has counters of them all the same."""

@@ -16,12 +16,12 @@ from .enums import API_TYPES, number
 
 HOST_UID = "3538958389648580163"
 CHIP_NAME = "Ascend910B"
-"""What the file says of any chip of this family (docs/sources.md#database-export)."""
+"""The name of any chip of this family in the file (docs/sources.md#database-export)."""
 SCHEMA_VERSION = (1, 0, 0)
 
 
 def session(database: Database, timeline: Timeline) -> None:
-    """Where and when the profile was taken."""
+    """Write the host and the time of the profile."""
     database.table("NPU_INFO", [(timeline.device, CHIP_NAME)])
     database.table("SESSION_TIME_INFO", [(timeline.start, timeline.end)])
     database.table("HOST_INFO", [(HOST_UID, HOST_NAME)])

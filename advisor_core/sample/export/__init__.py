@@ -1,1 +1,1 @@
-"""What both exports derive from a timeline before either of them writes it, so that they cannot disagree."""
+"""Values that both exports derive from a timeline before either writes them, so that they cannot disagree."""

@@ -1,4 +1,4 @@
-"""What an export contains of the host: calls into CANN, garbage collections, and which node undoes which operator."""
+"""The host's part of an export: calls into CANN, garbage collections, and which node undoes which operator."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .units import ms, us
 
 Json = dict[str, object]
 LARGE_PACKET_MB = 32.0
-"""What msprof calls a large packet on these links."""
+"""Least size of a packet that msprof calls large on these links."""
 _TRANSPORTS = ("RDMA", "HCCS", "PCIE", "SDMA", "SIO")
 _LABELS = {
     "allReduce": "allreduce",
@@ -28,7 +28,7 @@ _LABELS = {
     "send": "send",
     "receive": "receive",
 }
-"""What the matrix calls an operation: the exporter takes the first of the names it knows that fits
+"""The label of an operation in the matrix: the exporter takes the first of the names it knows that fits
 (docs/sources.md#communication-matrix)."""
 
 
@@ -64,7 +64,7 @@ class _Traffic:
 
 @dataclass(slots=True)
 class _Times:
-    """Where the time of operations went on the plane to the first peer, nanoseconds."""
+    """Time of the operations on the plane to the first peer, by kind, nanoseconds."""
 
     elapse: int = 0
     transit: int = 0
@@ -187,7 +187,7 @@ def _total(traffic: _Traffic, transport: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _LinkUse:
-    """What one operation moved over one link."""
+    """Data that one operation moved over one link."""
 
     operator: str
     nbytes: int

@@ -10,7 +10,7 @@ from ..timeline import DeviceTask, Timeline
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What one kind of core counted: cycles of all its cores together, the mean time of one, and shares of that."""
+    """Counters of one kind of core: cycles of all its cores together, the mean time of one, and shares of that."""
 
     cycles: int
     time_ns: float

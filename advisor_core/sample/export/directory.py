@@ -15,7 +15,7 @@ HOST_NAME = "node-1"
 
 
 def rank_suffix(timeline: Timeline) -> str:
-    """What the names of files carry that belong to one rank of several."""
+    """The suffix in the names of files that belong to one rank of several."""
     return f"_{timeline.rank}" if timeline.world_size > 1 else ""
 
 

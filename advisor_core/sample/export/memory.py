@@ -14,7 +14,7 @@ MODULES = ("SLOG", "HCCL", "RUNTIME", "GE", "APP")
 
 
 class Totals(NamedTuple):
-    """What the framework has allocated and reserved from a time on."""
+    """Memory that the framework has allocated and reserved from a time on."""
 
     time: int
     allocated: int
@@ -31,7 +31,7 @@ def allocator_totals(timeline: Timeline) -> list[Totals]:
 
 
 class Samples:
-    """What the process and each component of the software stack hold, at intervals."""
+    """Memory of the process and of each component of the software stack, at intervals."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.times = range(timeline.start, timeline.end, SAMPLE_NS)
@@ -43,7 +43,7 @@ class Samples:
         self._workspace = max((pool.reserved for pool in timeline.workspace), default=0)
 
     def module(self, name: str, time: int) -> int:
-        """What a component holds at a time."""
+        """Memory of a component at a time."""
         if name != "APP":
             return self._fixed.get(name, 0)
         workspace = self._workspace
@@ -51,5 +51,5 @@ class Samples:
         return workspace + (self._totals[place].reserved if place >= 0 else self._before)
 
     def process(self, time: int) -> int:
-        """What the process holds at a time."""
+        """Memory of the process at a time."""
         return sum(self.module(name, time) for name in MODULES)

@@ -1,4 +1,4 @@
-"""How exports describe the steps of a collective on its planes."""
+"""The steps of a collective on its planes, as exports describe them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HARDWARE_NAMES = {
     "Notify_Record": "Write Value",
     "Notify_Wait": "Notify Wait",
 }
-"""What the hardware calls the task that carries a step out."""
+"""The hardware's name of the task that carries a step out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a profiler level records of a timeline."""
+"""The part of a timeline that a profiler level records."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ LINE = ";\r\n"
 MARK_DOMAIN = "default"
 """The domain of marks that name none."""
 SOURCE_ROOT = "/train/"
-"""Where the simulated training code lives; call stacks show full paths, spans relative ones."""
+"""The folder of the simulated training code; call stacks show full paths, spans relative ones."""
 
 
 def quoted(parts: Iterable[str]) -> str:

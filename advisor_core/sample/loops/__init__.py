@@ -1,1 +1,1 @@
-"""What a rank does around its model: training, pipelines, serving and reinforcement learning, as programs."""
+"""The loops around the model of a rank: training, pipelines, serving and reinforcement learning, as programs."""

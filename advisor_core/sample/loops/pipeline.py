@@ -32,7 +32,8 @@ class Transfer:
 
 
 def schedule(stage: int, stages: int, micro_batches: int) -> Iterator[Pass | Transfer]:
-    """What a stage does in one step (1F1B without interleaving, as published for PipeDream-Flush and Megatron-LM).
+    """The order of passes of a stage in one step (1F1B without interleaving, as published for PipeDream-Flush and
+    Megatron-LM).
 
     Every stage first runs as many forward passes as there are stages behind it, then a forward and a backward pass in
     turn, then the backward passes that are left. Of ``micro_batches + stages - 1`` slots of a balanced pipeline

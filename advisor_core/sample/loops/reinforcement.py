@@ -35,7 +35,7 @@ CACHE_BLOCK = 128
 TAIL_SHARE = 8
 """One request in so many is still being answered when the typical response has ended (assumed)."""
 SCHEDULE_NS = 150_000
-"""What an inference engine does on the host before each pass: as in the serving scenarios."""
+"""Host work of an inference engine before each pass: as in the serving scenarios."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Reinforcement:
 
     @property
     def update(self) -> Training:
-        """How the actor is trained."""
+        """The training of the actor."""
         return Training(
             self.shape,
             self.implementation,

@@ -25,7 +25,7 @@ from .training import FIRST_STEP
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How a model is served: ``shape.batch`` requests, each with ``shape.sequence`` new tokens in a step (1 in decode)
+    """Serving: ``shape.batch`` requests, each with ``shape.sequence`` new tokens in a step (1 in decode)
     and ``cached`` tokens before them. ``waits_for_tokens``: a step ends when its tokens have been read back, and Python
     works on them for ``sample_ns``; otherwise the next step is scheduled meanwhile
     (docs/sources.md#asynchronous-scheduling).

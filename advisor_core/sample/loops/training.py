@@ -31,7 +31,7 @@ FIRST_STEP = 10
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a job trains: the model, and what its loop does around it.
+    """Training: the model, and the work of the loop around it.
 
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
     as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
@@ -63,7 +63,8 @@ class Training:
     gradient_norms: bool = False
 
     def part(self, stage: int, stages: int) -> Part:
-        """What one stage of a pipeline has of the model. Raises :class:`ValueError` where stages and layers differ."""
+        """The part of the model that one stage of a pipeline has. Raises :class:`ValueError` where stages and layers
+        differ."""
         layers = self.stage_layers or (self.shape.layers // stages,) * stages
         if len(layers) != stages or sum(layers) != self.shape.layers:
             raise ValueError(f"{stages} stages of {layers} layers for a model of {self.shape.layers}")
@@ -91,14 +92,14 @@ class TrainingLoop:
         }
 
     def _work_on(self, shape: ModelShape) -> None:
-        """What comes next is of this shape: that of a whole micro-batch, and the part of it that this rank has."""
+        """Set the shape of the operations that follow: that of a whole micro-batch, and the part that this rank has."""
         tensor = self._place.layout.tensor
         self._whole = shape
         self._shape = shape.divided(tensor) if tensor > 1 else shape
 
     @property
     def weights(self) -> Parameters:
-        """What is trained."""
+        """The model that is trained."""
         return self._parameters
 
     @property
@@ -185,7 +186,7 @@ class TrainingLoop:
         )
 
     def _decoder(self, eager: Eager, micro: int) -> Decoder:
-        """What runs a micro-batch of this step."""
+        """The object that runs a micro-batch of this step."""
         training, shape, implementation = self._training, self._shape, self._training.implementation
         group, tensor = self._place.communicator("expert"), self._place.communicator("tensor")
         if shape.experts and (group is None or tensor is not None):
@@ -411,7 +412,7 @@ class _GradientSink:
 
 
 def _hidden_state(eager: Eager) -> Tensor:
-    """What the output projection reads: the result of the last layer, normalised."""
+    """The input of the output projection: the result of the last layer, normalised."""
     table = eager.weights[SHARED_WEIGHT]
     projections = [what for what in eager.forward if isinstance(what, Op) and table in what.inputs]
     return next(tensor for tensor in projections[-1].inputs if tensor is not table).storage

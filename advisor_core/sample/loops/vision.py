@@ -48,7 +48,7 @@ class NetworkShape:
 
 @dataclass(frozen=True, slots=True)
 class VisionTraining:
-    """How a convolutional network is trained.
+    """Training of a convolutional network.
 
     ``keeps_format``: tensors stay in the formats of the cube. ``fused_optimizer``: it updates all weights at once.
     Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss`` and

@@ -30,7 +30,7 @@ COLLECTIVE_BYTES = 423_690_240
 """In and out buffers of one communicator (HCCL_BUFFSIZE twice) and its own needs, as in a real profile
 (docs/sources.md#recorded-alexnet-job)."""
 DRIVER_BYTES = 254_906_368
-"""What the device holds beyond the process in the same profile."""
+"""Memory that the device holds beyond the process in the same profile."""
 
 DriverCall = Literal["malloc", "free", "synchronize"]
 
@@ -50,7 +50,7 @@ class DeviceMemory:
     expandable: bool = False
 
     def room(self, ranks: int) -> int:
-        """What is left for the segments of the framework: without the driver, the runtime and the communicators."""
+        """Memory for the segments of the framework: without that of the driver, the runtime and the communicators."""
         return self.capacity - DRIVER_BYTES - RUNTIME_BYTES - (COLLECTIVE_BYTES if ranks > 1 else 0)
 
 

@@ -35,16 +35,16 @@ CONVOLUTION_EFFICIENCY = {"forward": 0.80, "input": 0.50, "filter": 0.65}
 """Share of the peak of the cores in use; of the 14 convolutions and gradients of rank 0 of
 docs/sources.md#recorded-alexnet-job."""
 CONVOLUTION_MAC = {"forward": 1.05, "input": 1.32, "filter": 1.12}
-"""How much longer the mac pipe of the same kernels is busy than their operations need."""
+"""Ratio of the busy time of the mac pipe of the same kernels to the time that their operations need."""
 NARROW_EFFICIENCY = 0.4
-"""What remains of it where most input channels are padding: the first convolution of the same job."""
+"""Efficiency that remains where most input channels are padding: the first convolution of the same job."""
 HF32_SLOWDOWN = 2.0
 POOLING_FIXED_NS, POOLING_NS_PER_ELEMENT = 50_000, 0.0185
 """A straight line through the three MaxPoolWithArgmaxV1 of the same job."""
 POOLING_GRADIENT_NS, POOLING_GRADIENT_BYTES_PER_S = 100_000, 0.55e12
 """Its three MaxPoolGradWithArgmaxV1 take 97 to 107 us, the largest moving 0.55 TB/s without its mask."""
 CORE_BYTES_PER_CYCLE = 32
-"""What one core loads from memory (docs/sources.md#chips): a few cores do not use the whole bandwidth."""
+"""Memory bandwidth of one core (docs/sources.md#chips): a few cores do not use the whole bandwidth."""
 SERIAL_NS = 900
 """Core time of a vector kernel with nothing to do (smallest kernels of real profiles: 1.3-2 us)."""
 SPREAD_BYTES = 16 * 1024
@@ -53,7 +53,7 @@ SPREAD_BYTES = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CoreUse:
-    """What one kind of core did: its time and the share of that time each pipe was busy."""
+    """Counters of one kind of core: its time, and the share of it in which each pipe was busy."""
 
     time_ns: int
     blocks: int

@@ -1,4 +1,4 @@
-"""What all threads and streams of one rank share: the clock, the record, randomness and memory."""
+"""The state that all threads and streams of one rank share: the clock, the record, randomness and memory."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ WORKSPACE_SHARE = 0.25
 """The part of an operator's time on the host that goes into its workspace and parameters. Assumed: the interfaces that
 the operators of docs/sources.md#recorded-alexnet-job call take up to 0.44 of them, with the queueing."""
 WORKSPACE_BYTES = 16 << 20
-"""What the kernel library asks for on this family for any kernel that uses the cube."""
+"""Workspace that the kernel library asks for on this family for any kernel that uses the cube."""
 SPREAD = 0.16
 """Standard deviation of the logarithm of host durations."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostCosts:
-    """What the host needs, nanoseconds (with stacks and shapes recorded).
+    """Durations of the host's work, nanoseconds (with stacks and shapes recorded).
 
     ``python`` and ``operator`` per forward operator, ``autograd`` per backward operator; ``cann`` per
     operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator.

@@ -1,4 +1,5 @@
-"""How members of a group read from each other: gathering, scattering, all-to-all, and transfers between two ranks."""
+"""Transfers in which members of a group read from each other: gathering, scattering, all-to-all, and transfers between
+two ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ExchangePlan:
-    """What every pair moves, bytes, and how long that takes, nanoseconds; a pair that moves nothing is missing.
+    """Size of the transfer of every pair, bytes, and its duration, nanoseconds; a pair that moves nothing is missing.
 
     ``size``: members of the group; only those who take part in the operation arrive. ``kind``: a copy, or a reduction
     of what is read. ``local_bytes``: what a rank moves within its own memory.
@@ -82,5 +83,5 @@ class ExchangePlan:
 
 
 def _told(arrived: int) -> int:
-    """When a member's word has reached the others."""
+    """The moment when a member's word has reached the others."""
     return arrived + FLAG_NS + 2 * TASK_GAP_NS + RECORD_NS + WAIT_NS

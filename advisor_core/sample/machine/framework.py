@@ -35,7 +35,7 @@ _INTERFACES = {
     "send": ("c10d::send", "HcclSend"),
     "receive": ("c10d::recv_", "HcclRecv"),
 }
-"""What calls an operation, and the interface that it calls."""
+"""The caller of an operation, and the interface that it calls."""
 
 _DRIVER = {"malloc": "AscendCL@aclMallocMemInner", "free": "AscendCL@aclrtFree"}
 

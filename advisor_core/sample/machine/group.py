@@ -15,7 +15,7 @@ from .links import SIO, AllReducePlan, Link, SlowPair
 
 
 class Plan(Protocol):
-    """What the members of a group do in one operation."""
+    """The tasks of the members of a group in one operation."""
 
     def tasks(self, rank: int, arrivals: Mapping[int, int]) -> list[PlaneTask]:
         """The tasks of one member; ``arrivals``: when each of them arrived. Ranks are places in the group."""
@@ -60,7 +60,7 @@ class Groups:
         return self._meetings[place]
 
     def plan(self, meeting: Rendezvous, request: Communicate) -> Plan:
-        """How the data moves, the same for all who met."""
+        """The movement of the data, the same for all members that met."""
         if meeting.plan is None:
             meeting.plan = self._made(meeting, request)
         return meeting.plan

@@ -113,22 +113,22 @@ class AllReducePlan:
 
     @staticmethod
     def _met(ready: int) -> int:
-        """When the last rank's word has reached the others."""
+        """The moment when the last rank's word has reached the others."""
         return ready + FLAG_NS + 2 * TASK_GAP_NS + RECORD_NS + WAIT_NS
 
     def _reduced(self, rank: int, ranks: int, ready: int) -> int:
-        """When a rank has told the others that its share is complete."""
+        """The moment when a rank has told the others that its share is complete."""
         if not self.slow_pairs:
             return 0
         reduced = self._met(ready) + TASK_GAP_NS + round(self.reduce_ns * self._worst(rank, ranks))
         return reduced + TASK_GAP_NS + RECORD_NS + TASK_GAP_NS + WAIT_NS
 
     def _done(self, rank: int, ranks: int, ready: int) -> int:
-        """When a rank with a slow link has everything; 0 for one without."""
+        """The moment when a rank with a slow link has everything; 0 for one without."""
         return self._gathered(ranks, ready) if self._worst(rank, ranks) > 1.0 else 0
 
     def _gathered(self, ranks: int, ready: int) -> int:
-        """When the last rank has everything: the same moment on all of them."""
+        """The moment when the last rank has everything: the same moment on all of them."""
         worst = max((factor for *_, factor in self.slow_pairs), default=1.0)
         reduced = self._met(ready) + TASK_GAP_NS + round(self.reduce_ns * worst) + TASK_GAP_NS + RECORD_NS
         gathered = reduced + 2 * TASK_GAP_NS + WAIT_NS + round(self.gather_ns * worst)

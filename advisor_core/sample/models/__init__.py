@@ -1,1 +1,1 @@
-"""What a model computes: its layers as operators and kernels, forward and backward."""
+"""The computation of a model: its layers as operators and kernels, forward and backward."""

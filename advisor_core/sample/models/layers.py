@@ -64,7 +64,7 @@ def _weight_gradient(eager: Eager, sequence: int, product: Op, weight: str, grad
 
 
 def _as_loaded(eager: Eager, acl: str, w: Tensor) -> tuple[tuple[Kernel, ...], Tensor]:
-    """What must run before a product, and the operand it then reads."""
+    """The kernels that must run before a product, and the operand that it then reads."""
     return _packed(acl, w) if eager.private_format else ((), w)
 
 

@@ -69,7 +69,8 @@ class ModelShape:
         return self.sequence * self.batch
 
     def divided(self, ranks: int) -> ModelShape:
-        """What one of several tensor-parallel ranks has: its share of heads, feed-forward channels and vocabulary."""
+        """The dimensions on one of several tensor-parallel ranks: its share of heads, feed-forward channels and
+        vocabulary."""
         for whole in (self.heads, self.kv_heads, self.ffn, self.vocab, self.sequence):
             if whole % ranks:
                 raise ValueError(f"{ranks} tensor-parallel ranks do not divide {whole}")
@@ -85,7 +86,7 @@ class ModelShape:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """How the model code is written: each switch is one known cause of lost time and its cure."""
+    """Variants of the model code: each switch is one known cause of lost time and its cure."""
 
     fused_norm: bool
     fused_rotary: bool
@@ -104,7 +105,8 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a rank has of the model: some of its layers, the embedding if ``first``, output and loss if ``last``."""
+    """The part of the model that a rank has: some of its layers, the embedding if ``first``, output and loss if
+    ``last``."""
 
     layers: range
     first: bool = True
@@ -219,11 +221,11 @@ class Decoder:
         return result, backward
 
     def _gathered(self, x: Tensor) -> tuple[Tensor, Pullback]:
-        """What a part of the model reads that is divided between ranks: all of ``x``."""
+        """The input of a part of the model that is divided between ranks: all of ``x``."""
         return x, lambda dy: dy
 
     def _scattered(self, x: Tensor) -> tuple[Tensor, Pullback]:
-        """What this rank keeps of the result of such a part."""
+        """The part of the result of a divided part of the model that this rank keeps."""
         return x, lambda dy: dy
 
     def _embed(self, tokens: Tensor, sequence: int) -> Tensor:

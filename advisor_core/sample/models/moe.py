@@ -20,7 +20,7 @@ from .layers import fused_swiglu, linear
 from .model import Decoder, Implementation, ModelShape, Part
 
 SPREAD = 0.04
-"""How unevenly a trained router with a balancing loss chooses: standard deviation of the logarithm of a rank's share
+"""Imbalance of a trained router with a balancing loss: standard deviation of the logarithm of a rank's share
 (assumed: published runs keep the largest share within some per cent of the mean)."""
 TILE = 16
 """Tokens go to a rank in multiples of this."""
@@ -28,7 +28,7 @@ TILE = 16
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """How many tokens each member of a group sends to each: one row per source. ``member``: whose view it is."""
+    """Number of tokens that each member of a group sends to each: one row per source. ``member``: whose view it is."""
 
     tokens: tuple[tuple[int, ...], ...]
     member: int

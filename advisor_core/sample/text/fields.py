@@ -1,4 +1,4 @@
-"""How the text export writes values and files."""
+"""Values and files in the form of the text export."""
 
 from __future__ import annotations
 

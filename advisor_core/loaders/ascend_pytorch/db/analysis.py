@@ -137,7 +137,7 @@ def _named(texts: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_operation(texts: pd.DataFrame) -> pd.Series:
-    """Which rows are of an operation; the others are totals."""
+    """Mask of the rows of single operations; the others are totals."""
     return ~texts["hccl_op_name"].str.startswith(_TOTAL)
 
 

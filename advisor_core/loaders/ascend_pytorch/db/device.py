@@ -152,7 +152,8 @@ def steps_of(records: Records, tasks: pd.DataFrame) -> Int64Array:
 
 
 def _launch_times(records: Records) -> pd.Series:
-    """When the host launched what has a connection, by connection: the operator's start, else the CANN call's."""
+    """The time at which the host launched each task with a connection, by connection: the operator's start, else the
+    CANN call's."""
     parts = []
     if records.database.has("PYTORCH_API", "startNs", "endNs"):
         calls, links = records.framework, records.links

@@ -20,14 +20,14 @@ _LOW_WORD: Final = 0xFFFFFFFF
 _LAUNCH: Final = "launch"
 HANDED_OVER: Final = 0.64
 HELD_UP_NS: Final = 12_000
-"""When in a call `_LAUNCH` of the node layer a kernel is handed over: after this share of the call, or of this time
-where the call took longer. Measured on the 374 arrows of kernels that start in such a call in two real traces, where
-the calls take 5.3 us in the middle and no longer than this nine times in ten: the share is 0.64 in the middle (5th to
-95th of a hundred: 0.54 to 0.77) and falls to 0.24 in the longest calls, which are held up after the handover. Placed
-so, arrows are off by 0.3 us in the middle and the skew of the clocks by 0.6 us; of the 137 and 132 ms of these steps
-59 and 18 us move between causes of idle time, against 160 and 123 us from the start of the call, 495 and 257 us
-without the bound (the earliest task decides the skew for all) and 840 and 725 us from its end. The other arrows (of
-collectives, copies and calls of CANN that launch a kernel themselves; all 46) start with the call."""
+"""The moment in a call `_LAUNCH` of the node layer at which a kernel is handed over: after this share of the call, or
+of this time where the call took longer. Measured on the 374 arrows of kernels that start in such a call in two real
+traces, where the calls take 5.3 us in the middle and no longer than this nine times in ten: the share is 0.64 in the
+middle (5th to 95th of a hundred: 0.54 to 0.77) and falls to 0.24 in the longest calls, which are held up after the
+handover. Placed so, arrows are off by 0.3 us in the middle and the skew of the clocks by 0.6 us; of the 137 and 132 ms
+of these steps 59 and 18 us move between causes of idle time, against 160 and 123 us from the start of the call, 495 and
+257 us without the bound (the earliest task decides the skew for all) and 840 and 725 us from its end. The other arrows
+(of collectives, copies and calls of CANN that launch a kernel themselves; all 46) start with the call."""
 
 
 def host_events(records: Records, source: RowidSource) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def _stacks(records: Records, chains: Int64Array) -> pd.Categorical:
 
 
 def _correlations(records: Records) -> Int64Array:
-    """What joins the two ends of the queue; -1 for other calls."""
+    """The number that joins the two ends of the queue; -1 for other calls."""
     calls, links = records.framework, records.links
     queue = links[(calls["kind"] == "queue").to_numpy()[links["row"]]].drop_duplicates("row")
     result = np.full(len(calls), -1, np.int64)
@@ -159,7 +159,7 @@ def flows(records: Records, source: RowidSource) -> pd.DataFrame:
 
 
 def _handed_over(records: Records, calls: pd.DataFrame) -> pd.Series:
-    """When each call handed over what it launched, ns."""
+    """The time at which each call handed over its task, ns."""
     levels = records.api_types.categorical(calls["type"].to_numpy())
     names = records.strings.categorical(calls["name"].to_numpy())
     collective = calls["connection"].isin(records.collectives["connection"])
@@ -168,7 +168,7 @@ def _handed_over(records: Records, calls: pd.DataFrame) -> pd.Series:
 
 
 def handed_over_after(calls_ns: Int64Array) -> Int64Array:
-    """How long after its start a launching call of this length hands its kernel over, ns."""
+    """Time from the start of a launching call of this length until it hands its kernel over, ns."""
     return np.rint(np.minimum(calls_ns, HELD_UP_NS) * HANDED_OVER).astype(np.int64)
 
 
@@ -274,7 +274,7 @@ class _Nesting:
         place[order] = np.arange(2 * count)
         opened_before = np.cumsum(opens)
         self._last = opened_before[place[count:][self._order]]
-        """How many calls had opened when each of them closed."""
+        """Number of calls that had opened when each of them closed."""
 
     def of_children(self, values: Int64Array) -> Int64Array:
         """Sum of the values of the calls directly within each call."""

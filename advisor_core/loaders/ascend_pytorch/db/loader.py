@@ -102,7 +102,7 @@ class AscendDatabases:
         self._records = Records(self._profiler, self._problems[0]) if self._profiler is not None else None
 
     def unusable(self) -> list[Diagnostic]:
-        """What is wrong with databases that are there and cannot be opened."""
+        """The faults of databases that are there and cannot be opened."""
         return [diagnostic for problems in self._problems for diagnostic in problems.diagnostics()]
 
     def provided(self) -> set[str]:

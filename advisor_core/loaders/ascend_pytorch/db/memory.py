@@ -12,7 +12,7 @@ from advisor_core.loaders.ascend_pytorch.db.records import Records, categorical,
 from advisor_core.loaders.readers.database import RowidSource
 
 _GRAPH_ENGINE: Final = "cann::"
-"""What operator_memory.csv puts before the name of an operator of GE, which has no stream."""
+"""The prefix of the name of an operator of GE, which has no stream, in operator_memory.csv."""
 
 
 def memory_record(records: Records, source: RowidSource) -> pd.DataFrame:

@@ -233,13 +233,13 @@ class Records:
         return calls
 
     def _spelled(self, ids: pd.Series) -> int:
-        """How many of the distinct texts have letters."""
+        """Number of distinct texts that contain letters."""
         texts = self.strings.of(ids.drop_duplicates().to_numpy())
         return sum(any(character.isalpha() for character in text) for text in texts)
 
     @cached_property
     def links(self) -> pd.DataFrame:
-        """What each call of the framework is linked to: ``row`` (of `framework`), ``connection``. Calls of the queue
+        """The link of each call of the framework: ``row`` (of `framework`), ``connection``. Calls of the queue
         and operators number their connections apart, so that equal numbers of the two are no link."""
         calls = self.framework
         if not self.database.has("CONNECTION_IDS", "id", "connectionId"):
@@ -268,7 +268,7 @@ class Records:
 
     @cached_property
     def launched(self) -> pd.DataFrame:
-        """What the host launched: single tasks and whole collectives, not their parts and not marks of events.
+        """The work that the host launched: single tasks and whole collectives, not their parts and not marks of events.
         ``table`` (TASK or COMMUNICATION_OP), ``rowid``, ``connection``, ``stream`` (-1 of a collective),
         ``start_ns``, ``duration_ns``; in order of start."""
         tasks, collectives = self.tasks, self.collectives
@@ -303,7 +303,7 @@ class Records:
 
 
 def possible(points: pd.Series) -> pd.Series:
-    """Which points in time can be of one profile."""
+    """Mask of the points in time that can be of one profile."""
     return (points > 0) & ~times.astray(points.to_numpy())
 
 
