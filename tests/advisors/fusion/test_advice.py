@@ -16,7 +16,7 @@ def test_attention_advice_begins_with_the_call_stack() -> None:
             assert words[word] in advice.text.en
         assert [advice.hazards for advice in found.advice[-2:]] == [["accuracy"], ["accuracy", "crash"]]
         assert {"graph-capture", "torchair"} <= set(found.advice[-1].excludes), "the kernel of training is not captured"
-    assert [advice.hazards for advice in training.advice[:-2]] == [[], ["accuracy"]]
+    assert [advice.hazards for advice in training.advice[:-2]] == [[], ["accuracy", "crash"]]
     assert "--next-tockens 0" in training.advice[1].risk.en, "its defaults are those of causal attention"
     assert inference.confidence == "medium"
 
@@ -48,7 +48,7 @@ def test_the_adam_of_torch_comes_before_the_one_that_joins_parameters() -> None:
     advice = judge_rule("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice
     first, fused, joined = advice
     assert not first.hazards and "call stack" in first.text.en
-    assert "torch.optim.AdamW(params, fused=True)" in fused.text.en and fused.hazards == ["crash"]
+    assert "torch.optim.AdamW(params, fused=True)" in fused.text.en and fused.hazards == ["crash", "accuracy"]
     assert "GradScaler" in fused.risk.en and "GradScaler" in fused.risk.zh
     assert "torch.amp.GradScaler" in fused.excludes and "GradScaler" in fused.only_if.en
     assert [one for one in advice if "NpuFused" in one.text.en] == [joined]
@@ -83,6 +83,6 @@ def test_geglu_says_which_half_and_which_gelu() -> None:
     for rule, chain in (("NS030", GEGLU), ("NS031", [GEGLU[1], GEGLU[3]])):
         first, call = judge_rule(rule, scene_of(chain).store()).first.advice
         assert first.kind == "investigate" and not first.hazards and call.hazards == ["accuracy"]
-        for text, risk in ((call.text.en, call.risk.en), (call.text.zh, call.risk.zh)):
+        for text in (call.text.en, call.text.zh):
             assert "activate_left=True" in text and "approximate=0" in text
-            assert "`approximate=1`" in risk and "`activate_left=False`" in risk
+        assert "without an error: compare the outputs" in call.risk.en
