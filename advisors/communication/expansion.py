@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Setting, advisor
 from advisor_core.api.facts import PROFILE, Facts, NotApplicable, Unavailable, matching, steps, work
+from advisors.fused_communication import FUSED_COMMUNICATION
 from advisors.measuring import next_kernels, row, step_count
 from advisors.messages import message
 
 _VARIABLE: Final = "HCCL_OP_EXPANSION_MODE"
-_FUSED: Final = re.compile(
-    r"MoeDistribute(Dispatch|Combine)|(AllGather|AllReduce|ReduceScatter)\w*Mat[Mm]ul|Mat[Mm]ul\w*(AllReduce|ReduceScatter)"
-)
-"""Kernels of fused MoE dispatch and combine, and of MC2 (a matrix product with its collective)."""
 
 
 @advisor(
@@ -31,7 +27,7 @@ _FUSED: Final = re.compile(
 def expansion(facts: Facts, params: Params) -> Observations:
     """The processor on which collectives are expanded, in a job that has fused kernels which communicate themselves."""
     device, profile = facts[work], facts[PROFILE]
-    rows = matching(device["type"], _FUSED)
+    rows = matching(device["type"], FUSED_COMMUNICATION)
     if not rows.any():
         raise NotApplicable(message("communication.no_fused"))
     if not profile.variables:

@@ -16,10 +16,12 @@ from advisor_core.api.facts import (
     chip,
     elements,
     launches,
+    matching,
     pipes,
     shapes_of,
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
+from advisors.fused_communication import FUSED_COMMUNICATION
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.computations import computations, matches
 from advisors.half_precision import reads_fp32, reads_half
@@ -79,6 +81,7 @@ _ABOUT = (
             "it reads a floating-point type of 16 bits and no quantised operand",
             zh="读 16 位浮点",
         ),
+        Column("communicates", "bool", "", "it communicates with other ranks by itself", zh="自带通信"),
         KERNELS_PER_STEP,
         MEAN_NS,
         TOTAL_NS,
@@ -160,6 +163,7 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
+    table["communicates"] = matching(table["operator"].astype("category"), FUSED_COMMUNICATION)
     table["streaming"] = _streaming(table)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
     table = table.assign(**rank_kernels.shares(table["total_ns"]))

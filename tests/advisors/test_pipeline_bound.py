@@ -167,6 +167,28 @@ def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
     assert kinds(judged("PB002", loading)) == ["code", "investigate"]
 
 
+@pytest.mark.parametrize(
+    "type_",
+    [
+        "MoeDistributeDispatch", "MoeDistributeDispatchV3", "MoeDistributeCombineV2", "MoeDistributeCombineAddRmsNorm",
+        "MatmulAllReduce", "MatmulAllReduceAddRmsNorm", "AllGatherMatmulV2", "MatmulReduceScatterV2",
+        "DispatchFFNCombine", "DispatchGmmCombineDecode", "AlltoAllvGroupedMatMul", "GroupedMatMulAlltoAllv",
+        "MatmulAlltoAll",
+    ],
+)  # fmt: skip
+def test_a_kernel_that_communicates_is_compared_with_other_ranks(type_: str) -> None:
+    found = judged("PB005", one(type_, "MIX_AIC", 2000, aic_mac=400)).first
+    assert found.observation["communicates"] is True
+    assert ["on all ranks" in advice.text.en for advice in found.advice] == [True, False]
+
+
+@pytest.mark.parametrize("type_", ["GroupedMatmul", "MoeGatingTopK", "GatherV2", "DispatchLayout"])
+def test_a_kernel_that_only_computes_is_run_alone(type_: str) -> None:
+    found = judged("PB005", one(type_, "MIX_AIC", 2000, aic_mac=400)).first
+    assert found.observation["communicates"] is False
+    assert ["alone" in advice.text.en for advice in found.advice] == [True, False]
+
+
 def test_the_call_stack_is_evidence() -> None:
     scene = Scene().kernel(
         100, 2000, "MatMulV3", op="aten::linear", stack="/model.py(7): forward;\n/train.py(3): main;"

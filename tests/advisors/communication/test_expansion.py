@@ -12,7 +12,8 @@ def decode(type_: str) -> Scene:
 
 
 @pytest.mark.parametrize(
-    "type_", ["MoeDistributeDispatchV2", "MoeDistributeCombine", "MatmulAllReduce", "AllGatherMatmul"]
+    "type_",
+    ["MoeDistributeDispatchV2", "MoeDistributeCombine", "MatmulAllReduce", "AllGatherMatmul", "DispatchFFNCombine"],
 )
 def test_aiv_beside_kernels_that_communicate(type_: str) -> None:
     found = judge_rule("CO016", decode(type_).store(variables={"HCCL_OP_EXPANSION_MODE": "AIV"}))
