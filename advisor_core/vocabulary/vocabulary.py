@@ -31,14 +31,16 @@ class Vocabulary:
     ``operation``, ``group`` (digits of the group's hash) and ``index`` (n-th call of the group). ``plane_waits``,
     ``plane_marks``: tasks of a collective in which it waits, and those in which it neither waits nor moves data.
     ``compile_calls`` to ``copy_calls``: calls of the runtime that stand for a label of the host.
-    ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
+    ``launching_calls``: calls that launch single kernels, and those that replay a graph where they have the same
+    word. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
     ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types
     of kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured
     graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
     matrix products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries
     single tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
     ``memory_totals``: components of ``memory_record`` that tell what the framework holds, the most telling one
-    first. ``core_counters``: whether the profilers can count cycles and times of the pipes of cores.
+    first. ``core_counters``: whether the profilers can count cycles and times of the pipes of cores. ``task_queue``:
+    whether a thread of its own can take the launches from those that run the model.
     """
 
     name: str = ""
@@ -53,6 +55,7 @@ class Vocabulary:
     plane_marks: Pattern = NOTHING
     compile_calls: Pattern = NOTHING
     memory_calls: Pattern = NOTHING
+    launching_calls: Pattern = NOTHING
     sync_calls: Pattern = NOTHING
     copy_calls: Pattern = NOTHING
     sync_operators: Pattern = NOTHING
@@ -69,6 +72,7 @@ class Vocabulary:
     graph_siblings: int = 0
     memory_totals: tuple[str, ...] = ()
     core_counters: bool = True
+    task_queue: bool = True
     leaves: tuple[LedgerLeaf, ...] = ()
     """Of plugins."""
     phase_marks: tuple[PhaseMark, ...] = ()

@@ -14,12 +14,18 @@ from advisors.measuring import records, share
 from advisors.messages import message
 
 _DIVIDED_OR_SUMMED = re.compile(r"all_?reduce|reduce_?scatter|all_?gather", re.I)
+_SUMMED = re.compile(r"all_?reduce|reduce_?scatter", re.I)
 _ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
 
 
 def divides_or_sums(operations: pd.Series) -> pd.Series:
     """Mask of AllReduce, ReduceScatter and AllGather, which data, tensor and sequence parallelism use."""
     return operations.str.contains(_DIVIDED_OR_SUMMED.pattern, case=False, regex=True)
+
+
+def reduces(operations: pd.Series) -> pd.Series:
+    """Which operations are an AllReduce or ReduceScatter: what gradients are reduced with."""
+    return operations.str.contains(_SUMMED.pattern, case=False, regex=True)
 
 
 def all_to_all(operations: pd.Series) -> pd.Series:

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point
+from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point, reduces
 from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
@@ -38,6 +38,7 @@ from advisors.transfers import message_bytes, time_by_size
     columns=(
         STEP_NS,
         Column("divides_or_sums", "bool", "", "they are AllReduce, ReduceScatter or AllGather", zh="归约或收集"),
+        Column("reduces", "bool", "", "they are AllReduce or ReduceScatter, as for gradients", zh="归约"),
         Column("point_to_point", "bool", "", "they send to or receive from single ranks", zh="点对点"),
         Column("calls", "float", "count", "operations of this kind and group per step", zh="次数"),
         Column(
@@ -115,6 +116,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         frame[column] = frame[column] / steps
     frame = frame.reset_index()
     frame["divides_or_sums"] = divides_or_sums(frame["operation"].astype(str))
+    frame["reduces"] = reduces(frame["operation"].astype(str))
     frame["point_to_point"] = point_to_point(frame["operation"].astype(str))
     frame["step_ns"] = wall
     frame["saveable_share"] = frame["saveable_ns"] / wall

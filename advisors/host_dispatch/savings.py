@@ -50,8 +50,8 @@ def without_calls(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, sk
 
 def runtime_calls(facts: Facts) -> Layer:
     """Calls into CANN of the threads that feed the device, but for those that wait for it: what a thread of its own
-    would do for them with a task queue."""
+    would do for them with a task queue; nothing where the vendor has none."""
     events, host = facts[HOST_EVENTS], facts[host_activity]
     rows = (events["category"] == "runtime").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
-    rows &= ~matching(events["name"], facts[PROFILE].vocabulary.sync_calls)
+    rows &= ~matching(events["name"], facts[PROFILE].vocabulary.sync_calls) & facts[PROFILE].vocabulary.task_queue
     return layer_of(events, np.flatnonzero(rows), facts[launches].skew_ns)

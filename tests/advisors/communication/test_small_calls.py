@@ -17,13 +17,18 @@ def packets(*, small: int) -> Scene:
     return scene
 
 
-def found_kind(operation: str) -> tuple[bool, bool]:
-    """What is said of the kind of the operations: that data is divided or summed, and that they are point to point."""
+def packets_of(operation: str) -> Scene:
+    """Ten small packets of this operation, and a large one."""
     scene = packets(small=10)
     for table in ("kernels", "communication_tasks", "collectives", "collective_bandwidth"):
         for row in scene.rows[table]:
             row["name"] = row["name"].replace("allReduce", operation)
-    seen = judge_rule("CO005", scene.store()).first.observation
+    return scene
+
+
+def found_kind(operation: str) -> tuple[bool, bool]:
+    """What is said of the kind of the operations: that data is divided or summed, and that they are point to point."""
+    seen = judge_rule("CO005", packets_of(operation).store()).first.observation
     assert seen["operation"] == operation
     return bool(seen["divides_or_sums"]), bool(seen["point_to_point"])
 
@@ -65,6 +70,15 @@ def test_small_packets_of_training_go_into_buckets_and_those_of_inference_serve_
     assert not naming(served, "no_sync") and found_kind("allReduce") == (True, False)
     assert found_kind("send") == (False, True) and found_kind("alltoall") == (False, False)
     assert naming(served, "hccl_op_expansion_mode") == [served[-1]] and not naming(trained, "hccl_op_expansion_mode")
+
+
+def test_gradients_are_not_reduced_by_an_all_gather() -> None:
+    """To reduce gradients less often leaves the number of AllGathers as it is."""
+    for operation, reduces in (("allReduce", True), ("reduceScatter", True), ("allGather", False)):
+        scene = training(packets_of(operation))
+        assert judge_rule("CO005", scene.store()).first.observation["reduces"] == reduces
+        advice = advised("CO005", scene)
+        assert bool(naming(advice, "no_sync")) == bool(naming(advice, "bucket_cap_mb")) == reduces
 
 
 def test_small_over_rdma_has_its_own_limit() -> None:
