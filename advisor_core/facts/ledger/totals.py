@@ -20,6 +20,7 @@ the step, these are the ledger: ``compute/unknown``, ``communication/unknown`` a
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
@@ -64,12 +65,18 @@ def ledger(facts: Facts) -> pd.DataFrame:
 
 def _parts(summary: pd.DataFrame) -> pd.DataFrame:
     parts = {
-        "communication/unknown": summary["uncovered_ns"],
-        "compute/unknown": summary["computing_ns"],
-        "idle/unknown": summary["idle_ns"],
+        "communication/unknown": "uncovered_ns",
+        "compute/unknown": "computing_ns",
+        "idle/unknown": "idle_ns",
     }
-    frame = pd.DataFrame(parts).rename_axis("step").melt(ignore_index=False, var_name="path", value_name="ns")
-    frame = frame.reset_index().sort_values(["step", "path"], ignore_index=True)
-    computing = frame["path"] == "compute/unknown"
-    covered = summary["overlapped_ns"].reindex(frame["step"]).to_numpy()
-    return frame.assign(overlapped_ns=pd.Series(covered).where(computing, 0))
+    times = np.column_stack([summary[column].to_numpy() for column in parts.values()])
+    covered = np.zeros_like(times)
+    covered[:, 1] = summary["overlapped_ns"]
+    return pd.DataFrame(
+        {
+            "step": np.repeat(np.arange(len(summary)), len(parts)),
+            "path": [*parts] * len(summary),
+            "ns": times.ravel(),
+            "overlapped_ns": covered.ravel(),
+        }
+    )

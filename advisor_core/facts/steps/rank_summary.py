@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
@@ -50,12 +51,13 @@ def _exported(facts: Facts) -> pd.DataFrame:
         "uncovered_ns": "uncovered_communication_ns",
         "idle_ns": "free_ns",
     }
-    table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
+    table = facts[STEP_TRACE]
+    step = table["step"].to_numpy()
+    sums = {name: table[column].to_numpy(dtype=np.float64) for name, column in parts.items()}
     wanted = facts[PROFILE].selected_step
-    table = table if wanted is None else table[table["step"] == wanted]
-    if table.empty:
+    chosen = np.isfinite(list(sums.values())).all(axis=0) & (True if wanted is None else step == wanted)
+    if not chosen.any():
         facts[timeline]  # raises why there is nothing
-    totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
-    totals.insert(0, "step", table["step"])
-    totals.insert(1, "wall_ns", totals[["computing_ns", "uncovered_ns", "idle_ns"]].sum(axis=1))
-    return totals.assign(source=EXPORTER).reset_index(drop=True)
+    whole = {name: np.rint(values[chosen]).astype(np.int64) for name, values in sums.items()}
+    wall = whole["computing_ns"] + whole["uncovered_ns"] + whole["idle_ns"]
+    return pd.DataFrame({"step": step[chosen], "wall_ns": wall, **whole, "source": EXPORTER})
