@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.facts import POINT_TO_POINT
-from advisors.grouping import aggregated
 
 _BEGUN_NS = 1_000_000
 """Computing that goes on for this long after a transfer began is not the end of what the transfer had waited for, nor
@@ -37,19 +36,20 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
     begins = ~(gap < longer) | (own["step"] != own["step"].shift())
     bare, still = own["transmit_ns"], own["elapse_ns"] - own["moving_ns"] - (own["uncovered_ns"] - own["transmit_ns"])
     covered = own["elapse_ns"] - own["uncovered_ns"] >= (own["moving_ns"] / 2).clip(upper=_BEGUN_NS)
-    marked = own.assign(bare=bare, covered_waiting=still.clip(lower=0), covered=covered)
-    groups = marked.groupby(begins.cumsum().to_numpy(), sort=True)
-    found = aggregated(
-        groups,
-        step=("step", "first"),
-        start_ns=("start_ns", "first"),
-        end_ns=("end_ns", "max"),
-        operations=("bare", "size"),
-        transmit_ns=("bare", "sum"),
-        last=("bare", "last"),
-        covered_waiting=("covered_waiting", "sum"),
-        begun_under_computing=("covered", "first"),
-    ).reset_index(drop=True)
+    first = np.flatnonzero(begins.to_numpy())  # rows of a chain follow each other
+    last = np.append(first[1:], len(own))[: len(first)] - 1
+    found = pd.DataFrame(
+        {
+            "step": own["step"].to_numpy()[first],
+            "start_ns": own["start_ns"].to_numpy()[first],
+            "end_ns": np.maximum.reduceat(own["end_ns"].to_numpy(), first),
+            "operations": last - first + 1,
+            "transmit_ns": np.add.reduceat(bare.to_numpy(), first),
+            "last": bare.to_numpy()[last],
+            "covered_waiting": np.add.reduceat(still.clip(lower=0).to_numpy(), first),
+            "begun_under_computing": covered.to_numpy()[first],
+        }
+    )
     part = found["transmit_ns"] / found["operations"].clip(lower=2)
     found["tail_ns"] = np.where(found["operations"] > 1, np.maximum(found["last"], part), part)
     found["displaced_ns"] = np.minimum(found["transmit_ns"] - found["tail_ns"], found["covered_waiting"]).astype(float)
@@ -79,8 +79,8 @@ def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:
         .groupby(kinds["kind"])
         .sum()
     )
-    sizes = x.groupby(kinds["kind"]).agg(["min", "max"])
-    spread = (sizes["max"] >= 2 * sizes["min"]) & (sizes["min"] > 0)
+    sizes = x.groupby(kinds["kind"])
+    spread = (sizes.max() >= 2 * sizes.min()) & (sizes.min() > 0)
     divisor = (sums["w"] * sums["wxx"] - sums["wx"] ** 2).where(spread)
     slope = (sums["w"] * sums["wxy"] - sums["wx"] * sums["wy"]) / divisor
     fixed = (sums["wy"] - slope * sums["wx"]) / sums["w"]

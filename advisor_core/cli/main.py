@@ -47,8 +47,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a bar that the encoding of a terminal lacks is no reason to fail
     # Modules, rules and models are many small objects that live as long as the process: at its default thresholds the
-    # collector walks over them for a tenth of a run, and finds nothing.
-    gc.set_threshold(50_000, 20, 50)
+    # collector walks over them for a tenth of a run, and finds nothing. They are fewer than this together.
+    gc.set_threshold(500_000, 20, 50)
     try:
         cli(standalone_mode=True)
     except Exception as error:

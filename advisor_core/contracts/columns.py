@@ -54,10 +54,11 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     for column in columns:
         _require(given[column.name], column, owner)
     names = [column.name for column in columns]
-    place = {name: number for number, name in enumerate(frame.columns)}
-    declared = frame.iloc[
-        :, [place[name] for name in names]
-    ]  # by place: names in an index of text are looked up slowly
+    if list(given) == names:
+        declared = frame.copy(deep=False)
+    else:  # by place: names in an index of text are looked up slowly
+        place = {name: number for number, name in enumerate(frame.columns)}
+        declared = frame.iloc[:, [place[name] for name in names]]
     declared.index = pd.RangeIndex(len(frame))
     declared.columns = pd.Index(names, dtype=object)  # conditions look columns up again and again
     return declared

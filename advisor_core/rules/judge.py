@@ -213,7 +213,7 @@ class _Judging:
     def observation(self, row: int) -> dict[str, Scalar]:
         """The declared columns of a row as plain values."""
         return {
-            name: _scalar(self.frame[name].iloc[row] if name in self.frame else None, column.dtype)
+            name: _scalar(self.frame[name].array[row] if name in self.frame else None, column.dtype)
             for name, column in self.compiled.advisor.declared().items()
         }
 

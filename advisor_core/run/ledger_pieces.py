@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.tables import Table, row_refs
+from advisor_core.contracts.tables import Table
 from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.host.launches import Launches
 from advisor_core.facts.ledger.bookings import Bookings
@@ -97,13 +97,13 @@ class Derivations:
             row |= self._position("host", "host_events", busy)
 
     def _work(self, word: str, number: int) -> dict[str, Scalar]:
-        (where,) = row_refs(self._device.iloc[[number]])
-        return self._position(word, where.table.name, int(where.rows[0]))
+        table, row = (self._device[name].array[number] for name in ("table", "row"))
+        return self._position(word, str(table), int(row))
 
     def _position(self, word: str, table: str, row: int) -> dict[str, Scalar]:
         read = self._tables[table]
         rows = np.array([row], dtype=np.int64)
-        told: dict[str, Scalar] = {word: str(read.frame["name"].iloc[row]), f"{word}_file": read.source.file}
+        told: dict[str, Scalar] = {word: str(read.frame["name"].array[row]), f"{word}_file": read.source.file}
         if read.source.position == "rowid":
             told[f"{word}_table"] = read.tables(rows)[0]
         return told | {f"{word}_{read.source.position}": int(read.positions(rows)[0])}

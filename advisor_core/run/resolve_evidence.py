@@ -58,7 +58,7 @@ def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:
     places = table.tables(numbers)
     frame = table.frame
     units = table.schema.units()
-    columns = [_values(frame[name].iloc[numbers], units.get(name, "")) for name in reference.columns]
+    columns = [_values(frame[name].array.take(numbers), units.get(name, "")) for name in reference.columns]
     rows: list[dict[str, Scalar]] = [
         {kind: int(place)} | dict(zip(reference.columns, values, strict=True))
         for place, *values in zip(positions, *columns, strict=True)
@@ -86,7 +86,7 @@ def _rows(reference: Rows, table: Table, rank: int | None) -> Evidence:
     )
 
 
-def _values(column: pd.Series, unit: str) -> list[Scalar]:
+def _values(column: pd.api.extensions.ExtensionArray, unit: str) -> list[Scalar]:
     """The values of a column; a time of -1 is one that the export does not have."""
     values = [scalar(value) for value in column.tolist()]
     return [None if unit == "ns" and value == -1 else value for value in values]

@@ -21,6 +21,7 @@ from advisor_core.api.facts import (
     steps,
     work,
 )
+from advisors.grouping import aggregated
 from advisors.measuring import records, row, share
 from advisors.messages import message
 
@@ -65,7 +66,7 @@ def by_step(facts: Facts, chosen: np.ndarray) -> pd.DataFrame:
     inside &= ~device["communication"].to_numpy()
     lengths = (device["end_ns"] - device["start_ns"]).to_numpy()
     counted = pd.DataFrame({"row": place[inside], "ns": lengths[inside], "replayed": chosen[inside]}).groupby("row")
-    sums = counted.agg(busy_ns=("ns", "sum"), replayed=("replayed", "mean")).reindex(range(len(windows)))
+    sums = aggregated(counted, busy_ns=("ns", "sum"), replayed=("replayed", "mean")).reindex(range(len(windows)))
     return pd.DataFrame(
         {
             "step": windows["step"].to_numpy(),

@@ -235,15 +235,15 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
         return calls
     links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
     links = links.assign(name=links["name"].astype(str).str.split("@").str[0])
-    sums = links.groupby("name").agg(bytes=("bytes", "sum"))
+    sums = links.groupby("name")["bytes"].sum()
     packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
     packets = packets.assign(name=packets["name"].astype(str).str.split("@").str[0])
-    counts = packets.groupby("name").agg(packets=("packets", "sum"), largest=("max_packet_bytes", "max"))
+    by_name = packets.groupby("name")
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
     repeats = calls.groupby("name")["name"].transform("size")
-    calls["bytes"] = (calls["name"].map(sums["bytes"]) / repeats).fillna(-1).astype("int64")
-    calls["packets"] = (calls["name"].map(counts["packets"]) / repeats).fillna(-1).astype("int64")
-    calls["max_packet_bytes"] = calls["name"].map(counts["largest"]).fillna(-1).astype("int64")
+    calls["bytes"] = (calls["name"].map(sums) / repeats).fillna(-1).astype("int64")
+    calls["packets"] = (calls["name"].map(by_name["packets"].sum()) / repeats).fillna(-1).astype("int64")
+    calls["max_packet_bytes"] = calls["name"].map(by_name["max_packet_bytes"].max()).fillna(-1).astype("int64")
     if collectives is not None and len(collectives):
         full = collectives.assign(name=collectives["name"].astype(str).str.split("@").str[0]).drop_duplicates("name")
         groups = full.set_index("name")["group"].astype(str)

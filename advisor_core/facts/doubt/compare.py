@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
-import pandas as pd
+import numpy as np
+import numpy.typing as npt
 
 from advisor_core.contracts.doubt import Disagreement
 from advisor_core.contracts.tables import Table
 from advisor_core.facts.doubt.contradictions import contradictions
-from advisor_core.facts.doubt.totals import SUMMARIES, TOTALS, Total
+from advisor_core.facts.doubt.totals import SUMMARIES, TOTALS, Statement, Total
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
+
+Floats = npt.NDArray[np.float64]
 
 _NAMED = 3
 """Types of kernels or APIs that are named at most, where more differ."""
@@ -41,12 +45,16 @@ class _Pair:
     values: tuple[tuple[str, float, float], ...]
     apart: bool
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame(self.values, columns=["about", "first", "second"])
+    @cached_property
+    def firsts(self) -> Floats:
+        return np.array([first for _, first, _ in self.values], dtype=np.float64)
+
+    @cached_property
+    def seconds(self) -> Floats:
+        return np.array([second for _, _, second in self.values], dtype=np.float64)
 
 
-def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
+def compared(said: Iterable[Statement], tables: Mapping[str, Table]) -> tuple[int, list[Disagreement]]:
     """Number of pairs of tables with a total in common, and the totals that they give differently, worst first."""
     pairs = list(_pairs(said))
     own = contradictions(tables)
@@ -60,8 +68,8 @@ def compared(said: pd.DataFrame, tables: Mapping[str, Table]) -> tuple[int, list
     return len({(pair.first, pair.second) for pair in pairs}), ordered
 
 
-def _pairs(said: pd.DataFrame) -> Iterator[_Pair]:
-    """The tables that speak of the same total, two by two. They are few values of many kinds: no frame pays here."""
+def _pairs(said: Iterable[Statement]) -> Iterator[_Pair]:
+    """The tables that speak of the same total, two by two."""
     whole = _sums(said)
     walls = {about: value for values in whole.get("wall", {}).values() for about, value in values.items()}
     for total, by_table in sorted(whole.items()):
@@ -78,11 +86,10 @@ def _pairs(said: pd.DataFrame) -> Iterator[_Pair]:
             yield _Pair(total, first, second, beside, apart)
 
 
-def _sums(said: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+def _sums(said: Iterable[Statement]) -> dict[str, dict[str, dict[str, float]]]:
     """Total to table to subject to value. A table that tells a subject twice (a doubled row) says the sum."""
     whole: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
-    columns = (said[name].tolist() for name in ("total", "table", "about", "value"))
-    for total, table, about, value in zip(*columns, strict=True):
+    for total, about, table, value in said:
         whole[total][table][about] += 0.0 if math.isnan(value) else float(value)
     return whole
 
@@ -141,32 +148,31 @@ def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Ma
     """Whether the first of the two tables is to be doubted, rather than the second."""
     unit = TOTALS[pair.total].unit
     same = witness(pair.first, tables) == witness(pair.second, tables)
-    frame = pair.frame
+    less = float(pair.seconds.sum() - pair.firsts.sum())
 
-    def suspicion(name: str, own: str, other: str) -> tuple[int, bool, float]:
+    def suspicion(name: str, less: float) -> tuple[int, bool, float]:
         score = 0 if same else scores.get((unit, witness(name, tables)), 0)
-        return score, name not in SUMMARIES, float(frame[other].sum() - frame[own].sum())
+        return score, name not in SUMMARIES, less
 
-    return suspicion(pair.first, "first", "second") >= suspicion(pair.second, "second", "first")
+    return suspicion(pair.first, less) >= suspicion(pair.second, -less)
 
 
 def _disagreement(pair: _Pair, first: bool, tables: Mapping[str, Table]) -> Disagreement:
     doubted, witness = (pair.first, pair.second) if first else (pair.second, pair.first)
-    own, others = ("first", "second") if first else ("second", "first")
-    frame = pair.frame
-    gaps = (frame["first"] - frame["second"]).abs()
-    largest = max(frame["first"].sum(), frame["second"].sum())
-    worst = frame.loc[gaps.sort_values(ascending=False, kind="stable").index]
-    named = worst[gaps[worst.index] > 0].head(_NAMED)
+    own, others = (pair.firsts, pair.seconds) if first else (pair.seconds, pair.firsts)
+    gaps = np.abs(own - others)
+    largest = max(own.sum(), others.sum())
+    worst = np.argsort(-gaps, kind="stable")[:_NAMED]
+    named = worst[gaps[worst] > 0]
     return Disagreement(
-        total=_named(pair.total, named["about"].tolist()),
+        total=_named(pair.total, [pair.values[number][0] for number in named.tolist()]),
         unit=TOTALS[pair.total].unit,
         table=doubted,
         file=tables[doubted].source.file,
-        value=float(named[own].sum()),
+        value=float(own[named].sum()),
         other_table=witness,
         other_file=tables[witness].source.file,
-        other=float(named[others].sum()),
+        other=float(others[named].sum()),
         off=float(gaps.sum() / largest) if largest else 0.0,
     )
 

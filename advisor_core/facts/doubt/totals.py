@@ -1,6 +1,6 @@
 """The totals of each table of a rank in one form, so that any two tables can be compared.
 
-A statement is a row: ``total`` (a name of `TOTALS`), ``about`` (the step, the type of kernels or the API that it is
+A statement is a tuple: ``total`` (a name of `TOTALS`), ``about`` (the step, the type of kernels or the API that it is
 about, '' all of them), ``table`` (name of the canonical table) and ``value``.
 """
 
@@ -70,16 +70,14 @@ calls by API."""
 SUMMARIES: Final = frozenset(schema.name for schema in (STEP_TRACE, OP_STATISTIC, API_STATISTIC, OVERLAP))
 """Tables that the exporter summed up from complete data: rows can be lost from the others."""
 
-_COLUMNS: Final = ("total", "about", "table", "value")
+
+Statement = tuple[str, str, str, float]
+_Said = Iterable[Statement]
 
 
-def statements(given: Answers) -> pd.DataFrame:
-    """All that the tables say in total."""
-    said = [row for table, tell in _TELL.items() if table in given for row in tell(given)]
-    return pd.DataFrame(said, columns=list(_COLUMNS))
-
-
-_Said = Iterable[tuple[str, str, str, float]]
+def statements(given: Answers) -> list[Statement]:
+    """All that the tables say in total. They are few values of many kinds: no frame pays here."""
+    return [row for table, tell in _TELL.items() if table in given for row in tell(given)]
 
 
 def _kernels(given: Answers) -> _Said:

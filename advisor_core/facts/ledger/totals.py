@@ -22,6 +22,7 @@ little of it in which data moves.
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
@@ -67,13 +68,20 @@ def ledger(facts: Facts) -> pd.DataFrame:
 def _parts(summary: pd.DataFrame) -> pd.DataFrame:
     parts = {
         "communication/unknown": summary["uncovered_ns"] - summary["receiving_ns"],
+        "communication/wait/pipeline": summary["receiving_ns"],
         "compute/unknown": summary["computing_ns"],
         "idle/unknown": summary["idle_ns"],
     }
-    if summary["receiving_ns"].any():
-        parts["communication/wait/pipeline"] = summary["receiving_ns"]
-    frame = pd.DataFrame(parts).rename_axis("step").melt(ignore_index=False, var_name="path", value_name="ns")
-    frame = frame.reset_index().sort_values(["step", "path"], ignore_index=True)
-    computing = frame["path"] == "compute/unknown"
-    covered = summary["overlapped_ns"].reindex(frame["step"]).to_numpy()
-    return frame.assign(overlapped_ns=pd.Series(covered).where(computing, 0))
+    if not summary["receiving_ns"].any():
+        del parts["communication/wait/pipeline"]
+    times = np.column_stack([part.to_numpy() for part in parts.values()])
+    covered = np.zeros_like(times)
+    covered[:, list(parts).index("compute/unknown")] = summary["overlapped_ns"]
+    return pd.DataFrame(
+        {
+            "step": np.repeat(np.arange(len(summary)), len(parts)),
+            "path": [*parts] * len(summary),
+            "ns": times.ravel(),
+            "overlapped_ns": covered.ravel(),
+        }
+    )

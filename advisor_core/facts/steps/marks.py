@@ -49,5 +49,6 @@ def step_marks(facts: Facts) -> pd.DataFrame:
     inside = device[owner >= 0].assign(step=marks["step"].to_numpy(dtype=np.int64)[owner[owner >= 0]])
     if inside.empty:
         raise NotApplicable(message("steps.unmarked"))
-    spans = inside.groupby("step").agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
+    by_step = inside.groupby("step")
+    spans = pd.DataFrame({"start_ns": by_step["start_ns"].min(), "last_ns": by_step["end_ns"].max()})
     return spans.sort_values("start_ns").reset_index()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.columns import Column
@@ -57,17 +58,20 @@ def _exported(facts: Facts) -> pd.DataFrame:
         "uncovered_ns": "uncovered_communication_ns",
         "idle_ns": "free_ns",
     }
-    table = facts[STEP_TRACE].dropna(subset=list(parts.values()))
+    table = facts[STEP_TRACE]
+    step = table["step"].to_numpy()
+    sums = {name: table[column].to_numpy(dtype=np.float64) for name, column in parts.items()}
     wanted = facts[PROFILE].selected_step
+    chosen = np.isfinite(list(sums.values())).all(axis=0)
     if wanted is not None:
-        table = table[table["step"] == wanted]
+        chosen &= step == wanted
     elif (left_out := facts[PROFILE].left_out_step) is not None:
-        table = table[table["step"] != left_out]
-    if table.empty:
+        chosen &= step != left_out
+    if not chosen.any():
         facts[timeline]  # raises why there is nothing
-    totals = pd.DataFrame({name: table[column].round().astype("int64") for name, column in parts.items()})
-    totals.insert(0, "step", table["step"])
-    totals.insert(1, "wall_ns", totals[["computing_ns", "uncovered_ns", "idle_ns"]].sum(axis=1))
+    whole = {name: np.rint(values[chosen]).astype(np.int64) for name, values in sums.items()}
+    wall = whole["computing_ns"] + whole["uncovered_ns"] + whole["idle_ns"]
     # The exporter takes its Bubble out of what is not covered ("Communication(Not Overlapped and Exclude Receive)").
-    receiving = table["bubble_ns"].fillna(0).round().astype("int64").clip(0, totals["uncovered_ns"])
-    return totals.assign(receiving_ns=receiving, source=EXPORTER).reset_index(drop=True)
+    bubble = np.rint(np.nan_to_num(table["bubble_ns"].to_numpy(dtype=np.float64)[chosen])).astype(np.int64)
+    receiving = np.clip(bubble, 0, whole["uncovered_ns"])
+    return pd.DataFrame({"step": step[chosen], "wall_ns": wall, **whole, "receiving_ns": receiving, "source": EXPORTER})

@@ -45,7 +45,8 @@ def recorded_steps(facts: Facts) -> pd.DataFrame:
     if step_marks in facts:
         spans = facts[step_marks]
     else:
-        spans = stepped.groupby("step", sort=True).agg(start_ns=("start_ns", "min"), last_ns=("end_ns", "max"))
+        by_step = stepped.groupby("step", sort=True)
+        spans = pd.DataFrame({"start_ns": by_step["start_ns"].min(), "last_ns": by_step["end_ns"].max()})
         spans = spans.sort_values("start_ns").reset_index()
     starts = spans["start_ns"].to_numpy()
     last = int(spans["last_ns"].max())

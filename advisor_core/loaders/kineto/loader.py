@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import InputError, Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS, Int64Array, PositionKind, Table
 from advisor_core.loaders.kineto.head import open_trace
 from advisor_core.loaders.kineto.layout import find_traces, ranks
-from advisor_core.loaders.kineto.maker import maker
-from advisor_core.loaders.kineto.tables import Trace, read_trace
 from advisor_core.loaders.kineto.words import VENDOR
 from advisor_core.loaders.readers.files import regular_size
 from advisor_core.loaders.readers.gzip_file import GzipFile
@@ -21,6 +19,9 @@ from advisor_core.loaders.readers.json_events import ChunkIndex, ReadAt, read_pl
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.result.run import InputFile
 from advisor_core.text.messages import message
+
+if TYPE_CHECKING:
+    from advisor_core.loaders.kineto.tables import Trace
 
 KIND: Final = "pytorch_kineto"
 
@@ -68,6 +69,8 @@ class KinetoLoader:
         ]
 
     def load(self, source: RankInput) -> Profile:
+        from advisor_core.loaders.kineto.tables import read_trace  # a run of another vendor reads none
+
         if source.problem:
             raise InputError(source.problem)
         path = source.directory
@@ -90,6 +93,8 @@ class KinetoLoader:
 
 
 def _profile(source: RankInput, trace: Trace, rows: TraceSource, read: InputFile, problems: Problems) -> Profile:
+    from advisor_core.loaders.kineto.maker import maker
+
     around = trace.recorded
     if around.rank is None and around.world_size is None and "collectives" in trace.frames:
         problems.say("info", message("kineto.rank_unknown", file=problems.file, rank=source.rank))

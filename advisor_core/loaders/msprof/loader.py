@@ -18,7 +18,6 @@ from advisor_core.loaders.ascend_words import VENDOR
 from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.msprof import layout as msprof_layout
-from advisor_core.loaders.msprof.export import MsprofExport
 from advisor_core.loaders.msprof.files import DATABASE, KNOWN, export_name
 from advisor_core.loaders.msprof.layout import Layout
 from advisor_core.result.run import Diagnostic
@@ -53,6 +52,8 @@ class MsprofLoader:
         ]
 
     def load(self, source: RankInput) -> Profile:
+        from advisor_core.loaders.msprof.export import MsprofExport  # most runs read none
+
         if source.problem:
             raise InputError(source.problem)
         files = msprof_layout.layout(source.root, source.directory)

@@ -1,0 +1,41 @@
+"""The loader of packaged YAML is a quick way round PyYAML's safe one, and must read the same."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from advisor_core.text.packaged import PlainLoader
+from tests.advisors.build import ROOT
+
+OURS = [
+    file
+    for folder in ("advisor_core", "advisors", "reports", "rulesets/names")
+    for file in sorted((ROOT / folder).rglob("*.yaml"))
+]
+
+
+def test_our_files_read_as_by_the_safe_loader() -> None:
+    assert OURS
+    for file in OURS:
+        text = file.read_text(encoding="utf-8")
+        assert repr(yaml.load(text, Loader=PlainLoader)) == repr(yaml.safe_load(text)), file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: 010\nb: 1:30\nc: on\nd: 2024-01-02\ne: ~\nf: 1e3\ng: .5\nh: 'no'\ni: ''\nj:",
+        "a: &x {b: 1}\nc: {<<: *x, d: 2}\ne: [*x, *x]",
+        "1: one\ntrue: yes\nnull: none",
+        "a: !!str 1\nb: !!int '2'\nc: 二\nd: \"\\u4e8c\"",
+    ],
+)
+def test_what_yaml_has_more_reads_the_same(text: str) -> None:
+    assert repr(yaml.load(text, Loader=PlainLoader)) == repr(yaml.safe_load(text))
+
+
+def test_a_tag_that_runs_code_is_refused() -> None:
+    with pytest.raises(yaml.YAMLError):
+        yaml.load("a: !!python/name:os.system ''", Loader=PlainLoader)
