@@ -5,7 +5,8 @@ owner is named as an entry of the ledger, but means another thing: the ledger bo
 idle; on the critical path time belongs to the host where the end waited for the host, though the device may have been
 busy with something else meanwhile, and to the device where it did not, though it may have ended sooner.
 
-- a kernel: ``compute/<class>``; a collective: ``communication``, its waiting for other ranks included;
+- a kernel: ``compute/<class>``; a collective: the entry that its time is booked under, ``communication/covered`` while
+  kernels run;
 - the threads that feed the device: ``idle/host/<activity>``, by what they did; the end of a call that waited for the
   device: ``idle/sync``; the thread that empties the task queue: ``idle/host/runtime``;
 - from launch to start: ``idle/launch_latency``; between two tasks: ``idle/task_switch``; behind what a task waited for
@@ -22,6 +23,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.intervals import Ints, cut
+from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
@@ -29,6 +31,8 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.critical_path import critical_path as path_to
 
 BOUNDARY = "idle/step_boundary"
+_COLLECTIVE = "communication"
+_COVERED = "communication/covered"
 
 COLUMNS = (
     Column("step", "int", "", "row of steps"),
@@ -39,12 +43,12 @@ COLUMNS = (
 )
 
 
-@fact("critical_path", needs=(rank_graph, steps, work), wants=(host_activity,), columns=COLUMNS)
+@fact("critical_path", needs=(rank_graph, steps, work, bookings), wants=(host_activity,), columns=COLUMNS)
 def critical_path(facts: Facts) -> pd.DataFrame:
     """What the end of the recorded steps waited for, at every moment of them."""
     recorded, device = facts[rank_graph], facts[work]
     owned = _owned(recorded, device, facts.get(host_activity))
-    owned = owned[owned["end_ns"] > owned["start_ns"]]
+    owned = _with_states(owned[owned["end_ns"] > owned["start_ns"]], facts[bookings].pieces)
     parts = []
     windows = zip(facts[steps]["start_ns"].tolist(), facts[steps]["end_ns"].tolist(), strict=True)
     for number, (begin, finish) in enumerate(windows):
@@ -68,7 +72,7 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     talks = (kind == TASK) & device["communication"].to_numpy()[rows]
     classes = "compute/" + device["operator_class"].astype(str).to_numpy()[rows]
     path = np.select(
-        [talks, kind == TASK, kind == LAUNCH], ["communication", classes, "idle/host/runtime"], default="idle/sync"
+        [talks, kind == TASK, kind == LAUNCH], [_COLLECTIVE, classes, "idle/host/runtime"], default="idle/sync"
     ).astype(object)
     chain = np.select([talks, kind == TASK, kind == LAUNCH], ["collectives", "device", "queue"], default="host")
     is_edge = waited_for >= 0
@@ -86,6 +90,34 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     hosts = _labelled(begun[own_time], end[own_time], host)
     owned = pd.concat([delays, lasting[~own_time], hosts], ignore_index=True)
     in_order: pd.DataFrame = owned.sort_values(["start_ns", "end_ns"], ignore_index=True)
+    return in_order
+
+
+def _with_states(owned: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
+    """The stretches with those of collectives cut where the ledger books them under another entry."""
+    collective = (owned["path"] == _COLLECTIVE).to_numpy()
+    stretches = owned[collective]
+    if stretches.empty or pieces.empty:
+        return owned
+    starts, ends = stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy()
+    points = np.unique(np.concatenate([starts, ends, pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()]))
+    begins, finishes = points[:-1], points[1:]
+    holder = np.searchsorted(starts, begins, side="right") - 1
+    inside = (holder >= 0) & (begins < ends[np.maximum(holder, 0)])
+    begins, finishes = begins[inside], finishes[inside]
+    place = np.searchsorted(pieces["start_ns"].to_numpy(), begins, side="right") - 1
+    booked = pieces["path"].astype(str).to_numpy()[np.maximum(place, 0)]
+    is_open = (place >= 0) & np.char.startswith(booked.astype(str), "communication/")
+    states = pd.DataFrame(
+        {
+            "start_ns": begins,
+            "end_ns": finishes,
+            "chain": "collectives",
+            "path": np.where(is_open, booked, _COVERED),
+        }
+    )
+    whole: pd.DataFrame = pd.concat([owned[~collective], states], ignore_index=True)
+    in_order: pd.DataFrame = whole.sort_values(["start_ns", "end_ns"], ignore_index=True)
     return in_order
 
 
