@@ -75,6 +75,7 @@ def precision(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("network_structure.no_cube"))
     wide = wide_kernels(own) & cube
     fp32 = float(took[wide].sum()) / own.steps
+    hf32_recorded = (frame["hf32"] != "").to_numpy()[wide].any()
     hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
     updates = updating_kernels(own, facts[fusion_chains])
     after = narrowed_ns(own, cube, updates, params["saving"])
@@ -93,7 +94,7 @@ def precision(facts: Facts, params: Params) -> Observations:
             "dense_ns": [total],
             "fp32_ns": [fp32],
             "fp32_share": [fp32 / total],
-            "shortened_share": [hf32 / fp32 if fp32 else np.nan],
+            "shortened_share": [hf32 / fp32 if fp32 and hf32_recorded else np.nan],
             "dense_saving_ns": [float(saved[cube].sum()) / own.steps],
             "other_saving_ns": [float(saved[~cube].sum()) / own.steps],
             "saving_ns": [step / own.steps],
