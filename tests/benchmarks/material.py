@@ -40,9 +40,9 @@ _KERNELS = (
 
 
 def write_gpu_trace(path: Path, bytes_: int) -> Path:
-    """Write a trace of ``torch.profiler`` of at least so many bytes, and not a step more. It is compressed where ``path``
-    says so; the bytes are those of the content. A step has operators with their shapes, each with its call, its kernel
-    and the arrow between them."""
+    """Write a trace of ``torch.profiler`` of at least so many bytes, and not a step more. Where ``path`` says that it
+    is compressed, the bytes are those of the content. A step has operators with their shapes, each with its call, its
+    kernel and the arrow between them."""
     written = 0
     with gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
         text = '{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100"}], "traceEvents": ['

@@ -138,14 +138,15 @@ def witness(table: str, tables: Mapping[str, Table]) -> str:
 
 
 def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Mapping[str, Table]) -> bool:
-    """Whether the first of the two tables is to be doubted, rather than the second."""
+    """Whether the first of the two tables is to be doubted, rather than the second. One that has none of what the other
+    lists has lost it, whatever else it says."""
     unit = TOTALS[pair.total].unit
     same = witness(pair.first, tables) == witness(pair.second, tables)
     frame = pair.frame
 
-    def suspicion(name: str, own: str, other: str) -> tuple[int, bool, float]:
+    def suspicion(name: str, own: str, other: str) -> tuple[bool, int, bool, float]:
         score = 0 if same else scores.get((unit, witness(name, tables)), 0)
-        return score, name not in SUMMARIES, float(frame[other].sum() - frame[own].sum())
+        return frame[own].sum() == 0, score, name not in SUMMARIES, float(frame[other].sum() - frame[own].sum())
 
     return suspicion(pair.first, "first", "second") >= suspicion(pair.second, "second", "first")
 
