@@ -307,6 +307,9 @@ class _Assembly:
             pids = ", ".join(map(str, nameless[:SHOWN])) + (", …" if len(nameless) > SHOWN else "")
             text = message("loader.nameless", file=self._problems.file, pids=pids, count=count)
             self._problems.say("warning", text)
+        parts = [part["thread"] for parts in self._events.slices.values() for part in parts]
+        if parts and all((threads == -1).all() for threads in parts):
+            self._problems.say("warning", message("loader.no_threads", file=self._problems.file))
         built: dict[str, pd.DataFrame | None] = {
             "host_events": self._host(),
             "device_tasks": self._device(),
