@@ -20,7 +20,10 @@ import pytest
 
 from advisor_core.sample import write_sample
 from tests.benchmarks.costs import MIB, Command, Cost, compare
-from tests.benchmarks.material import size, write_steps
+from tests.benchmarks.material import size, write_gpu_trace, write_steps
+
+STEPS_BESIDE_A_GPU = 16
+"""Of the Ascend profile that traces of a GPU are measured beside: about 40 MB."""
 
 STEPS = (40, 104)
 """Of the written profiles: a trace of 100 MB, and 2.6 times as much."""
@@ -99,3 +102,22 @@ def test_large(say: Say, tmp_path: Path) -> None:
     bytes_grow = size(profiles[-1]) / size(profiles[0])
     say(f"{bytes_grow:.2f} times the input takes {seconds[-1] / seconds[0]:.2f} times as long")
     assert seconds[-1] / seconds[0] <= bytes_grow or len(profiles) < 2
+
+
+def test_a_trace_of_a_gpu(say: Say, tmp_path: Path) -> None:
+    """Beside an Ascend text export of the same size, plain and compressed: what one costs over the other."""
+    ascend = write_steps(tmp_path / "ascend", STEPS_BESIDE_A_GPU)
+    profiles = {"ascend": ascend}
+    for name, file in (("gpu", "trace.json"), ("gpu, compressed", "trace.json.gz")):
+        profiles[name] = write_gpu_trace(tmp_path / file, size(ascend))
+    commands = {name: _run(profile) for name, profile in profiles.items()}
+    costs = compare(commands, tmp_path / "reports", ROUNDS_LARGE)
+    say(told(f"{size(ascend) / 1e6:.0f} MB of each", costs))
+    for name in list(profiles)[1:]:
+        cpu = costs[name].cpu_seconds / costs["ascend"].cpu_seconds
+        memory = costs[name].peak_bytes / costs["ascend"].peak_bytes
+        say(f"{name}: {cpu:.2f} of the CPU time and {memory:.2f} of the memory of the Ascend export")
+
+
+def _run(profile: Path) -> Command:
+    return lambda out: advisor("run", str(profile), "-o", str(out))

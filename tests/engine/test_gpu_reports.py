@@ -85,3 +85,26 @@ def test_the_data_loader_comes_first_and_keeps_its_promise(judged: Judged, span:
     saved = before.mean_steps[0].wall_ns - after.mean_steps[0].wall_ns
     assert first.impact.ns_per_step == pytest.approx(saved, rel=0.2)
     assert "GHD006" not in {finding.rule for finding in after.findings}
+
+
+FIRST_PAGE = {"en": ("Cause: ", "The GPU waits for the data loader"), "zh": ("原因：", "GPU 等待数据加载")}
+
+
+@pytest.mark.parametrize("lang", FIRST_PAGE)
+@pytest.mark.parametrize("span", ["1623143089861", "1623143566756"])
+def test_the_first_cause_on_the_first_page_is_the_data_loader(judged: Judged, span: str, lang: str) -> None:
+    """The first problem is the symptom, idle time; first in what to change is its largest cause. The first page names
+    that, with its advice, before any other cause, and no cause of another kind has more time."""
+    result = judged(f"resnet50-workers-0/worker0.{span}.pt.trace.json.gz")
+    first = result.problems[0]
+    loader = next(problem for problem in result.problems if problem.number == first.actor)
+    (finding,) = (one for one in result.findings if one.fingerprint == loader.findings[0])
+    assert finding.rule == "GHD006" and loader.number == first.causes[0] == "F1a"
+    causes = [problem for problem in result.problems if not problem.causes]
+    assert max(causes, key=lambda problem: problem.stake_ns) is loader
+    mark, words = FIRST_PAGE[lang]
+    page = summary(result, lang, ["report.html"])
+    assert page[page.index(mark) + len(mark) :].startswith(words)
+    advice = page[page.index("->") :].splitlines()[0]
+    assert "num_workers" in advice
+    assert f"{mark}[F1a](#f1a) {words}" in MarkdownRenderer().render(result, lang)

@@ -7,6 +7,7 @@ format, how many ended in which way.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from advisor_core.sample import write_sample
 from tests.loaders.kineto.build import Recording
@@ -103,6 +105,35 @@ def of_text(rank: Path) -> Iterator[Ended]:
         path.write_bytes(data)
 
 
+def of_events(rank: Path) -> Iterator[Ended]:
+    """The trace of a text export cut off after whole events, and without each of the keys that its events and their
+    arguments have. The file is put back."""
+    whole = analysed(rank)
+    assert whole is not None
+    (path,) = rank.rglob("trace_view.json")
+    data = path.read_bytes()
+    events = json.loads(data)
+    changed: dict[str, list[Any]] = {f"cut at {share}": events[: int(len(events) * share)] for share in SHARES}
+    for key in sorted({key for event in events for key in event}):
+        changed[f"without {key}"] = [_less(event, key) for event in events]
+    for key in sorted({key for event in events for key in event.get("args", ())}):
+        changed[f"without {key} of arguments"] = [
+            {**event, "args": _less(event["args"], key)} if "args" in event else event for event in events
+        ]
+    for name, left in changed.items():
+        path.write_text(json.dumps(left), encoding="utf-8")
+        yield name, judged(whole, analysed(rank))
+    path.write_bytes(data)
+
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Of the events of a trace that are left where it is cut off."""
+
+
+def _less(members: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if name != key}
+
+
 def _count(title: str, runs: Iterable[Ended]) -> None:
     endings: Counter[str] = Counter()
     for name, run in runs:
@@ -129,7 +160,8 @@ def main(paths: list[Path]) -> None:
             own.mkdir()
             _count(path.name, of_folder(path, own) if path.is_dir() else of_trace(path.read_bytes(), own))
         _count("written trace", of_trace(training().text(), folder))
-        _count("text", of_text(write_sample(folder / "text")[0]))
+        _count("text", of_text(text := write_sample(folder / "text")[0]))
+        _count("events of text", of_events(text))
         _count("database", of_database(write_sample(folder / "db", format="db")[0]))
 
 

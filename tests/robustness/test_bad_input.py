@@ -93,6 +93,15 @@ def test_what_cannot_be_used(tmp_path: Path, kind: str) -> None:
     assert contents(tmp_path / "given") == before
 
 
+def test_a_real_database_of_sums_alone(profiles: Path, tmp_path: Path) -> None:
+    """Of this recording nothing is left but analysis.db: there is no verdict, and no report that looks like one."""
+    folder = profiles / "ascend" / "analysis-db-only_ascend_pt"
+    done = advise("run", folder, folder=tmp_path / "report")
+    assert done.code == 3 and not (tmp_path / "report").exists()
+    assert "nothing can be judged" in done.err and "ASCEND_PROFILER_OUTPUT/analysis.db" in done.err
+    assert "ascend_pytorch_profiler_*.db" in done.err and "Traceback" not in done.err
+
+
 @pipes
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "trace_view.json")

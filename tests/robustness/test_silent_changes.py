@@ -15,7 +15,7 @@ import pytest
 from advisor_core.sample import write_sample
 from tests.loaders.kineto.build import Recording
 from tests.robustness.damage_database import cut_rows, double_rows, drop_rows, drop_table
-from tests.robustness.mutations import Ended, of_database, of_text, of_trace, training
+from tests.robustness.mutations import Ended, of_database, of_events, of_text, of_trace, training
 from tests.robustness.silence import analysed
 
 MAIN = (
@@ -53,14 +53,13 @@ def test_a_database(tmp_path: Path) -> None:
     assert silent(ended) == []
 
 
-SAME_AS_ANOTHER_RECORDING = {
-    "npu_module_mem.csv-swapped_columns",  # two columns of sizes of one kind
-    "operator_details.csv-one_row",
-}
+SAME_AS_ANOTHER_RECORDING = {"npu_module_mem.csv-swapped_columns"}  # two columns of sizes of one kind
 """Damage after which nothing is left that a whole recording of another job could not have."""
 
 
-def test_a_real_text_export(profiles: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def real_rank(profiles: Path, tmp_path: Path) -> Path:
+    """A copy of a real text export that may be changed."""
     real = profiles / "ascend" / "alexnet-ddp-text-level1" / "rank0_ascend_pt"
     if not real.is_dir():
         pytest.skip(f"no real profile at {real}")
@@ -68,7 +67,20 @@ def test_a_real_text_export(profiles: Path, tmp_path: Path) -> None:
     for file in (path for path in real.rglob("*") if path.is_file()):
         (rank / file.relative_to(real)).parent.mkdir(parents=True, exist_ok=True)
         (rank / file.relative_to(real)).write_bytes(file.read_bytes())
-    ended = list(of_text(rank))
+    return rank
+
+
+def test_a_real_trace_of_a_text_export_that_ends_early_or_has_lost_a_key(real_rank: Path) -> None:
+    """Counts of kernels and of operator calls in other files tell what the trace has lost."""
+    ended = list(of_events(real_rank))
+    assert len(ended) > 50
+    assert silent(ended) == []
+    told = {name for name, run in ended if run.ending == "told"}
+    assert {"cut at 0.3", "without pid", "without cat", "without id", "without dst rank of arguments"} <= told
+
+
+def test_a_real_text_export(real_rank: Path) -> None:
+    ended = list(of_text(real_rank))
     assert len(ended) > 100
     assert {name for name, run in ended if run.ending == "silent"} <= SAME_AS_ANOTHER_RECORDING
 

@@ -145,16 +145,17 @@ def witness(table: str, tables: Mapping[str, Table]) -> str:
 
 
 def _doubts_first(pair: _Pair, scores: Mapping[tuple[str, str], int], tables: Mapping[str, Table]) -> bool:
-    """Whether the first of the two tables is to be doubted, rather than the second."""
+    """Whether the first of the two tables is to be doubted, rather than the second. One that has none of what the other
+    lists has lost it, whatever else it says."""
     unit = TOTALS[pair.total].unit
     same = witness(pair.first, tables) == witness(pair.second, tables)
-    less = float(pair.seconds.sum() - pair.firsts.sum())
+    first, second = float(pair.firsts.sum()), float(pair.seconds.sum())
 
-    def suspicion(name: str, less: float) -> tuple[int, bool, float]:
+    def suspicion(name: str, total: float, less: float) -> tuple[bool, int, bool, float]:
         score = 0 if same else scores.get((unit, witness(name, tables)), 0)
-        return score, name not in SUMMARIES, less
+        return total == 0, score, name not in SUMMARIES, less
 
-    return suspicion(pair.first, less) >= suspicion(pair.second, -less)
+    return suspicion(pair.first, first, second - first) >= suspicion(pair.second, second, first - second)
 
 
 def _disagreement(pair: _Pair, first: bool, tables: Mapping[str, Table]) -> Disagreement:

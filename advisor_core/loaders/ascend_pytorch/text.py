@@ -12,7 +12,7 @@ from typing import Final
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
-from advisor_core.contracts.tables import SCHEMAS, Int64Array, PositionKind, Table
+from advisor_core.contracts.tables import DEVICE_TASKS, KERNELS, SCHEMAS, Int64Array, PositionKind, Table
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
 from advisor_core.loaders.export import Export, Place, lacking
@@ -63,7 +63,21 @@ def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], 
         outcomes = [*(future.result() for future in futures), *trace]
     for outcome in outcomes:
         _take(export, outcome, wanted, place, level)
+    _tell_lost_lane(export, next((outcome for outcome in outcomes if outcome.deliverable is TRACE), None))
     return export
+
+
+def _tell_lost_lane(export: Export, trace: _Outcome | None) -> None:
+    """A trace is written with the tasks of the kernels that another file of the export lists. One without any of them
+    was cut off, or has lost what tells its lanes."""
+    kernels = export.tables.get(KERNELS.name)
+    if trace is None or kernels is None or kernels.frame.empty or DEVICE_TASKS.name not in trace.missing:
+        return
+    about = {"other_file": kernels.source.file, "count": len(kernels.frame)}
+    text = message("loader.lost_lane", lane=trace.missing[DEVICE_TASKS.name].reason, **about)
+    export.diagnostics.append(
+        Diagnostic(severity="warning", source=trace.file.name if trace.file else None, message=text)
+    )
 
 
 def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Place, level: str | None) -> None:

@@ -40,7 +40,9 @@ _HOST_LANES: Final = ("python", "mindspore", "gc", "os", "mstx", "cann")
 _CALLS: Final = "runtime"
 """The category of the calls into CANN, whose lane has its name."""
 _FIRST_BIG_FLOW: Final = -2
-"""Flow ids beyond int64 are numbered downwards from here; -1 stays 'none'."""
+"""Flow ids beyond int64 are numbered downwards from here."""
+_NO_FLOW: Final = -1
+"""The id of an arrow that has none: it leads nowhere."""
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -275,6 +277,8 @@ class _Events:
         return np.fromiter(map(self._flow_id, ids), np.int64, len(ids))
 
     def _flow_id(self, value: Any) -> int:
+        if value is None:
+            return _NO_FLOW
         try:
             number = int(value)
         except (TypeError, ValueError, OverflowError):
@@ -304,6 +308,9 @@ class _Assembly:
             pids = ", ".join(map(str, nameless[:SHOWN])) + (", …" if len(nameless) > SHOWN else "")
             text = message("loader.nameless", file=self._problems.file, pids=pids, count=count)
             self._problems.say("warning", text)
+        parts = [part["thread"] for parts in self._events.slices.values() for part in parts]
+        if parts and all((threads == -1).all() for threads in parts):
+            self._problems.say("warning", message("loader.no_threads", file=self._problems.file))
         built: dict[str, pd.DataFrame | None] = {
             "host_events": self._host(),
             "device_tasks": self._device(),
@@ -368,6 +375,9 @@ class _Assembly:
             return tables.COMMUNICATION_TASKS.empty()
         texts = self._events.interners
         lane, group, plane = self._planes(slices.pop("pid"), slices.pop("thread"))
+        told = slices["source"] >= 0
+        if told.any() and (slices["target"] < 0).all():
+            self._problems.say("warning", message("loader.no_peers", file=self._problems.file, count=int(told.sum())))
         return pd.DataFrame(
             {
                 **slices,
@@ -414,7 +424,7 @@ class _Assembly:
         if not self._events.flows:
             return None
         flows = _concatenate(self._events.flows)
-        flows = self._possible(flows, flows["time_ns"] != times.NO_TIME, "flow")
+        flows = self._possible(flows, (flows["time_ns"] != times.NO_TIME) & (flows["flow"] != _NO_FLOW), "flow")
         devices = [pid for pid, lane in self._lanes.items() if lane in _DEVICE_LANES]
         texts = self._events.interners
         return pd.DataFrame(
