@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.blocks import Document, Entry, Figure, Section, Words, line
+from reports.blocks import Document, Entry, Figure, Paragraph, Section, Words, line
 from reports.headline import verdict
 from reports.labels import Labels
 from reports.outline import Outline
@@ -43,7 +43,10 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     shown = first_strip(outline)
     views = [view for view in outline.views if view is not shown and view.purpose != "phases"]
     if views:
-        yield Section("charts", t("views.title"), tuple(Figure(view, t.of(view.title)) for view in views))
+        figures = [Figure(view, t.of(view.title)) for view in views[: limits.charts]]
+        more = len(views) - len(figures)
+        left = [Paragraph(line(t("views.left", count=more)), "small")] if more else []
+        yield Section("charts", t("views.title"), (*figures, *left))
     yield rules(outline, t)
     yield environment(outline, t)
     yield inputs(outline, t, limits)

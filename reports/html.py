@@ -35,6 +35,9 @@ DETAILED = 50
 simulated jobs take 5 to 15 kB each."""
 
 LISTED_INPUTS = 16
+CHARTS = 96
+"""Drawings behind those of the first page: of four ranks in four roles."""
+
 LISTED_DIAGNOSTICS = 200
 ROWS = 24
 
@@ -53,6 +56,7 @@ class HtmlRenderer:
             rows=ROWS,
             inputs=LISTED_INPUTS,
             diagnostics=LISTED_DIAGNOSTICS,
+            charts=CHARTS,
         )
         return page(document(outline, labels, limits), labels)
 

@@ -54,6 +54,9 @@ from reports.text_bars import text_bars
 from reports.view_tables import view_tables
 
 ROWS = 24
+CHARTS = 8
+"""Drawings that are written out as tables: those of one rank."""
+
 BUDGET = 36_000
 """Characters spent on findings that are written out; further ones are listed."""
 
@@ -96,7 +99,7 @@ def text(page: Document, labels: Labels) -> str:
 
 
 def _limits(trees: int) -> Limits:
-    return Limits(trees=trees, further=ROWS, rows=ROWS, inputs=0, diagnostics=ROWS)
+    return Limits(trees=trees, further=ROWS, rows=ROWS, inputs=0, diagnostics=ROWS, charts=CHARTS)
 
 
 class _Writer:

@@ -68,7 +68,13 @@ from advisors.messages import message
     ),
     evidence=(
         Column("synchronised", "int", "count", "launches that a synchronisation follows at once", zh="随后同步"),
-        Column("waiting", "int", "count", "launches that return only when what they launched has ended", zh="等待完成"),
+        Column(
+            "launches_waiting",
+            "int",
+            "count",
+            "launches that return only when what they launched has ended",
+            zh="等待完成",
+        ),
     ),
 )
 def launch_blocking(facts: Facts, params: Params) -> Observations:
@@ -91,7 +97,7 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        counts = [{"launches": launches, "synchronised": followed, "waiting": len(waiting.rows)}]
+        counts = [{"launches": launches, "synchronised": followed, "launches_waiting": len(waiting.rows)}]
         found: list[Reference] = [Metric(message("host_dispatch.sync_after_launch"), counts)]
         if value is not None:
             found.append(recorded_variable(profile, "ASCEND_LAUNCH_BLOCKING"))
