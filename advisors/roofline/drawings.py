@@ -39,6 +39,7 @@ _BOUNDS = {
     Bound.MEMORY: "roofline.bound.memory",
     Bound.COMMUNICATION: "roofline.bound.communication",
     Bound.HOST: "roofline.bound.host",
+    Bound.IDLE: "roofline.bound.idle",
     Bound.BALANCED: "roofline.bound.balanced",
     Bound.UNKNOWN: "roofline.bound.unknown",
 }
@@ -138,7 +139,7 @@ def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | Non
     waiting = NOT_WAITING
     if ledger in facts:
         per_leaf = leaves(facts)
-        waiting = Waiting(under(per_leaf, "communication"), under(per_leaf, "idle"))
+        waiting = Waiting(*(under(per_leaf, path) for path in ("communication", "idle", "idle/unknown")))
     whole = parts_of(found, np.zeros(rows, dtype=np.int64), 1, steps, again, [own.wall_ns])
     named = [_Named(message("roofline.step"), whole[0], waiting)]
     named += _phases(facts, own, found, again)

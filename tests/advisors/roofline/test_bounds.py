@@ -182,3 +182,9 @@ def test_no_kernel_of_a_program_is_above_the_peak(folder: Path) -> None:
     wrong = quick[modelled.to_numpy()[quick["signature"]] & ~quick["input_shapes"].astype(str).str.match(r"^\d+;")]
     assert wrong.empty, wrong[["type", "duration_ns", "ratio", "input_shapes"]].head().to_string()
     assert known.mean() > 0.9
+
+
+def test_idle_time_without_a_recorded_cause_is_not_called_the_hosts() -> None:
+    found = part(1e6, 1e5, 1e5, 2e5, 1e5)
+    assert bound_of(found, Waiting(0, 8e5, 5e5)) == Bound.IDLE
+    assert bound_of(found, Waiting(0, 8e5, 3e5)) == Bound.HOST
