@@ -27,6 +27,9 @@ LINK = {"0-1": {"Transport Type": "HCCS", "Transit Size(MB)": 1, "Transit Time(m
 EVENTS = [
     {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "Python"}},
     {"ph": "X", "name": "aten::add", "pid": 1, "tid": 1, "ts": "1.000", "dur": 2, "cat": "cpu_op"},
+    {"ph": "M", "name": "process_name", "pid": 2, "tid": 0, "args": {"name": "Ascend Hardware"}},
+    {"ph": "X", "name": "k", "pid": 2, "tid": 2, "ts": "1.000", "dur": 2, "args": {"Task Type": "AI_CORE"}},
+    {"ph": "X", "name": "l", "pid": 2, "tid": 2, "ts": "5.000", "dur": 2, "args": {"Task Type": "AI_VECTOR_CORE"}},
 ]
 FILES = {
     "kernel_details.csv": "Step Id,Name,Type,Start Time(us),Duration(us)\n5,k,MatMul,1.000\t,2\n5,l,Add,5.000\t,2\n",
@@ -73,7 +76,7 @@ def test_the_whole_profile_is_clean_and_stays_as_it_was(profile: Path) -> None:
     before = fingerprint(profile)
     loaded = load(profile)
     assert loaded.diagnostics == [] and loaded.level == "level1" and loaded.rank == 0
-    assert set(loaded.missing) == {"device_tasks", "flows", "overlap", "frequency"}
+    assert set(loaded.missing) == {"flows", "overlap", "frequency"}
     assert loaded.setting_files == {"profiler": "profiler_info_0.json", "variables": "profiler_metadata.json"}
     assert fingerprint(profile) == before
 

@@ -98,6 +98,7 @@ def test_what_holds_no_name_stays_as_it_is(result: RunResult) -> None:
     assert [(r.rule, r.state, r.condition, r.params) for r in again.rules] == [
         (r.rule, r.state, r.condition, r.params) for r in result.rules
     ]
-    assert [(f.title, f.impact, f.observation) for f in again.findings] == [
-        (f.title, f.impact, f.observation) for f in result.findings
+    # The title of DQ016 names files, whose folders are redacted.
+    assert [(f.title, f.impact, f.observation) for f in again.findings if f.rule != "DQ016"] == [
+        (f.title, f.impact, f.observation) for f in result.findings if f.rule != "DQ016"
     ]

@@ -73,6 +73,8 @@ def _tell_lost_lane(export: Export, trace: _Outcome | None) -> None:
     kernels = export.tables.get(KERNELS.name)
     if trace is None or kernels is None or kernels.frame.empty or DEVICE_TASKS.name not in trace.missing:
         return
+    if trace.diagnostics:
+        return  # what was cut off is told already
     about = {"other_file": kernels.source.file, "count": len(kernels.frame)}
     text = message("loader.lost_lane", lane=trace.missing[DEVICE_TASKS.name].reason, **about)
     export.diagnostics.append(
