@@ -171,7 +171,7 @@ def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[
         return [float(sums.get(name, 0)) / own.steps for name in names]
 
     parts = parts_of(found, groups, len(names), own.steps, again, summed())
-    waits = map(Waiting, summed("communication"), summed("idle"))
+    waits = map(Waiting, summed("communication"), summed("idle"), summed("idle/unknown"))
     return [
         _Named(Text(en=name, zh=name), part, waiting)
         for name, part, waiting in zip(names, parts, waits, strict=True)
