@@ -26,6 +26,16 @@ NEVER = -(1 << 42)
 """The lag of an edge that does not hold: 73 minutes before all others, further than a recording reaches."""
 
 
+def before_on_chain(chain: Ints) -> Ints:
+    """The number of the node before each on its chain, -1 for the first of a chain. ``chain``: of each node, in
+    order."""
+    order = np.argsort(chain, kind="stable")
+    before = np.full(len(chain), -1, dtype=np.int64)
+    same = chain[order[1:]] == chain[order[:-1]]
+    before[order[1:][same]] = order[:-1][same]
+    return before
+
+
 @dataclass(frozen=True)
 class Graph:
     """``chain``: the chain of each node, from 0; ``duration`` and ``pause``: ns, of each node. ``source``, ``target``
@@ -51,12 +61,7 @@ class Graph:
     @cached_property
     def before(self) -> Ints:
         """The node before each on its chain, -1 for the first of a chain."""
-        order = np.argsort(self.chain, kind="stable")
-        before = np.full(len(self), -1, dtype=np.int64)
-        if len(self):
-            same = self.chain[order[1:]] == self.chain[order[:-1]]
-            before[order[1:][same]] = order[:-1][same]
-        return before
+        return before_on_chain(self.chain)
 
     @cached_property
     def levels(self) -> Ints:
@@ -105,7 +110,7 @@ class Layout:
     chain within its level, counted within the level.
 
     ``sources`` (places), ``edges`` (numbers of the graph's edges, or -1 - node for the edge from the node before it on
-    the chain in a lower level): the edges in order of their target; ``edge_begins``: the first of each level.
+    the chain in a lower level): the edges in order of their target.
     ``targets``: places with an edge into them, in order; ``first``: the first edge of each, and the number of edges;
     ``target_begins``: the first of each level, and their number.
     """

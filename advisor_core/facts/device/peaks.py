@@ -1,4 +1,4 @@
-"""What the chip of a profile can do at most: the model that fits what was recorded, at the measured clock."""
+"""Peak rates of the chip of a profile: those of the model that fits what was recorded, at the measured clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Peaks:
 
 @fact("peaks", needs=(PROFILE,), wants=(chip, KERNELS), shared=True)
 def peaks(facts: Facts) -> Peaks:
-    """What the chip can do at most, from the models that plugins register (``chips.yaml``).
+    """Peak rates of the chip, from the models that plugins register (``chips.yaml``).
 
     Cores and clock as measured tell the model on Ascend; multiprocessors, compute capability and size of the memory on
     GPUs. Where several models fit, what they agree in holds. Of unlike memories the one is taken whose bandwidth the
@@ -110,7 +110,7 @@ def peaks(facts: Facts) -> Peaks:
 
 
 def _agreed(values: Sequence[float]) -> float:
-    """What all models have; NaN where they differ or do not know it."""
+    """The value that all models have; NaN where they differ or do not know it."""
     return values[0] if values[0] and len(set(values)) == 1 else float("nan")
 
 

@@ -37,7 +37,7 @@ communication.json of one (gpt3, 16 ranks) leaves out collectives of 0.46 % of i
 
 
 MARKS: Final = 0.02
-"""How far two numbers of operator calls may be apart: without marks they are equal in all real exports at hand, but
+"""Tolerance between two numbers of operator calls: without marks they are equal in all real exports at hand, but
 exporters differ in what they take for a mark."""
 
 

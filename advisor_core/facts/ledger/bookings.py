@@ -224,13 +224,13 @@ def _book_gaps(
     inside = pieces.ids[1] != NOTHING
     begin, finish = pieces.starts[inside], pieces.ends[inside]
 
-    hosts = np.array([_host_path(name) for name in activities], dtype=object)
-    host_path = np.where(
+    hosts = np.array([host_path(name) for name in activities], dtype=object)
+    host_paths = np.where(
         label == NOTHING, "idle/host/python" if host and host.framework else "idle/host/unknown", hosts[label]
     )
     if len(steps):
         outside = (label == NOTHING) | (in_step == NOTHING) & (label == activities.index("python"))
-        host_path = np.where(outside, "idle/step_boundary", host_path)
+        host_paths = np.where(outside, "idle/step_boundary", host_paths)
     launched = gaps["launch_ns"].to_numpy()[gap]
     early = (launched <= starts[gap]) & ((ends - starts)[gap] > LATENCY_NS)
     held_up = (launched > starts[gap]) & (ends[gap] - launched > LONGEST_LATENCY_NS)
@@ -238,14 +238,14 @@ def _book_gaps(
     device_path = np.where(early, "idle/task_switch", device_path)
     device_path = np.where(depending != NOTHING, "idle/dependency", device_path)
     device_path = np.where(copying != NOTHING, "idle/copy", device_path)
-    path = np.where(is_late != NOTHING, host_path, device_path)
+    path = np.where(is_late != NOTHING, host_paths, device_path)
     path = np.where(launched == NO_TIME, "idle/unknown", path).astype(object)
-    refilling = (is_late != NOTHING) & (launched != NO_TIME) & np.isin(path, [_host_path(n) for n in _REFILLING])
+    refilling = (is_late != NOTHING) & (launched != NO_TIME) & np.isin(path, [host_path(n) for n in _REFILLING])
     booked = _idle_frame(begin, finish, path, gap, np.where(path == "idle/sync", in_sync, NOTHING))
     return _charge_syncs(booked, refilling, syncs, time.busy)
 
 
-def _host_path(activity: str) -> str:
+def host_path(activity: str) -> str:
     return "idle/sync" if activity == "sync" else f"idle/host/{activity}"
 
 

@@ -1,4 +1,4 @@
-"""What a replay leaves out or does in another way, as new times for the nodes and edges of a rank's graph."""
+"""Changes of a rank's graph: new times for the nodes and edges that a replay leaves out or shortens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from advisor_core.replay.graph import NEVER, Graph
 Floats = npt.NDArray[np.float64]
 
 ENTRY_NS = 3_000
-"""What it takes to put a task into a queue where there was none: medians in real exports are 2.6 to 4.5 us."""
+"""Time to put a task into a queue where there was none: medians in real exports are 2.6 to 4.5 us."""
 
 SHORT_GAP_NS = 30_000
 """Idle time up to this before a kernel is that of starting it and goes with it. Longer gaps between launched tasks (95
@@ -68,7 +68,7 @@ class HostChange:
 
 
 def _begins(recorded: RankGraph) -> Ints:
-    """When the call of each RETURN began; of other nodes their start."""
+    """The moment at which the call of each RETURN began; of other nodes their start."""
     nodes = recorded.nodes
     returns = np.flatnonzero(nodes.kind == RETURN)
     begins = nodes.start_ns.copy()

@@ -1,4 +1,4 @@
-"""What the end of the recorded steps waited for, at every moment: the critical path of a rank.
+"""The critical path of a rank: for every moment of the recorded steps, what their end waited for.
 
 The last task waited for one thing, that for another, and so on back to the beginning; so every moment has one owner. An
 owner is named as an entry of the ledger, but means another thing: the ledger books what the device did, or why it was
@@ -22,7 +22,8 @@ from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
-from advisor_core.facts.intervals import Ints, cut
+from advisor_core.facts.intervals import NOTHING, Ints, Layer, complement, cut, empty, union
+from advisor_core.facts.ledger.bookings import host_path
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
@@ -30,7 +31,7 @@ from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.critical_path import critical_path as path_to
 
-BOUNDARY = "idle/step_boundary"
+_BOUNDARY = "idle/step_boundary"
 _COLLECTIVE = "communication"
 _COVERED = "communication/covered"
 
@@ -45,7 +46,7 @@ COLUMNS = (
 
 @fact("critical_path", needs=(rank_graph, steps, work, bookings), wants=(host_activity,), columns=COLUMNS)
 def critical_path(facts: Facts) -> pd.DataFrame:
-    """What the end of the recorded steps waited for, at every moment of them."""
+    """The owner of every moment of the recorded steps: what their end waited for."""
     recorded, device = facts[rank_graph], facts[work]
     owned = _owned(recorded, device, facts.get(host_activity))
     owned = _with_states(owned[owned["end_ns"] > owned["start_ns"]], facts[bookings].pieces)
@@ -76,9 +77,10 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     ).astype(object)
     chain = np.select([talks, kind == TASK, kind == LAUNCH], ["collectives", "device", "queue"], default="host")
     is_edge = waited_for >= 0
-    by = np.where(is_edge, edges.kind[np.maximum(waited_for, 0)] if len(edges.kind) else -1, -1)
-    delay = np.where(is_edge, graph.lag[np.maximum(waited_for, 0)] if len(edges.kind) else 0, 0)
-    delay = np.where(waited_for == -1, graph.pause[on_path], delay)
+    by = np.full(len(on_path), -1, dtype=np.int64)
+    by[is_edge] = edges.kind[waited_for[is_edge]]
+    delay = np.where(waited_for == -1, graph.pause[on_path], 0)
+    delay[is_edge] = graph.lag[waited_for[is_edge]]
     behind = np.select(
         [waited_for == -1, by == LAUNCHED, by == FOLLOWS],
         ["idle/task_switch", "idle/launch_latency", "idle/unknown"],
@@ -97,24 +99,12 @@ def _with_states(owned: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
     """The stretches with those of collectives cut where the ledger books them under another entry."""
     collective = (owned["path"] == _COLLECTIVE).to_numpy()
     stretches = owned[collective]
-    if stretches.empty or pieces.empty:
-        return owned
-    starts, ends = stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy()
-    points = np.unique(np.concatenate([starts, ends, pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()]))
-    begins, finishes = points[:-1], points[1:]
-    holder = np.searchsorted(starts, begins, side="right") - 1
-    inside = (holder >= 0) & (begins < ends[np.maximum(holder, 0)])
-    begins, finishes = begins[inside], finishes[inside]
-    place = np.searchsorted(pieces["start_ns"].to_numpy(), begins, side="right") - 1
-    booked = pieces["path"].astype(str).to_numpy()[np.maximum(place, 0)]
-    is_open = (place >= 0) & np.char.startswith(booked.astype(str), "communication/")
+    booked = Layer(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy(), np.arange(len(pieces)))
+    starts, ends, piece = _divided(stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy(), booked)
+    paths = np.append(pieces["path"].astype(str).to_numpy(dtype=object), "")[piece]
+    is_open = np.array([path.startswith("communication/") for path in paths], dtype=np.bool_)
     states = pd.DataFrame(
-        {
-            "start_ns": begins,
-            "end_ns": finishes,
-            "chain": "collectives",
-            "path": np.where(is_open, booked, _COVERED),
-        }
+        {"start_ns": starts, "end_ns": ends, "chain": "collectives", "path": np.where(is_open, paths, _COVERED)}
     )
     whole: pd.DataFrame = pd.concat([owned[~collective], states], ignore_index=True)
     in_order: pd.DataFrame = whole.sort_values(["start_ns", "end_ns"], ignore_index=True)
@@ -123,31 +113,25 @@ def _with_states(owned: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
 
 def _labelled(starts: Ints, ends: Ints, host: HostActivity | None) -> pd.DataFrame:
     """The time of the threads that feed the device, by what they did."""
-    if host is None or not len(starts):
-        return pd.DataFrame({"start_ns": starts, "end_ns": ends, "chain": "host", "path": "idle/host/unknown"})
-    borders = np.unique(np.concatenate([starts, ends]))
-    pieces = cut(int(borders[0]), int(borders[-1]), [host.labels])
-    # Stretches of the host on the path do not overlap; each is cut where the label changes.
-    points = np.unique(np.concatenate([borders, pieces.starts]))
-    begins, finishes = points[:-1], points[1:]
-    holder = np.searchsorted(starts, begins, side="right") - 1
-    inside = (holder >= 0) & (begins < ends[np.maximum(holder, 0)])
-    label = host.labels.at(begins)
-    names = np.array([_path(name) for name in (*host.activities, "unknown")], dtype=object)
-    found = pd.DataFrame({"start_ns": begins, "end_ns": finishes, "chain": "host", "path": names[label]})
-    kept: pd.DataFrame = found[inside]
-    return kept
+    starts, ends, label = _divided(starts, ends, host.labels if host is not None else empty())
+    names = [host_path(name) for name in (*(host.activities if host is not None else ()), "unknown")]
+    paths = np.array(names, dtype=object)[label]
+    return pd.DataFrame({"start_ns": starts, "end_ns": ends, "chain": "host", "path": paths})
 
 
-def _path(activity: str) -> str:
-    return "idle/sync" if activity == "sync" else f"idle/host/{activity}"
+def _divided(starts: Ints, ends: Ints, layer: Layer) -> tuple[Ints, Ints, Ints]:
+    """Stretches that do not overlap, cut at the borders of ``layer``: starts, ends, and the id of the layer in each."""
+    if not len(starts):
+        return starts, ends, starts
+    pieces = cut(int(starts.min()), int(ends.max()), [Layer(starts, ends, np.arange(len(starts))), layer])
+    stretch, found = pieces.ids
+    inside = stretch != NOTHING
+    return pieces.starts[inside], pieces.ends[inside], found[inside]
 
 
 def _tiled(owned: pd.DataFrame, begin: int, finish: int) -> pd.DataFrame:
     """The stretches of a step, and its time before, between and after them."""
-    ends = np.concatenate([[begin], owned["end_ns"].to_numpy()])
-    starts = np.concatenate([owned["start_ns"].to_numpy(), [finish]])
-    holes = pd.DataFrame({"start_ns": ends, "end_ns": starts, "chain": "host", "path": BOUNDARY})
-    whole = pd.concat([owned, holes[holes["end_ns"] > holes["start_ns"]]], ignore_index=True)
-    in_order: pd.DataFrame = whole.sort_values("start_ns", ignore_index=True)
+    holes = complement(union(owned["start_ns"].to_numpy(), owned["end_ns"].to_numpy()), begin, finish)
+    rest = pd.DataFrame({"start_ns": holes.starts, "end_ns": holes.ends, "chain": "host", "path": _BOUNDARY})
+    in_order: pd.DataFrame = pd.concat([owned, rest], ignore_index=True).sort_values("start_ns", ignore_index=True)
     return in_order

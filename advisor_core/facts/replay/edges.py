@@ -29,7 +29,7 @@ import pandas as pd
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.ledger.bookings import LATENCY_NS
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, TASK, Nodes
-from advisor_core.replay.graph import Ints
+from advisor_core.replay.graph import Ints, before_on_chain
 
 HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS = range(7)
 """Kinds of edges."""
@@ -48,7 +48,7 @@ class Edges:
     violated: int
 
 
-def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, events: int) -> Edges:
+def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches) -> Edges:
     """The edges between the nodes of a rank; arguments as of `advisor_core.facts.replay.nodes.nodes_of`."""
     feed, launch, task = (nodes.of(kind, len(work)) for kind in (FEED, LAUNCH, TASK))
     fed = np.flatnonzero(feed >= 0)
@@ -56,7 +56,7 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, e
     parts = [
         (HANDED, feed[fed], launch[fed]),
         (LAUNCHED, launch[fed], task[fed]),
-        (DONE, *_waited_for(nodes, rows, entered)),
+        (DONE, *_waited_for(nodes, entered)),
         (READY, *_ready(nodes, work, rows, entered, task)),
         (HELD, *_held(nodes, work, rows, entered, task)),
     ]
@@ -71,15 +71,14 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, e
     return Edges(kind[holds], source[holds], target[holds], int((~holds).sum()))
 
 
-def _waited_for(nodes: Nodes, rows: Ints, entered: Ints) -> tuple[Ints, Ints]:
+def _waited_for(nodes: Nodes, entered: Ints) -> tuple[Ints, Ints]:
     """(task, return): the last task on each stream that had been handed over and had ended when a call returned."""
     returns = np.flatnonzero(nodes.kind == RETURN)
     tasks = np.flatnonzero(nodes.kind == TASK)
     sources, targets = [], []
     for chain in np.unique(nodes.chain[tasks]):
         own = tasks[nodes.chain[tasks] == chain]
-        handed_over = np.maximum.accumulate(entered[nodes.row[own]])
-        count = np.searchsorted(handed_over, nodes.end_ns[returns], side="right")
+        count = _handed_over(entered[nodes.row[own]], nodes.end_ns[returns])
         ended = np.searchsorted(nodes.end_ns[own], nodes.end_ns[returns], side="right")
         # Of a stream that goes on the call waited for no more than had ended, if for anything.
         waits = (count > 0) & (ended >= count)
@@ -98,8 +97,7 @@ def _ready(nodes: Nodes, work: pd.DataFrame, rows: Ints, entered: Ints, task: In
     chains = nodes.chain[task[kernels]]
     for chain in np.unique(chains):
         own = kernels[chains == chain]
-        handed_over = np.maximum.accumulate(entered[own])
-        count = np.searchsorted(handed_over, entered[collectives], side="right")
+        count = _handed_over(entered[own], entered[collectives])
         sources.append(task[own[count[count > 0] - 1]])
         targets.append(task[collectives[count > 0]])
     return _joined(sources), _joined(targets)
@@ -119,7 +117,7 @@ def _held(nodes: Nodes, work: pd.DataFrame, rows: Ints, entered: Ints, task: Int
     chains = nodes.chain[task[kernels]]
     for chain in np.unique(chains):
         own = kernels[chains == chain]
-        since = np.searchsorted(np.maximum.accumulate(entered[own]), handed_over[collectives], side="right")
+        since = _handed_over(entered[own], handed_over[collectives])
         after = np.searchsorted(work["start_ns"].to_numpy()[own], ends, side="left")
         first = np.maximum(since, after)
         exists = first < len(own)
@@ -141,10 +139,8 @@ def _awaited(nodes: Nodes, launched: Ints, known: Ints) -> tuple[Ints, Ints]:
     work; ``known``: nodes that an edge of that kind leads to already."""
     tasks = np.flatnonzero(nodes.kind == TASK)
     start, end = nodes.start_ns[tasks], nodes.end_ns[tasks]  # in order of end
-    free = np.full(len(tasks), NO_TIME, dtype=np.int64)
-    order = np.argsort(nodes.chain[tasks], kind="stable")
-    same = nodes.chain[tasks[order[1:]]] == nodes.chain[tasks[order[:-1]]]
-    free[order[1:][same]] = end[order[:-1][same]]
+    before = before_on_chain(nodes.chain[tasks])
+    free = np.where(before >= 0, end[before], NO_TIME)
     launch = launched[nodes.row[tasks]]
     early = (launch == NO_TIME) | (start - LATENCY_NS > launch)
     asks = early & (start > free) & ~np.isin(tasks, known)
@@ -154,6 +150,12 @@ def _awaited(nodes: Nodes, launched: Ints, known: Ints) -> tuple[Ints, Ints]:
     explains = (end[last] > free[asks]) & (start[asks] - end[last] <= LATENCY_NS)
     explains &= nodes.chain[tasks[last]] != nodes.chain[tasks[asks]]
     return tasks[last[explains]], tasks[asks[explains]]
+
+
+def _handed_over(entered: Ints, moments: Ints) -> Ints:
+    """The number of tasks of a stream that the host had handed over by each moment. ``entered``: when it handed each
+    over, in the order in which they start."""
+    return np.searchsorted(np.maximum.accumulate(entered), moments, side="right").astype(np.int64)
 
 
 def _joined(parts: list[Ints]) -> Ints:

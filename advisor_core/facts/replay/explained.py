@@ -1,4 +1,4 @@
-"""How well the model of a rank explains its recording.
+"""The error of the model of a rank: the part of its recording that it does not explain.
 
 The graph holds every delay that nothing modelled explains, so that its replay gives the recorded times. That proves
 nothing. The test is a replay in which each of these delays is the median of its kind: what is left of the difference
@@ -39,7 +39,7 @@ class Explained:
 
 @fact("explained", needs=(rank_graph, steps))
 def explained(facts: Facts) -> Explained:
-    """How well the model of the rank explains its recording."""
+    """Size and error of the model of the rank: how well it explains the recording."""
     recorded = facts[rank_graph]
     edges = recorded.edges
     return Explained(

@@ -17,17 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.intervals import Layer
-from advisor_core.replay.graph import Ints
+from advisor_core.replay.graph import Ints, before_on_chain
 
 FEED, CALL, LAUNCH, TASK, RETURN = range(5)
 """Kinds of nodes; of several that end at the same moment, one can depend on those of a lower number only."""
 
-_FEEDERS = 0
+FEEDERS = 0
 """The chain of the threads that feed the device."""
 
 
@@ -51,9 +50,9 @@ class Nodes:
         return found
 
 
-def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, events: int) -> Nodes:
+def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer) -> Nodes:
     """``work``: the fact of that name; ``rows``: those of its rows that are replayed, in order; ``syncs``: the calls
-    that wait for the device, in device time, ids are rows of ``host_events``, of which there are ``events``."""
+    that wait for the device, in device time, ids are rows of ``host_events``."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     launch, entered, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
     known = launch != NO_TIME
@@ -65,11 +64,11 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, e
     queues = 1 + np.unique(thread[known], return_inverse=True)[1]
     streams = 1 + (int(queues.max()) if len(queues) else 0) + _streams(work, rows, start, end)
     parts = (
-        (FEED, fed, np.full(len(fed), _FEEDERS), entered[known], entered[known]),
-        (CALL, call_rows, np.full(len(calls), _FEEDERS), calls, calls),
+        (FEED, fed, np.full(len(fed), FEEDERS), entered[known], entered[known]),
+        (CALL, call_rows, np.full(len(calls), FEEDERS), calls, calls),
         (LAUNCH, fed, queues, entered[known], launch[known]),
         (TASK, rows, streams, start, end),
-        (RETURN, call_rows, np.full(len(calls), _FEEDERS), calls, returns),
+        (RETURN, call_rows, np.full(len(calls), FEEDERS), calls, returns),
     )
     kind = np.concatenate([np.full(len(own), number, dtype=np.int64) for number, own, *_ in parts])
     row, chain, begin, finish = (
@@ -77,21 +76,10 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, e
     )
     order = np.lexsort((row, begin, kind, finish))
     kind, row, chain, begin, finish = (column[order] for column in (kind, row, chain, begin, finish))
-    before, has_before = _ends_before(chain, finish)
-    own_time = (kind == FEED) | (kind == CALL)
-    served = np.where(has_before, np.maximum(begin, before), begin)
-    begin = np.where(kind == TASK, begin, np.where(own_time, np.where(has_before, before, finish), served))
+    before = before_on_chain(chain)
+    free = np.where(before >= 0, finish[before], begin)
+    begin = np.where(kind == TASK, begin, np.where((kind == FEED) | (kind == CALL), free, np.maximum(begin, free)))
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
-
-
-def _ends_before(chain: Ints, ends: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """When the node before each on its chain ended, and whether there is one."""
-    order = np.argsort(chain, kind="stable")
-    before, found = ends.copy(), np.zeros(len(ends), dtype=np.bool_)
-    same = chain[order[1:]] == chain[order[:-1]]
-    before[order[1:][same]] = ends[order[:-1][same]]
-    found[order[1:][same]] = True
-    return before, found
 
 
 def _streams(work: pd.DataFrame, rows: Ints, start: Ints, end: Ints) -> Ints:

@@ -48,9 +48,8 @@ def rank_graph(facts: Facts) -> RankGraph:
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
     syncs = host.syncs if host is not None else empty()
-    events = 1 + max(int(syncs.ids.max()) if len(syncs) else -1, -1)
-    nodes = nodes_of(device, rows, launched, syncs, events)
-    edges = edges_of(nodes, device, rows, launched, events)
+    nodes = nodes_of(device, rows, launched, syncs)
+    edges = edges_of(nodes, device, rows, launched)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
     return timed(nodes, edges, talks)
 

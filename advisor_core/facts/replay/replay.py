@@ -21,7 +21,7 @@ from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, HostChange
-from advisor_core.facts.replay.nodes import FEED, TASK
+from advisor_core.facts.replay.nodes import FEED, FEEDERS, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph
@@ -73,7 +73,7 @@ class Replay:
     def _host(self) -> tuple[int, int]:
         """When the first and the last node of the feeding threads end."""
         nodes = self.recorded.nodes
-        fed = nodes.end_ns[nodes.chain == nodes.chain[nodes.kind == FEED][0]]
+        fed = nodes.end_ns[nodes.chain == FEEDERS]
         return int(fed.min()), int(fed.max())
 
     def _lasts(self, graph: Graph, left_out: int) -> int:
@@ -89,12 +89,11 @@ class Replay:
             return int(ended[tasks].max()) - begun
         first, last = self._host
         between = max(0, first - self.around[0] + self.around[1] - last - left_out)
-        host = int(nodes.chain[nodes.kind == FEED][0])
         lasts: list[int] = []
         reached = int(ended[tasks].max())
         for _ in range(_TURNS):
             free = _latest(graph, ended)
-            free[host] += between
+            free[FEEDERS] += between
             ended = ends(graph, free)
             lasts.append(int(ended[tasks].max()) - reached)
             reached += lasts[-1]
@@ -123,5 +122,5 @@ def replay(facts: Facts) -> Replay:
         fed = nodes.end_ns[nodes.kind == FEED]
         if len(fed):
             first, last = int(host.steps.starts[0]), int(host.steps.ends[-1])
-            around = min(first, int(fed.min())), max(last, int(nodes.end_ns[nodes.chain == 0].max()))
+            around = min(first, int(fed.min())), max(last, int(nodes.end_ns[nodes.chain == FEEDERS].max()))
     return Replay(facts[rank_graph], windows, around)
