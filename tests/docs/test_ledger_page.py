@@ -42,7 +42,7 @@ def of_the_code() -> set[str]:
         for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and LEAF.fullmatch(node.value)
     }
-    hosts = {bookings._host_path(activity) for activity in ACTIVITIES}
+    hosts = {bookings.host_path(activity) for activity in ACTIVITIES}
     words = re.search(r'word = "(\w+)" if .* else "([\w ]+)"', source)
     assert words, "the names of ranks are put together elsewhere"
     waits = {f"communication/wait/{word} N" for word in words.groups()}
@@ -60,7 +60,7 @@ def test_the_page_names_the_leaves_of_the_code() -> None:
 def test_the_page_tells_classes_and_activities_in_their_order() -> None:
     order = [name for name in named() if name != "compute/unknown"]  # of the exporter's parts, no class
     assert [name.removeprefix("compute/") for name in order if name.startswith("compute/")] == list(CLASSES)
-    activities = [bookings._host_path(activity) for activity in ACTIVITIES]
+    activities = [bookings.host_path(activity) for activity in ACTIVITIES]
     assert [name for name in order if name in activities] == activities
 
 
