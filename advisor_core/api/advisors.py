@@ -17,13 +17,18 @@ from advisor_core.contracts.advisor import (
     job_advisor,
 )
 from advisor_core.contracts.columns import Column
+from advisor_core.contracts.cure import AsPeers, Cure, EvenWork, KernelsTake
 from advisor_core.contracts.drawing import Drawing, drawing
 
 __all__ = [
     "Advisor",
+    "AsPeers",
     "Column",
+    "Cure",
     "Drawing",
+    "EvenWork",
     "Interval",
+    "KernelsTake",
     "Metric",
     "Observations",
     "Params",

@@ -67,7 +67,7 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
-from advisor_core.facts.replay.changes import Change, HostChange, Merging
+from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -132,6 +132,7 @@ __all__ = [
     "Replay",
     "RowRef",
     "Shape",
+    "Shortening",
     "StartUp",
     "Timeline",
     "Unavailable",

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from advisor_core.contracts.columns import Column, conform, fits
+from advisor_core.contracts.cure import Cure
 from advisor_core.contracts.facts import Fact, Facts, JobFacts
 from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.tables import Int64Array, TableSchema
@@ -84,11 +85,14 @@ class Observations:
     ``evidence`` gives the references of one row; it is called only for rows that become findings.
     ``ranks``, for job advisors: the ranks that lose the time of one row, the one that loses most first. A finding
     claims time of the first, and is linked with findings of all of them.
+    ``cure`` gives what following the advice on one row would change, ``None`` where that is not known; like
+    ``evidence`` it is called for findings only.
     """
 
     frame: pd.DataFrame
     evidence: Callable[[int], Sequence[Reference]]
     ranks: Callable[[int], Sequence[int]] | None = None
+    cure: Callable[[int], Cure | None] | None = None
 
 
 Params = Mapping[str, Any]

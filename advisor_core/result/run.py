@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.plan import Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.view import View
 from advisor_core.text.base import Model, Scalar, Text
@@ -231,6 +232,9 @@ class RunResult(Model):
     timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
     model: ReplayModel | None = Field(
         None, description="how well the replay explains the recording; not told where no rank has launches, or of roles"
+    )
+    plan: Plan | None = Field(
+        None, description="what to do first and what it wins; not told where no rank has launches, or of roles"
     )
     phases: list[PhaseTime] = Field(default_factory=list)
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)

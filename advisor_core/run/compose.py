@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor_core.result.problem import Coverage, Unexplained
+from advisor_core.result.plan import Plan
+from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.run import MeanStep, RunResult
 from advisor_core.result.view import View
 from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
@@ -24,16 +25,27 @@ def compose(result: RunResult) -> RunResult:
     ranks = rank_means(result.ledger)
     means = all_means(ranks)
     left = _left(ranks, result)
+    problems = compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()})
     return result.model_copy(
         update={
             "mean_steps": means,
-            "problems": compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()}),
+            "problems": problems,
+            "plan": _numbered(result.plan, problems),
             "unexplained": _unexplained(ranks, left),
             "coverage": _coverage(means, ranks, left),
             "phase_summaries": compose_phases(result),
             "views": _few_ranks(result),
         }
     )
+
+
+def _numbered(plan: Plan | None, problems: Sequence[Problem]) -> Plan | None:
+    """The plan with the numbers of the problems."""
+    if plan is None:
+        return None
+    numbers = {problem.findings[0]: problem.number for problem in problems}
+    actions = [action.model_copy(update={"problem": numbers[action.finding]}) for action in plan.actions]
+    return plan.model_copy(update={"actions": actions})
 
 
 def _left(ranks: Mapping[Lane, MeanStep], result: RunResult) -> dict[Lane, dict[str, int]]:

@@ -34,6 +34,7 @@ from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
+from advisor_core.run.planned import planned
 from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
@@ -237,6 +238,7 @@ def combine(
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
         model=_model(outcomes),
+        plan=planned(outcomes, job),
         phases=[time for outcome in outcomes for time in outcome.phases],
     )
 

@@ -34,13 +34,15 @@ from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.replay.critical_path import critical_path
 from advisor_core.facts.replay.explained import Explained, explained
+from advisor_core.facts.replay.replay import replay
 from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.recorded_steps import recorded_steps
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.warm_up import warm_up
 from advisor_core.facts.store import FactStore
+from advisor_core.job.calls import COMPARED
 from advisor_core.job.leave_out import FirstStep
-from advisor_core.job.settle import COMPARED
+from advisor_core.job.rank_model import RankModel
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
@@ -73,7 +75,8 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need."""
+    """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need; ``model``: its
+    graph, ``None`` where it has none."""
 
     rank: int
     source: Input
@@ -93,6 +96,7 @@ class RankOutcome:
     diagnostics: list[Diagnostic]
     vendor: str = ""
     explained: Explained | None = None
+    model: RankModel | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -248,6 +252,7 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
         diagnostics=[*profile.diagnostics, *doubts(profile.doubt), *store.diagnostics, *_older(source)],
         vendor=profile.vendor,
         explained=store.get(explained),
+        model=_model(store, profile.rank),
         timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
     )
 
@@ -263,6 +268,13 @@ def _load(source: RankInput, options: RunOptions) -> _Loaded:
     )
     profile = checked(host, read)
     return _Loaded(profile, FactStore(host.facts, profile.given()), time.perf_counter() - began)
+
+
+def _model(store: FactStore, rank: int) -> RankModel | None:
+    replayed, calls = store.get(replay), store.get(recorded_calls)
+    if replayed is None or not replayed.recorded_ns:
+        return None
+    return RankModel(rank, replayed, None if calls is None else calls[list(COMPARED)])
 
 
 def _older(source: RankInput) -> list[Diagnostic]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from advisor_core.contracts.advisor import Advisor, Observations, Scope
+from advisor_core.contracts.cure import Cure
 from advisor_core.contracts.facts import Facts, JobFacts
 from advisor_core.contracts.isolation import working
 from advisor_core.contracts.keys import AnyKey
@@ -55,12 +56,13 @@ class RuleState:
 
 @dataclass(frozen=True)
 class Draft:
-    """A finding before the job is settled: with what it wants of the ledger of each rank, and the caveat that it puts
-    on others."""
+    """A finding before the job is settled: with what it wants of the ledger of each rank, the caveat that it puts on
+    others, and what its advice would change."""
 
     finding: Finding
     wants: Mapping[int, Sequence[Want]]
     caveat: Text | None
+    cure: Cure | None = None
 
 
 @dataclass
@@ -195,7 +197,9 @@ def _draft(
     finding = _doubted(_finding(compiled, judged, observed, profile), against)
     paths = claimed_paths(compiled, judged.observation)
     parts = _parts(finding.impact.gross_ns_per_step, judged.idle_ns, paths)
-    return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat)
+    cure = observed.cure(judged.row) if observed.cure is not None else None
+    promised = cure.promised(finding.impact.gross_ns_per_step) if cure is not None else None
+    return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat, promised)
 
 
 def _doubted(finding: Finding, against: Sequence[Text]) -> Finding:

@@ -19,7 +19,8 @@ from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.context import context
 from advisor_core.facts.job_store import JobStore
 from advisor_core.facts.store import FactStore
-from advisor_core.job.settle import COMPARED, settle
+from advisor_core.job.calls import COMPARED
+from advisor_core.job.settle import settle
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Judged, State, Verdict, judge

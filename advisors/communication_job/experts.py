@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.advisors import Column, EvenWork, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import (
     KERNELS,
     PROFILE,
@@ -205,7 +205,7 @@ def experts(facts: JobFacts, params: Params) -> Observations:
             (rank for rank in subjects[number] if rank != longest), key=lambda rank: (-parts[rank].wait_ns, rank)
         )
 
-    return Observations(frame, evidence, losers)
+    return Observations(frame, evidence, losers, cure=lambda number: EvenWork(tuple(subjects[number])))
 
 
 def _evened(parts: Mapping[int, ExpertPart], ranks: Sequence[int], totals: pd.Series, steps: int) -> float:

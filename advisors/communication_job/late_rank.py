@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.advisors import AsPeers, Column, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import (
     POINT_TO_POINT,
     JobFacts,
@@ -202,7 +202,11 @@ def late_rank(facts: JobFacts, params: Params) -> Observations:
         waiting = held_up[late]
         return sorted((rank for rank in waiting if rank != late and waiting[rank] > 0), key=lambda rank: -waiting[rank])
 
-    return Observations(frame, evidence, losers)
+    def cure(number: int) -> AsPeers:
+        late = int(frame["late"].iloc[number])
+        return AsPeers(late, tuple(rank for rank in ranks if rank != late))
+
+    return Observations(frame, evidence, losers, cure)
 
 
 _ABOUT, _COLUMNS = late_rank.about, late_rank.columns

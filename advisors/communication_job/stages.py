@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.advisors import Column, KernelsTake, Metric, Observations, Params, Reference, job_advisor
 from advisor_core.api.facts import JobFacts, ledger, steps
 from advisors.columns import COMPUTING, KERNEL, LONGEST_STEP_NS, SAVEABLE_SHARE, WAITS
 from advisors.communication_job.pipelines import PipelinePart, pipeline_of, pipeline_part
@@ -111,7 +111,13 @@ def stages(facts: JobFacts, params: Params) -> Observations:
         title = message("communication_job.longest", rank=longest_ranks[0])
         return [*references, Metric(title, rows)]
 
-    return Observations(frame, evidence, lambda number: losers or longest_ranks)
+    even = {
+        rank: mean / float(computing)
+        for stage, computing in zip(pipeline.stages, pipeline.computing.tolist(), strict=True)
+        for rank in stage
+        if computing
+    }
+    return Observations(frame, evidence, lambda number: losers or longest_ranks, lambda number: KernelsTake(even))
 
 
 def _type_excess(

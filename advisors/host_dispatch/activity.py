@@ -110,7 +110,7 @@ def activity_advisor(
             stacked = rows[order][(events["call_stack"].iloc[rows[order]] != "").to_numpy()]
             return [*found, *stack_of(events, int(stacked[0]) if len(stacked) else -1)]
 
-        return Observations(frame, evidence)
+        return Observations(frame, evidence, cure=lambda number: change)
 
     measure.__doc__ = meaning
     declare = advisor(

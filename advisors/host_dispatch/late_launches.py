@@ -26,6 +26,7 @@ from advisor_core.api.facts import (
     ledger,
     replay,
     steps,
+    union,
     work,
 )
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
@@ -127,6 +128,8 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
+    behind = union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
+    in_time = HostChange(behind, behind)
     queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
@@ -160,7 +163,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
             *(stack_of(events, int(worst["outer_row"].iloc[0])) if len(worst) else ()),
         ]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda number: in_time)
 
 
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:

@@ -85,9 +85,10 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
     waiting = waiting_launches(facts)
     waits = waiting.waits if len(waiting.rows) > followed else None
     lost = under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
+    change = _unblocked(facts, waits) if followed or waits is not None else None
     frame = row(
         step_ns=step_ns(facts),
-        saved_ns=_without_blocking(facts, waits) if followed or waits is not None else lost,
+        saved_ns=lost if change is None else facts[replay].saved_by(change) / facts[replay].steps,
         recorded="unknown" if value is None else "on" if value.strip() == "1" else "off",
         calls_recorded=launches > 0,
         launches=launches / step_count(facts) if launches else np.nan,
@@ -105,19 +106,18 @@ def launch_blocking(facts: Facts, params: Params) -> Observations:
             return [*found, *host_rows("host_dispatch.waiting_launches", waiting.rows)]
         return [*found, *host_rows("host_dispatch.sync_calls", example)]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda number: change)
 
 
-def _without_blocking(facts: Facts, waits: Layer | None) -> float:
-    """What is saved per step where no launch waits for its task, and a task queue, if there is such a thing, takes the
-    launches. ``waits``: when launches waited within the launching call; ``None`` where synchronisations follow them."""
+def _unblocked(facts: Facts, waits: Layer | None) -> HostChange | None:
+    """No launch waits for its task, and a task queue, if there is such a thing, takes the launches. ``waits``: when
+    launches waited within the launching call; ``None`` where synchronisations follow them. ``None`` where it cannot be
+    replayed."""
     if not facts.knows(host_activity, launches, replay):
-        return under(leaves(facts), *LATE, "idle/sync", "idle/launch_latency")
+        return None
     events, host = facts[HOST_EVENTS], facts[host_activity]
-    replayed = facts[replay]
     held = layer_of(events, host.syncs.ids, facts[launches].skew_ns) if waits is None else waits
-    change = HostChange(held, handed_over=runtime_calls(facts))
-    return replayed.saved_by(change) / replayed.steps
+    return HostChange(held, handed_over=runtime_calls(facts))
 
 
 def _synchronised(events: pd.DataFrame | None, words: Vocabulary) -> tuple[int, int, np.ndarray]:

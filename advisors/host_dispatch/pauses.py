@@ -77,4 +77,4 @@ def pauses(facts: Facts, params: Params) -> Observations:
             *intervals,
         ]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda number: HostChange(paused(found)))

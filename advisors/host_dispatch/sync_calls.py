@@ -77,7 +77,8 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
     waits = _whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
-    saved = [saving_by_replay(facts[replay], wall, _waits_gone(waits.iloc[rows])) for rows in groups.indices.values()]
+    changes = [_waits_gone(waits.iloc[rows]) for rows in groups.indices.values()]
+    saved = [saving_by_replay(facts[replay], wall, change) for change in changes]
     for measured in SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
 
@@ -94,7 +95,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
             *stack_of(events, first),
         ]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda number: changes[number])
 
 
 def _waits_gone(waits: pd.DataFrame) -> HostChange:

@@ -120,10 +120,12 @@ def fusion(facts: Facts, params: Params) -> Observations:
     found = found[found["pattern"].isin(forwards)]
     forward = [computation for computation in computations() if not computation.backward]
     replayed = facts.get(replay)
-    rows = []
+    rows, merged = [], []
     for computation in forward:
         mine = found[found["pattern"] == computation.name]
-        rows.append(_row(computation, mine, own) | _savings(mine, chains, own, replayed))
+        merging = _merging(mine, chains, own)
+        merged.append(merging)
+        rows.append(_row(computation, mine, own) | _savings(mine, merging, own, replayed))
     frame = pd.DataFrame(rows)
     frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
     frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
@@ -153,7 +155,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
             *origin(facts, part),
         ]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda row: merged[row])
 
 
 def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
@@ -181,22 +183,31 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict
     }
 
 
-def _savings(mine: pd.DataFrame, chains: Chains, own: StepKernels, replayed: Replay | None) -> dict[str, float]:
-    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
+def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | None:
+    """Each chain of a pattern as one kernel; ``None`` where the bytes of no chain are known."""
     unknown = mine["fused_ns"].isna()
-    if len(mine) and unknown.all():
-        return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
+    if unknown.all():
+        return None
     before = mine["chain_ns"].to_numpy(dtype=np.float64)
     after = mine["fused_ns"].where(~unknown, mine["chain_ns"]).to_numpy(dtype=np.float64)
-    kernels = total = float(before.sum() - after.sum())
-    if replayed is not None and len(mine):
-        # The numbers of chains are those of the whole frame, ascending.
-        inside = np.isin(chains.chain_of, mine.index.to_numpy())
-        number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
-        tasks = own.frame["work"].to_numpy()[chains.members[inside]]
-        total = float(replayed.saved_by(Merging(tasks, number, before, after)))
+    # The numbers of chains are those of the whole frame, ascending.
+    inside = np.isin(chains.chain_of, mine.index.to_numpy())
+    number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
+    return Merging(own.frame["work"].to_numpy()[chains.members[inside]], number, before, after)
+
+
+def _savings(
+    mine: pd.DataFrame, merging: Merging | None, own: StepKernels, replayed: Replay | None
+) -> dict[str, float]:
+    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
+    if len(mine) and merging is None:
+        return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
+    after = 0.0 if merging is None else float(merging.after_ns.sum())
+    kernels = total = 0.0 if merging is None else float(merging.before_ns.sum()) - after
+    if replayed is not None and merging is not None:
+        total = float(replayed.saved_by(merging))
     return {
-        "fused_ns": float(after.sum()) / own.steps,
+        "fused_ns": after / own.steps,
         "kernel_saving_ns": kernels / own.steps,
         "saving_ns": total / own.steps,
         "launch_saving_ns": max(total - kernels, 0.0) / own.steps,

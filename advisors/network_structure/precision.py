@@ -86,8 +86,8 @@ def precision(facts: Facts, params: Params) -> Observations:
     saved = took - after
     shorter = np.flatnonzero(saved > 0)
     step = float(saved.sum())
+    quicker = Merging.none(frame["work"].to_numpy()[shorter], took[shorter], after[shorter])
     if replay in facts:
-        quicker = Merging.none(frame["work"].to_numpy()[shorter], took[shorter], after[shorter])
         step = float(facts[replay].saved_by(quicker))
     result = pd.DataFrame(
         {
@@ -116,4 +116,4 @@ def precision(facts: Facts, params: Params) -> Observations:
             Metric(message("network_structure.in_16_bits"), records(table)),
         ]
 
-    return Observations(result, evidence)
+    return Observations(result, evidence, cure=lambda row: quicker)

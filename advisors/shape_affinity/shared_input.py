@@ -23,7 +23,7 @@ from advisors.first_tensor import first_elements
 from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.roofline.products import BASE_N, matrix_products, tiles
-from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, step_kernels
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -137,7 +137,10 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     table = grouped[["operator", *whole, "apart", "merged"]].first()
     table = table.join(grouped[["total_ns", "together_ns", "split_ns"]].sum())
     table["places"] = grouped.size()
-    table["saved"] = [_replayed(facts, products, runs.loc[index]) for index in grouped.groups.values()]
+    replayed = facts.get(replay)
+    mergings = [_merging(kernels, products, runs.loc[index]) for index in grouped.groups.values()]
+    table["saved"] = [np.nan if replayed is None else float(replayed.saved_by(merging)) for merging in mergings]
+    table["merging"] = np.arange(len(table))
     table = table.reset_index().astype(dict.fromkeys(whole, "int64"))
     for name in ("places", "total_ns", "together_ns", "split_ns", "saved"):
         table[name] = table[name] / kernels.steps
@@ -160,7 +163,10 @@ def shared_input(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, listed),
         ]
 
-    return Observations(table, evidence)
+    def cure(row: int) -> Merging:
+        return mergings[int(table["merging"][row])]
+
+    return Observations(table, evidence, cure=cure)
 
 
 def _busy(facts: Facts, place: Ints) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -200,12 +206,8 @@ def _merged_ns(largest: pd.DataFrame, runs: pd.DataFrame, used: Floats, facts: F
     return np.asarray(np.minimum(together, runs["total_ns"]), dtype=np.float64)
 
 
-def _replayed(facts: Facts, products: pd.DataFrame, runs: pd.DataFrame) -> float:
-    """ns by which the profiled steps become shorter if these runs of products are one product and one split each; NaN
-    without launches."""
-    replayed = facts.get(replay)
-    if replayed is None:
-        return float("nan")
+def _merging(kernels: StepKernels, products: pd.DataFrame, runs: pd.DataFrame) -> Merging:
+    """These runs of products as one product and one split each."""
     members = products[products["run"].isin(runs.index)]
     last = (members["run"] != members["run"].shift(-1)).to_numpy()
     number = np.searchsorted(runs.index.to_numpy(), members["run"].to_numpy())
@@ -214,8 +216,8 @@ def _replayed(facts: Facts, products: pd.DataFrame, runs: pd.DataFrame) -> float
     split = np.bincount(number[last], weights=durations[last], minlength=len(runs))
     apart = runs["total_ns"].to_numpy(dtype=np.float64) - split
     before, after = np.concatenate([apart, split]), np.concatenate([runs["together_ns"], runs["split_ns"]])
-    tasks = facts[step_kernels].frame["work"].to_numpy()[members["place"].to_numpy()]
-    return float(replayed.saved_by(Merging(tasks, number + last * len(runs), before, after)))
+    tasks = kernels.frame["work"].to_numpy()[members["place"].to_numpy()]
+    return Merging(tasks, number + last * len(runs), before, after)
 
 
 def _cost(m: pd.Series, n: pd.Series, batch: pd.Series, cores: int) -> tuple[Floats, Floats]:

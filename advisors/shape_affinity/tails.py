@@ -123,7 +123,10 @@ def tails(facts: Facts, params: Params) -> Observations:
     bad["good"] = np.array([good_tail(int(tail), int(size)) for tail, size in pairs], dtype=np.int64)
     bad["saved"] = _saved(bad, params["assumed_gain"])
     frame = _by_axis(bad, _conversions(kernels)) if len(bad) else pd.DataFrame([_good_row()])
-    saving = _shorter(facts, kernels, bad, frame["axis"]) if len(bad) else None
+    changes = _shorter(kernels, bad, frame["axis"]) if len(bad) else []
+    saving = None
+    if (replayed := facts.get(replay)) is not None and len(bad):  # an axis or two; a replay is of the whole step
+        saving = [replayed.saved_by(change) / kernels.steps for change in changes]
     frame["saving_ns"] = frame["gain_ns"] if saving is None else saving
     frame["share_of_step"] = frame["saving_ns"] / kernels.wall_ns
     frame["share_of_computing"] = frame["gain_ns"] / kernels.kernel_ns
@@ -142,15 +145,11 @@ def tails(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, listed),
         ]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda row: changes[row])
 
 
-def _shorter(facts: Facts, kernels: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[float] | None:
-    """By how much a step becomes shorter if the products and conversions of each axis take as much less; where the host
-    cannot keep up that is little. ``None`` where the launches are not known."""
-    replayed = facts.get(replay)
-    if replayed is None:
-        return None
+def _shorter(kernels: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[Merging]:
+    """The products and conversions of each axis, taking as much less."""
     frame = kernels.frame
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     less = (bad["saved"] / (bad["kernels"] * bad["mean_ns"])).set_axis(bad["signature"])
@@ -158,13 +157,12 @@ def _shorter(facts: Facts, kernels: StepKernels, bad: pd.DataFrame, axes: pd.Ser
     tails = frame["signature"].map(bad.set_index("signature")["tail"]).fillna(0).to_numpy(dtype=np.int64)
     converted = _conversion_tails(frame).reindex(frame.index, fill_value=0).to_numpy()
     share, tails = np.where(converted > 0, 1.0, share), np.where(converted > 0, converted, tails)
-    saving = []
-    for axis in axes.to_list():  # an axis or two; a replay is of the whole step
+    changes = []
+    for axis in axes.to_list():
         affected = np.flatnonzero((tails == axis) & (share > 0))
         after = took[affected] * (1 - share[affected])
-        quicker = Merging.none(frame["work"].to_numpy()[affected], took[affected], after)
-        saving.append(replayed.saved_by(quicker) / kernels.steps)
-    return saving
+        changes.append(Merging.none(frame["work"].to_numpy()[affected], took[affected], after))
+    return changes
 
 
 def _by_axis(bad: pd.DataFrame, conversions: pd.Series) -> pd.DataFrame:

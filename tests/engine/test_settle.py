@@ -16,7 +16,7 @@ def calls(*elapsed: int, members: int, covered: int = 0, operation: str = "allRe
     """One collective per value; ``covered`` ns of each lie behind computing."""
     rows = [
         {
-            "work": number, "group": "586", "ranks": ranks, "index": number,
+            "work": number, "group": "586", "ranks": ranks, "peer": -1, "index": number,
             "name": f"hcom_{operation}__586_{number}_1", "operation": operation, "step": 0, "members": members,
             "elapse_ns": ns, "uncovered_ns": max(ns - covered, 0),
         }

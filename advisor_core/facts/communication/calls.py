@@ -13,7 +13,7 @@ from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
 from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
-from advisor_core.facts.communication.state import collective_state
+from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
@@ -42,6 +42,7 @@ RECORDED = (
         "count",
         "ranks in the group: as recorded, else at least as many as its planes name; -1 unknown",
     ),
+    Column("peer", "int", "", "the one rank that a send, a receive or a batch of them is with, -1 unknown or several"),
     Column("index", "int", "", "which call of the group, -1 unknown"),
     Column("start_ns", "int", "ns", "start"),
     Column("end_ns", "int", "ns", "end"),
@@ -101,7 +102,32 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
     calls["ranks"] = _ranks(calls, facts[PROFILE])
     members = _members(calls, facts[PROFILE], facts.get(COMMUNICATION_TASKS))
     calls["members"] = np.where(calls["members"] > 0, calls["members"], members)
+    calls["peer"] = _peers(calls, facts[PROFILE].rank, facts.get(COMMUNICATION_TASKS), state)
     return calls
+
+
+def _peers(calls: pd.DataFrame, rank: int, tasks: pd.DataFrame | None, state: CollectiveState | None) -> np.ndarray:
+    """The one other rank that the planes of each send, receive or batch name, -1 where it is not known or not one."""
+    peers = np.full(len(calls), -1, dtype=np.int64)
+    between = calls["operation"].str.contains(POINT_TO_POINT).to_numpy()
+    if tasks is None or state is None or not between.any():
+        return peers
+    known = state.peers_are_global & (state.peers >= 0) & (state.peers != rank)
+    named = tasks.assign(peer=state.peers)[known]
+    whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].sort_values("start_ns", kind="stable")
+    parts = []
+    for group, operations in whole.groupby("group"):
+        own = named[named["group"] == group]
+        place = np.searchsorted(operations["start_ns"].to_numpy(), own["start_ns"].to_numpy(), side="right") - 1
+        inside = place >= 0
+        names = operations[["name", "start_ns"]].iloc[place[inside]].astype({"name": str})
+        parts.append(names.assign(peer=own["peer"].to_numpy()[inside]))
+    if not parts:
+        return peers
+    one = pd.concat(parts).groupby(["name", "start_ns"])["peer"].agg(["min", "max"])
+    one = one["min"].where(one["min"] == one["max"], -1)
+    found = one.reindex(pd.MultiIndex.from_frame(calls[["name", "start_ns"]])).fillna(-1).to_numpy(dtype=np.int64)
+    return np.where(between, found, -1)
 
 
 def _identified(calls: pd.DataFrame, words: Vocabulary, collectives: pd.DataFrame | None) -> pd.DataFrame:

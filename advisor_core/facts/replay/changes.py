@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from advisor_core.facts.intervals import Ints, Layer, empty
+from advisor_core.contracts.cure import Cure
+from advisor_core.facts.intervals import Ints, Layer, complement, cut, empty, union
 from advisor_core.facts.replay.edges import DONE, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
@@ -28,7 +30,7 @@ collection, a full queue, Python around the operator. Of it, this much counts as
 
 
 @dataclass(frozen=True)
-class HostChange:
+class HostChange(Cure):
     """The host time that a replay leaves out, as layers of device time.
 
     ``feeding``: left out of the threads that feed the device; a synchronising call that begins within it does not wait
@@ -40,9 +42,9 @@ class HostChange:
     launching: Layer = field(default_factory=empty)
     handed_over: Layer = field(default_factory=empty)
 
-    def apply(self, recorded: RankGraph) -> Graph:
-        """The graph without this time."""
-        nodes, graph = recorded.nodes, recorded.graph
+    def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
+        """The graph without this time. ``graph``: that of ``recorded``, with other changes made already."""
+        nodes = recorded.nodes
         since, until = nodes.start_ns, nodes.end_ns
 
         def measured(layer: Layer, of: npt.NDArray[np.bool_]) -> Ints:
@@ -79,7 +81,7 @@ def _begins(recorded: RankGraph) -> Ints:
 
 
 @dataclass(frozen=True)
-class Merging:
+class Merging(Cure):
     """Kernels that become one: ``tasks``, rows of the fact ``work``; ``chain``, the number of the chain of each, from
     0; ``before_ns`` and ``after_ns``, what each chain takes and would take as one kernel."""
 
@@ -93,9 +95,11 @@ class Merging:
         """Every task stays, and takes ``after_ns`` in place of ``before_ns``."""
         return cls(tasks, np.arange(len(tasks)), before_ns, after_ns)
 
-    def apply(self, recorded: RankGraph) -> Graph:
-        """The graph in which the first kernel of each chain does the work of all, and the others are not launched."""
-        nodes, graph, edges = recorded.nodes, recorded.graph, recorded.edges
+    def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
+        """The graph in which the first kernel of each chain does the work of all, and the others are not launched.
+        ``graph``: that of ``recorded``, with other changes made already; what a kernel takes there shrinks by as much
+        as in the recording."""
+        nodes, edges = recorded.nodes, recorded.edges
         rows = 1 + max(int(nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
         task, launch, feed = (nodes.of(kind, rows) for kind in (TASK, LAUNCH, FEED))
         replayed = task[self.tasks] >= 0
@@ -124,4 +128,64 @@ class Merging:
         return graph.changed(duration=duration, pause=pause, lag=lag)
 
 
-Change = HostChange | Merging
+@dataclass(frozen=True)
+class Shortening(Cure):
+    """Tasks that take less. ``tasks``: rows of the fact ``work``; ``steps``: over how many steps; ``by_ns``: by how
+    much all of them together are shorter in a step, at most by what they take."""
+
+    tasks: Ints
+    steps: int
+    by_ns: int = 0
+
+    def promised(self, ns_per_step: int) -> Cure:
+        """As much shorter as the rule says that they could be, where the advisor does not say it."""
+        return self if self.by_ns else replace(self, by_ns=ns_per_step)
+
+    def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
+        """The graph in which each of the tasks is shorter by the same share. ``graph``: that of ``recorded``, with
+        other changes made already."""
+        rows = 1 + max(int(recorded.nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
+        own = recorded.nodes.of(TASK, rows)[self.tasks]
+        own = own[own >= 0]
+        took = int(recorded.graph.duration[own].sum())
+        if not took:
+            return graph
+        stays = 1 - min(1.0, self.by_ns * self.steps / took)
+        duration = graph.duration.copy()
+        duration[own] = np.rint(duration[own] * stays).astype(np.int64)
+        return graph.changed(duration=duration)
+
+
+Change = HostChange | Merging | Shortening
+
+
+def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
+    """The graph of a rank with several changes at once. Host time that several of them leave out goes once."""
+    graph = joined([change for change in changes if isinstance(change, HostChange)]).apply(recorded, recorded.graph)
+    for change in changes:
+        if not isinstance(change, HostChange):
+            graph = change.apply(recorded, graph)
+    return graph
+
+
+def joined(changes: Sequence[HostChange]) -> HostChange:
+    """One change that leaves out what any of these does. What a thread no longer does it does not hand over either."""
+    feeding = _together([change.feeding for change in changes])
+    handed_over = _together([change.handed_over for change in changes])
+    return HostChange(feeding, _together([change.launching for change in changes]), _without(handed_over, feeding))
+
+
+def _together(layers: Sequence[Layer]) -> Layer:
+    if not layers:
+        return empty()
+    return union(np.concatenate([one.starts for one in layers]), np.concatenate([one.ends for one in layers]))
+
+
+def _without(layer: Layer, other: Layer) -> Layer:
+    """The part of ``layer`` in which ``other`` has nothing."""
+    if not len(layer) or not len(other):
+        return layer
+    begin, finish = int(layer.starts[0]), int(layer.ends[-1])
+    pieces = cut(begin, finish, [layer, complement(other, begin, finish)])
+    both = (pieces.ids[0] >= 0) & (pieces.ids[1] >= 0)
+    return union(pieces.starts[both], pieces.ends[both])

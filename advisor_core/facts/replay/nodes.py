@@ -50,16 +50,18 @@ class Nodes:
         return found
 
 
-def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer) -> Nodes:
+def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, starts: Ints) -> Nodes:
     """``work``: the fact of that name; ``rows``: those of its rows that are replayed, in order; ``syncs``: the calls
-    that wait for the device, in device time, ids are rows of ``host_events``."""
+    that wait for the device, in device time, ids are rows of ``host_events``; ``starts``: of the steps."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
     launch, entered, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
     known = launch != NO_TIME
     fed = rows[known]
     first = int(entered[known].min()) if len(fed) else 0
     last = int(launch[known].max()) if len(fed) else 0
+    later = np.flatnonzero(syncs.starts >= last)
     waits = (syncs.ends > first) & (syncs.starts < last)
+    waits[later[: _between_steps(entered[known], start[known], syncs, starts)]] = True
     calls, returns, call_rows = np.maximum(syncs.starts[waits], first), syncs.ends[waits], syncs.ids[waits]
     queues = 1 + np.unique(thread[known], return_inverse=True)[1]
     streams = 1 + (int(queues.max()) if len(queues) else 0) + _streams(work, rows, start, end)
@@ -80,6 +82,18 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer) -
     free = np.where(before >= 0, finish[before], begin)
     begin = np.where(kind == TASK, begin, np.where((kind == FEED) | (kind == CALL), free, np.maximum(begin, free)))
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
+
+
+def _between_steps(entered: Ints, started: Ints, syncs: Layer, starts: Ints) -> int:
+    """How many calls wait for the device behind the last task of a step: nearer to it than to the first of the next, as
+    they are handed over; the median. The last recorded step has as many, and further ones come from the profiler."""
+    if not len(entered) or len(starts) < 2:
+        return 0
+    places = np.searchsorted(np.maximum.accumulate(started), starts[1:], side="left")
+    places = places[(places > 0) & (places < len(entered))]
+    last, first = entered[places - 1], entered[places]
+    calls = np.searchsorted(syncs.starts, last + (first - last) // 2) - np.searchsorted(syncs.starts, last)
+    return int(np.median(calls)) if len(calls) else 0
 
 
 def _streams(work: pd.DataFrame, rows: Ints, start: Ints, end: Ints) -> Ints:

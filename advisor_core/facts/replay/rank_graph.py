@@ -25,12 +25,14 @@ _NOT_BOUND = np.iinfo(np.int64).min
 @dataclass(frozen=True)
 class RankGraph:
     """``graph``: its replay gives the recorded times, to the nanosecond. ``nodes`` and ``edges``: what its nodes and
-    edges are. ``free_ns``: when each chain could begin. ``origin_ns``: the moment that the replay counts from.
+    edges are; ``talks``: the nodes that are collectives. ``free_ns``: when each chain could begin. ``origin_ns``: the
+    moment that the replay counts from.
     """
 
     graph: Graph
     nodes: Nodes
     edges: Edges
+    talks: npt.NDArray[np.bool_]
     free_ns: Ints
     origin_ns: int
 
@@ -48,7 +50,7 @@ def rank_graph(facts: Facts) -> RankGraph:
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
     syncs = host.syncs if host is not None else empty()
-    nodes = nodes_of(device, rows, launched, syncs)
+    nodes = nodes_of(device, rows, launched, syncs, windows["start_ns"].to_numpy())
     edges = edges_of(nodes, device, rows, launched)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
     return timed(nodes, edges, talks)
@@ -76,7 +78,7 @@ def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_]) -> RankGraph
     began = np.where(tasks, start, np.where(ready > _NOT_BOUND, ready, start))
     began = np.where((nodes.kind == FEED) | (nodes.kind == CALL), start, began)
     duration = np.maximum(0, end - np.minimum(began, end))
-    return RankGraph(graph.changed(duration=duration, pause=pause, lag=lag), nodes, edges, free_ns, origin)
+    return RankGraph(graph.changed(duration=duration, pause=pause, lag=lag), nodes, edges, talks, free_ns, origin)
 
 
 def _latencies(graph: Graph, edges: Edges, talks: npt.NDArray[np.bool_], free: Ints, start: Ints, end: Ints) -> Ints:

@@ -1,0 +1,38 @@
+"""Cures: what following the advice of a finding would change of the recorded work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class Cure:
+    """A change of what was recorded on a rank, or on the ranks of a job. Advisors make cures for their rows; the model
+    of the job replays the recording with one of them, or with several."""
+
+    def promised(self, ns_per_step: int) -> Cure:
+        """The cure where its rule promises so much: of a change whose size only the rule knows."""
+        return self
+
+
+@dataclass(frozen=True)
+class AsPeers(Cure):
+    """A rank that is no later than its peers: between two calls that it has in common with them it takes no longer than
+    the median of theirs. ``peers``: ranks that do the same work."""
+
+    rank: int
+    peers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EvenWork(Cure):
+    """Ranks that share out the work evenly: between two calls that they have in common each takes the mean of all."""
+
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class KernelsTake(Cure):
+    """Rank to the share of their time that its kernels then take."""
+
+    share: Mapping[int, float]

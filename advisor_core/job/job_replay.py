@@ -1,0 +1,123 @@
+"""What the steps of a job would take with changes: each replay is of all ranks, with all changes at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.facts.intervals import Ints, union
+from advisor_core.facts.replay.changes import Change, changed
+from advisor_core.facts.replay.edges import INFERRED
+from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
+from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.own_time import JobCure, own_times, with_cure
+from advisor_core.replay.critical_path import critical_path
+from advisor_core.replay.graph import NEVER, Graph
+from advisor_core.replay.long_run import Lasting
+from advisor_core.result.plan import Limit
+
+PARTS = ("compute", "communication", "idle")
+
+HOST, QUEUE, KERNELS, COLLECTIVES, DELAYS = "host", "queue", "kernels", "collectives", "delays"
+"""Whose time a stretch of the critical path is; delays are what passes between one node and the next."""
+
+
+@dataclass(frozen=True)
+class Cures:
+    """What following the advice of one finding would change: of single ranks, and of the job."""
+
+    of_ranks: Mapping[int, Change] = field(default_factory=dict)
+    of_job: tuple[JobCure, ...] = ()
+
+
+class JobReplay:
+    """A job that can be replayed with any of its ``cures``, by name."""
+
+    def __init__(self, job: JobGraph, cures: Mapping[str, Cures]) -> None:
+        self.job = job
+        self.cures = dict(cures)
+        self._lasting = cache(self._replayed)
+
+    def step_ns(self, names: Iterable[str] = (), *, sure: bool = False) -> int:
+        """The time of a step with these cures. ``sure``: only with the dependencies that files record, or that the
+        runtime makes."""
+        return self._lasting(frozenset(names), sure)[1].ns // self.job.steps
+
+    def _replayed(self, names: frozenset[str], sure: bool) -> tuple[Graph, Lasting]:
+        chosen = [self.cures[name] for name in sorted(names)]
+        graphs = []
+        for model, offset in zip(self.job.models, self.job.offset_ns, strict=True):
+            own = [cures.of_ranks[model.rank] for cures in chosen if model.rank in cures.of_ranks]
+            recorded = model.replay.recorded
+            graph = changed(recorded, own) if own else recorded.graph
+            for cure in (cure for cures in chosen for cure in cures.of_job):
+                graph = with_cure(model, offset, graph, cure, self._own_times)
+            if sure:
+                graph = graph.changed(lag=np.where(np.isin(recorded.edges.kind, INFERRED), NEVER, graph.lag))
+            graphs.append(graph)
+        return self.job.lasting(graphs)
+
+    def parts(self, names: Iterable[str] = ()) -> dict[str, int]:
+        """The mean over the ranks of the time of a step in kernels, in collectives alone and in neither; they add up to
+        the step."""
+        graph, lasting = self._lasting(frozenset(names), False)
+        since, until = lasting.since, lasting.until
+        times = np.zeros(len(PARTS))
+        for number, model in enumerate(self.job.models):
+            tasks = model.nodes.kind == TASK
+            starts, ends = self._spans(graph, lasting.ended, number)
+            computes = tasks & ~model.replay.recorded.talks
+            kernels = union(starts[computes], ends[computes]).clip(since, until).total()
+            busy = union(starts[tasks], ends[tasks]).clip(since, until).total()
+            times += (kernels, busy - kernels, until - since - busy)
+        shares = times / times.sum() if times.sum() else times
+        step = lasting.ns // self.job.steps
+        parts = {name: round(share * step) for name, share in zip(PARTS, shares.tolist(), strict=True)}
+        parts["idle"] += step - sum(parts.values())
+        return parts
+
+    def limit(self, names: Iterable[str] = ()) -> Limit:
+        """Whose time the end of the step waits for most: the largest owner on the critical path."""
+        graph, lasting = self._lasting(frozenset(names), False)
+        ended = lasting.ended
+        path, _ = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))
+        begun = ended[path] - graph.duration[path]
+        before = np.concatenate([[min(lasting.since, int(begun[0]))], ended[path][:-1]])
+        held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
+        delays = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
+        total: dict[tuple[int | None, str], int] = defaultdict(int)
+        for node, own, late in zip(path.tolist(), held.tolist(), delays.tolist(), strict=True):
+            rank, chain = self._owners[node]
+            total[rank, chain] += own
+            total[rank, DELAYS] += late
+        (rank, chain), ns = max(total.items(), key=lambda item: (item[1], item[0][1], -(item[0][0] or 0)))
+        return Limit(rank=rank, chain=chain, share=round(ns / max(1, lasting.until - lasting.since), 6))
+
+    @cached_property
+    def _own_times(self) -> pd.DataFrame:
+        return own_times(self.job)
+
+    @cached_property
+    def _owners(self) -> list[tuple[int | None, str]]:
+        """The rank and the chain of each node of the job; the hub of a call is of no rank."""
+        owners: list[tuple[int | None, str]] = [(None, COLLECTIVES)] * len(self.job.graph)
+        names = {FEED: HOST, CALL: HOST, RETURN: HOST, LAUNCH: QUEUE, TASK: KERNELS}
+        for model, numbers, arrivals in zip(self.job.models, self.job.numbers, self.job.arrivals, strict=True):
+            talks = model.replay.recorded.talks.tolist()
+            nodes = zip(numbers.tolist(), arrivals.tolist(), model.nodes.kind.tolist(), talks, strict=True)
+            for number, arrival, kind, talk in nodes:
+                owners[number] = model.rank, COLLECTIVES if talk else names[kind]
+                if arrival >= 0:
+                    owners[arrival] = model.rank, COLLECTIVES
+        return owners
+
+    def _spans(self, graph: Graph, ended: Ints, number: int) -> tuple[Ints, Ints]:
+        """When each node of a rank begins and ends."""
+        numbers, arrivals = self.job.numbers[number], self.job.arrivals[number]
+        ends = ended[numbers]
+        return np.where(arrivals >= 0, ended[arrivals], ends - graph.duration[numbers]), ends

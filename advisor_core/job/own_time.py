@@ -1,0 +1,74 @@
+"""The own time of ranks: from leaving one call that joins ranks to arriving at the next.
+
+Ranks that do the same work arrive together where each takes as long as the others. So a cure that makes a rank as quick
+as its peers, or shares out their work evenly, scales the own time of the rank before each call.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
+from advisor_core.facts.intervals import Ints
+from advisor_core.facts.replay.nodes import TASK
+from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.rank_model import RankModel
+from advisor_core.replay.graph import Graph
+
+JobCure = AsPeers | EvenWork | KernelsTake
+"""Cures that compare ranks."""
+
+
+def own_times(job: JobGraph) -> pd.DataFrame:
+    """The calls that join ranks, by rank and in order of arrival, with ``own_ns``: from leaving the call before, or
+    from the first node of the rank, to arriving."""
+    calls = job.calls.sort_values(["rank", "start_ns"], kind="stable", ignore_index=True)
+    left = calls.groupby("rank")["end_ns"].cummax().groupby(calls["rank"]).shift()
+    firsts = {
+        model.rank: int(model.nodes.start_ns.min()) - offset
+        for model, offset in zip(job.models, job.offset_ns, strict=True)
+    }
+    begun = left.fillna(calls["rank"].map(firsts)).astype("int64")
+    return calls.assign(own_ns=(calls["start_ns"] - begun).clip(lower=0))
+
+
+def with_cure(model: RankModel, offset_ns: int, graph: Graph, cure: JobCure, times: pd.DataFrame) -> Graph:
+    """The graph of a rank, as changed so far, with the cure. ``times``: of `own_times`."""
+    if isinstance(cure, KernelsTake):
+        kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+        return _scaled(graph, np.where(kernels, cure.share.get(model.rank, 1.0), 1.0))
+    shares = _as_peers(cure, times) if isinstance(cure, AsPeers) else _evened(cure, times)
+    own = times["rank"] == model.rank
+    before = np.append(shares[own.to_numpy()], 1.0)
+    arrivals = times.loc[own, "start_ns"].to_numpy() + offset_ns
+    share = before[np.searchsorted(arrivals, model.nodes.end_ns, side="left")]
+    return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+
+
+def _as_peers(cure: AsPeers, times: pd.DataFrame) -> np.ndarray:
+    """The share of its own time that each row of ``times`` then takes: less than 1 of the rank where it is later than
+    its peers."""
+    peers = times[times["rank"].isin(cure.peers)].groupby("call")["own_ns"].median()
+    usual = times["call"].map(peers).to_numpy(dtype=np.float64)
+    share = np.fmin(usual / np.maximum(times["own_ns"].to_numpy(), 1), 1.0)
+    return np.where((times["rank"] == cure.rank).to_numpy() & np.isfinite(usual), share, 1.0)
+
+
+def _evened(cure: EvenWork, times: pd.DataFrame) -> np.ndarray:
+    """As `_as_peers`, of ranks that take the mean of all."""
+    inside = times["rank"].isin(cure.ranks).to_numpy()
+    mean = times["call"].map(times[inside].groupby("call")["own_ns"].mean()).to_numpy(dtype=np.float64)
+    return np.where(inside & np.isfinite(mean), mean / np.maximum(times["own_ns"].to_numpy(), 1), 1.0)
+
+
+def _scaled(graph: Graph, share: np.ndarray, *, waits: bool = False) -> Graph:
+    """The graph with the duration of each node scaled; with ``waits`` what it waits for nothing known as well."""
+
+    def times(values: Ints, by: np.ndarray) -> Ints:
+        return np.where(values > 0, np.rint(values * by), values).astype(np.int64)
+
+    duration = times(graph.duration, share)
+    if not waits:
+        return graph.changed(duration=duration)
+    return graph.changed(duration=duration, pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))

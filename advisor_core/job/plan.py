@@ -1,0 +1,110 @@
+"""The plan: the cures of the findings in the order that wins most, and what each of them wins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from advisor_core.contracts.cure import AsPeers
+from advisor_core.job.job_replay import JobReplay
+from advisor_core.result.plan import Action, Plan
+
+WORTH = 0.005
+"""Share of the step from which a change is worth a place in the plan. A convention: what is less is within the error of
+the replay (docs/the-replay.md)."""
+
+MOST = 12
+"""A plan has at most so many changes: a reader follows the first few, and each costs replays of the whole job."""
+
+
+def plan(replayed: JobReplay) -> Plan | None:
+    """The plan of a job; ``None`` where it has nothing that could be replayed."""
+    step = replayed.step_ns()
+    if step <= 0:
+        return None
+    alone = {name: step - replayed.step_ns([name]) for name in sorted(replayed.cures)}
+    ordered, covered = _in_order(replayed, alone, WORTH * step)
+    actions, before = [], step
+    for number, name in enumerate(ordered):
+        after = replayed.step_ns(ordered[: number + 1])
+        actions.append(
+            Action(
+                finding=name,
+                alone_ns=alone[name],
+                range_ns=_range(alone[name], replayed.step_ns(sure=True) - replayed.step_ns([name], sure=True)),
+                last_ns=replayed.step_ns(set(ordered) - {name}) - replayed.step_ns(ordered),
+                gain_ns=before - after,
+                step_after_ns=after,
+                needs=_needs(replayed, name, ordered[:number], alone[name], before - after),
+                covers=sorted(other for other, by in covered.items() if by == name),
+            )
+        )
+        before = after
+    saved = replayed.step_ns(sure=True) - replayed.step_ns(ordered, sure=True)
+    return Plan(
+        step_ns=step,
+        after_ns=before,
+        after_range_ns=_range(before, step - saved),
+        actions=actions,
+        parts_before=replayed.parts(),
+        parts_after=replayed.parts(ordered),
+        limit=replayed.limit(),
+        next_limit=replayed.limit(ordered),
+    )
+
+
+def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple[list[str], dict[str, str]]:
+    """The change that wins most on top of those before it, again and again, up to the last that is worth it; and the
+    others that are worth it by themselves, with the change of the plan that wins their time.
+
+    A change that says how a rank becomes quicker comes before one that only says that it does.
+    """
+    ordered: list[str] = []
+    covered: dict[str, str] = {}
+    vague = {name for name in alone if any(isinstance(cure, AsPeers) for cure in replayed.cures[name].of_job)}
+    for group in (set(alone) - vague, vague):
+        gains = {name: _gain(replayed, name, ordered) for name in sorted(group)}
+        while gains and len(ordered) < MOST:
+            best: str | None = min(gains, key=lambda name: (-gains[name], name))
+            if best is None or gains[best] < worth:
+                best = _together(replayed, ordered, gains, worth)
+            if best is None:
+                break
+            del gains[best]
+            ordered.append(best)
+            for name in gains:
+                won = _gain(replayed, name, ordered)
+                if gains[name] >= worth > won:
+                    covered[name] = best
+                gains[name] = won
+        for name in gains:
+            if alone[name] >= worth > gains[name] and name not in covered and ordered:
+                covered[name] = ordered[0]
+    return ordered, {name: by for name, by in covered.items() if name not in ordered}
+
+
+def _together(replayed: JobReplay, ordered: Sequence[str], gains: Collection[str], worth: float) -> str | None:
+    """Of changes that win nothing alone: the one that the others lose most without, where all of them are worth it;
+    ``None`` where they are not."""
+    rest = sorted(gains)
+    whole = replayed.step_ns([*ordered, *rest])
+    if replayed.step_ns(ordered) - whole < worth:
+        return None
+    lost = {name: replayed.step_ns([*ordered, *(other for other in rest if other != name)]) - whole for name in rest}
+    best = max(rest, key=lambda name: lost[name])
+    return best if lost[best] >= worth else None
+
+
+def _needs(replayed: JobReplay, name: str, earlier: Sequence[str], alone: int, gain: int) -> list[str]:
+    """Those before it without which a change wins less than half of what it wins with them."""
+    if 2 * alone >= gain:
+        return []
+    without = {other: [one for one in earlier if one != other] for other in earlier}
+    return [other for other in earlier if 2 * _gain(replayed, name, without[other]) < gain]
+
+
+def _gain(replayed: JobReplay, name: str, others: Sequence[str]) -> int:
+    return replayed.step_ns(others) - replayed.step_ns([*others, name])
+
+
+def _range(one: int, other: int) -> tuple[int, int]:
+    return min(one, other), max(one, other)

@@ -1,0 +1,24 @@
+"""The model of one rank, as the job gets it: its graph and its collectives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from advisor_core.facts.replay.nodes import Nodes
+from advisor_core.facts.replay.replay import Replay
+
+
+@dataclass(frozen=True)
+class RankModel:
+    """``calls``: its collectives, `advisor_core.job.calls.COMPARED` of the fact ``recorded_calls``, ``None`` where it
+    has none."""
+
+    rank: int
+    replay: Replay
+    calls: pd.DataFrame | None
+
+    @property
+    def nodes(self) -> Nodes:
+        return self.replay.recorded.nodes

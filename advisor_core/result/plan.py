@@ -1,0 +1,51 @@
+"""The plan: what the changes that the findings propose would win, alone and together, by replay of the recorded job."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from advisor_core.text.base import Model
+
+
+class Action(Model):
+    """The change that a finding proposes. All times are of one step of the job.
+
+    ``alone_ns``: what it wins by itself; ``range_ns``: the same where every dependency that no file records is taken to
+    hold, and where none of them is, the lesser first. ``last_ns``: what it wins when all others of the plan are made
+    already. ``gain_ns``: what it wins on top of those before it in the plan, so that these add up. ``step_after_ns``:
+    the step with it and those before it. ``needs``: fingerprints of changes without which it wins little."""
+
+    finding: str
+    problem: str = Field("", description="number of the problem that the finding is")
+    alone_ns: int
+    range_ns: tuple[int, int]
+    last_ns: int
+    gain_ns: int
+    step_after_ns: int
+    needs: list[str] = Field(default_factory=list)
+    covers: list[str] = Field(default_factory=list)
+
+
+class Limit(Model):
+    """What the end of the step waits for most of the time. ``rank``: whose time it is, ``chain``: ``host``, ``queue``,
+    ``kernels``, ``collectives`` or ``delays``; ``share``: of the step."""
+
+    rank: int | None
+    chain: str
+    share: float
+
+
+class Plan(Model):
+    """What to do, in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run where
+    several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`. ``parts``:
+    mean over the ranks of the time in kernels (``compute``), in collectives while no kernel runs (``communication``)
+    and in neither (``idle``), which add up to the step."""
+
+    step_ns: int
+    after_ns: int
+    after_range_ns: tuple[int, int]
+    actions: list[Action]
+    parts_before: dict[str, int]
+    parts_after: dict[str, int]
+    limit: Limit
+    next_limit: Limit

@@ -1,0 +1,39 @@
+"""The plan of a run: the cures of its findings, replayed on the graph of the job."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from advisor_core.facts.replay.changes import Change
+from advisor_core.job.job_graph import job_graph
+from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.job.own_time import JobCure
+from advisor_core.job.plan import plan
+from advisor_core.result.plan import Plan
+from advisor_core.run.rank import RankOutcome
+from advisor_core.run.run_rules import RuleRun
+
+
+def planned(outcomes: Sequence[RankOutcome], job: RuleRun) -> Plan | None:
+    """The plan of the job; ``None`` where no rank has a graph, or not all have the same number of steps."""
+    replayed = job_replay(outcomes, job)
+    return None if replayed is None else plan(replayed)
+
+
+def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | None:
+    """The job with the cures of its findings, by their fingerprints."""
+    models = [outcome.model for outcome in outcomes if outcome.model is not None]
+    if not models or len({model.replay.steps for model in models}) > 1:
+        return None
+    of_ranks: dict[str, dict[int, Change]] = defaultdict(dict)
+    for outcome in outcomes:
+        for draft in outcome.rules.drafts:
+            if isinstance(draft.cure, Change):
+                of_ranks[draft.finding.fingerprint][outcome.rank] = draft.cure
+    cures = {fingerprint: Cures(changes) for fingerprint, changes in of_ranks.items()}
+    for draft in job.drafts:
+        if isinstance(draft.cure, JobCure):
+            cures[draft.finding.fingerprint] = Cures(of_job=(draft.cure,))
+    world = max((outcome.world_size for outcome in outcomes if outcome.world_size), default=0)
+    return JobReplay(job_graph(models, world), cures)
