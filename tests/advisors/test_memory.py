@@ -183,6 +183,7 @@ def test_fragments_have_one_setting_and_another_where_it_cannot_be_used() -> Non
     assert settings == [{"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True"}]
     (split,) = [one for one in advice if "max_split_size_mb" in one.text.en]
     assert split.text.en.startswith("Where expandable segments cannot be used") and split.risk is not None
+    assert split.hazards == ["crash"], "what has none stands before the setting that it only replaces"
 
 
 def test_reserved_memory_that_follows_the_allocated_is_not_fragmented() -> None:

@@ -84,9 +84,10 @@ def test_the_task_queue_is_no_first_advice() -> None:
     assert not any("task queue is off" in one.text.en for one in on)
 
 
-def test_in_inference_why_no_graph_runs_is_asked_first() -> None:
+def test_in_inference_why_no_graph_runs_is_asked_before_graphs_are_advised() -> None:
     first, *others = judge_rule("HD002", queue(late()).store()).first.advice
-    assert "--enforce-eager" in first.text.en and not first.hazards and first.unless is None
+    assert "vllm" not in first.text.en.lower(), "which software serves is not recorded"
+    assert "--enforce-eager" in others[0].text.en and not others[0].hazards and others[0].unless is None
     graph = next(one for one in others if one.hazards)
     assert {"graph-capture", "TASK_QUEUE_ENABLE=1"} <= set(graph.uses) and "TASK_QUEUE_ENABLE=2" in graph.excludes
     assert set(graph.hazards) == {"hang", "crash", "accuracy"}, "models are known for which this mode does all three"
@@ -106,12 +107,15 @@ def test_graph_mode_and_level_2_cannot_stand_together() -> None:
                 )
 
 
-def test_binding_is_given_once_and_says_what_the_modes_do() -> None:
+def test_binding_says_what_the_modes_do_and_that_of_another_software_does_not_replace_it() -> None:
     serving, general = (
         one for one in specs("HD002") if "enable_cpu_binding" in one.text.en or "CPU_AFFINITY_CONF" in one.set
     )
     assert serving.holds_for.software == ["vllm-ascend"] and serving.holds_for.phase == ["prefill", "decode"]
-    assert clash(serving.uses, serving.excludes, ["CPU_AFFINITY_CONF=2"], ["thread-binding"]), "one of them, not both"
+    assert serving.risk is not None and "Not together with `CPU_AFFINITY_CONF`" in serving.risk.en
+    (bound,) = [one for one in judge_rule("HD002", queue(late()).store()).first.advice if one.set == general.set]
+    assert "thread-binding" in bound.excludes, "one of them, not both"
+    assert not clash(serving.uses, serving.excludes, bound.uses, bound.excludes), "nobody knows that the job is vLLM"
     assert general.set == {"CPU_AFFINITY_CONF": "2"} and "310P" not in general.holds_for.chip
     assert "equal share" in general.text.en and "均分" in general.text.zh
     advice = judge_rule("HD002", queue(training(late())).store()).first.advice

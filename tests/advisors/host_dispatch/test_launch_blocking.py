@@ -23,8 +23,10 @@ def test_launch_blocking_is_inferred_from_synchronisations() -> None:
     assert found.state == "fail" and found.first.severity == "high"
     assert found.first.observation["synchronised_share"] == 0.75
     assert found.first.observation["recorded"] == "unknown"
-    assert [advice.kind for advice in found.first.advice] == ["env", "investigate"]
-    assert "memory" in found.first.advice[0].risk.en, "launches that do not wait take more of it"
+    assert [advice.kind for advice in found.first.advice] == ["investigate", "investigate", "env"]
+    unset = found.first.advice[-1]
+    assert "memory" in unset.risk.en, "launches that do not wait take more of it"
+    assert set(unset.hazards) == {"crash", "hang", "accuracy"}, "the task queue works again as well"
 
 
 def test_launch_blocking_is_taken_from_the_record() -> None:

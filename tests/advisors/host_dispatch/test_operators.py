@@ -51,6 +51,7 @@ def test_options_of_the_queue_and_the_allocator_are_for_releases_that_stand_them
     assert lazy[0].hazards == ["crash"]
     (fusion,) = [one for one in specs("HD003") if "TORCH_NPU_LAZY_FUSION" in one.set]
     assert fusion.holds_for.chip == ["A2", "A3"] and fusion.excludes == ["graph-capture"]
+    assert fusion.holds_for.phase == ["training"], "in decode it would take the place of captured graphs"
 
 
 def test_operators_cannot_answer_without_operator_details() -> None:
