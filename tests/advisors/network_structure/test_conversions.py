@@ -43,7 +43,7 @@ def test_private_formats_are_advised_last_and_with_their_hazard() -> None:
     training, inference = (
         judge_rule("NS003", converted(10, training=is_).store()).first.advice for is_ in (True, False)
     )
-    assert [one.hazards for one in inference] == [[], ["accuracy"], ["accuracy"]]
+    assert [one.hazards for one in inference] == [[], ["accuracy", "crash"], ["accuracy"]]
     assert "weight_nz_mode" in inference[1].text.en and "allow_internal_format = True" in inference[2].text.en
     assert not any("allow_internal_format = True" in one.text.en or one.hazards for one in training)
 

@@ -29,11 +29,10 @@ def test_rows_that_leave_cores_idle_fire() -> None:
     assert not any(one.hazards for one in found.first.advice)
 
 
-def test_another_batch_changes_a_training() -> None:
+def test_a_norm_is_no_reason_for_another_batch_in_training() -> None:
+    """Another micro-batch changes memory, a pipeline and often the loss: what a last round of a norm costs is less."""
     scene = rows(48).tensors(5000, 1, "RmsNormGrad", core=VECTOR)
-    found = judged("SA003", scene, chip=SMALL)
-    assert kinds(found) == ["investigate", "config"]
-    assert found.first.advice[1].hazards == ["accuracy"] and "loss" in found.first.advice[1].risk.en
+    assert kinds(judged("SA003", scene, chip=SMALL)) == ["investigate"]
 
 
 def test_fewer_rows_than_cores_cannot_become_fewer() -> None:
