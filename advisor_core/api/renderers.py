@@ -5,6 +5,7 @@ from __future__ import annotations
 from advisor_core.contracts.registry import Renderer
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.plan import Action, Limit, Plan
 from advisor_core.result.problem import Problem, Unexplained
 from advisor_core.result.run import (
     Diagnostic,
@@ -36,6 +37,7 @@ from advisor_core.text.units import format_quantity
 
 __all__ = [
     "SEVERITIES",
+    "Action",
     "Advice",
     "BarRow",
     "Bars",
@@ -49,9 +51,11 @@ __all__ = [
     "HeatmapView",
     "LedgerEntry",
     "LedgerStep",
+    "Limit",
     "MeanStep",
     "PhaseSummary",
     "PhaseTime",
+    "Plan",
     "Problem",
     "Renderer",
     "RuleOutcome",

@@ -18,6 +18,7 @@ from advisor_core.cli.result_file import result_schema
 from advisor_core.cli.rules import rules
 from advisor_core.cli.run import run
 from advisor_core.cli.sample import sample
+from advisor_core.cli.what_if import what_if
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=epilog())
@@ -37,7 +38,7 @@ def cli(no_plugins: bool, debug: bool) -> None:
         os.environ[DEBUG] = "1"
 
 
-for command in (run, sample, rules, advisors, plugins, explain, collect, result_schema):
+for command in (run, what_if, sample, rules, advisors, plugins, explain, collect, result_schema):
     cli.add_command(command)
 
 

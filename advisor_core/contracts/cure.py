@@ -36,3 +36,11 @@ class KernelsTake(Cure):
     """Rank to the share of their time that its kernels then take."""
 
     share: Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class OperatorsTake(Cure):
+    """Operator type, or class as the ledger has it, to the share of their time that its kernels then take on every
+    rank."""
+
+    share: Mapping[str, float]

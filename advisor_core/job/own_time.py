@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
+from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, OperatorsTake
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.graph import Graph
 
-JobCure = AsPeers | EvenWork | KernelsTake
-"""Cures that compare ranks."""
+JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
+"""Cures of the whole job."""
 
 
 def own_times(job: JobGraph) -> pd.DataFrame:
@@ -38,12 +38,22 @@ def with_cure(model: RankModel, offset_ns: int, graph: Graph, cure: JobCure, tim
     if isinstance(cure, KernelsTake):
         kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
         return _scaled(graph, np.where(kernels, cure.share.get(model.rank, 1.0), 1.0))
+    if isinstance(cure, OperatorsTake):
+        return _scaled(graph, _of_operators(model, cure))
     shares = _as_peers(cure, times) if isinstance(cure, AsPeers) else _evened(cure, times)
     own = times["rank"] == model.rank
     before = np.append(shares[own.to_numpy()], 1.0)
     arrivals = times.loc[own, "start_ns"].to_numpy() + offset_ns
     share = before[np.searchsorted(arrivals, model.nodes.end_ns, side="left")]
     return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+
+
+def _of_operators(model: RankModel, cure: OperatorsTake) -> np.ndarray:
+    """The share of its time that each node then takes."""
+    share = np.ones(len(model.operators))
+    for name, taken in cure.share.items():
+        share[(model.operators == name).any(axis=1).to_numpy()] = taken
+    return np.where(model.nodes.kind == TASK, share[np.minimum(model.nodes.row, len(share) - 1)], 1.0)
 
 
 def _as_peers(cure: AsPeers, times: pd.DataFrame) -> np.ndarray:

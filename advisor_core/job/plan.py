@@ -63,6 +63,9 @@ def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple
     vague = {name for name in alone if any(isinstance(cure, AsPeers) for cure in replayed.cures[name].of_job)}
     for group in (set(alone) - vague, vague):
         gains = {name: _gain(replayed, name, ordered) for name in sorted(group)}
+        if group is vague:  # mostly won by what says how
+            gains = {name: gain for name, gain in gains.items() if 2 * gain >= alone[name]}
+            covered |= {name: ordered[0] for name in vague - gains.keys() if ordered and alone[name] >= worth}
         while gains and len(ordered) < MOST:
             best: str | None = min(gains, key=lambda name: (-gains[name], name))
             if best is None or gains[best] < worth:

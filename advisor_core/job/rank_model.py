@@ -13,11 +13,12 @@ from advisor_core.facts.replay.replay import Replay
 @dataclass(frozen=True)
 class RankModel:
     """``calls``: its collectives, `advisor_core.job.calls.COMPARED` of the fact ``recorded_calls``, ``None`` where it
-    has none."""
+    has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``."""
 
     rank: int
     replay: Replay
     calls: pd.DataFrame | None
+    operators: pd.DataFrame
 
     @property
     def nodes(self) -> Nodes:

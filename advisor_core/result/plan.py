@@ -49,3 +49,18 @@ class Plan(Model):
     parts_after: dict[str, int]
     limit: Limit
     next_limit: Limit
+
+
+class WhatIf(Model):
+    """What a step would take after changes that somebody asks for; times as of `Plan`. ``without``: fingerprints of the
+    findings whose changes are made; ``untold``: those of them of which the replay knows no change."""
+
+    step_ns: int
+    after_ns: int
+    after_range_ns: tuple[int, int]
+    without: list[str] = Field(default_factory=list)
+    untold: list[str] = Field(default_factory=list)
+    parts_before: dict[str, int]
+    parts_after: dict[str, int]
+    limit: Limit
+    next_limit: Limit

@@ -200,13 +200,15 @@ class ReplayModel(Model):
     """The dependency graph that is replayed, over all ranks that have one. ``edges``: what waited for what;
     ``inferred_edges``: those of them that no file records; ``violated_edges``: how many more there would be that the
     recorded times contradict. ``error_share_by_rank``: of the steps of each rank, the part that the replay misses when
-    every unexplained delay is the median of its kind."""
+    every unexplained delay is the median of its kind. ``joined_calls``: collectives, and pairs of sends and receives,
+    that were found to be the same on several ranks."""
 
     nodes: int
     edges: int
     inferred_edges: int
     violated_edges: int
     error_share_by_rank: dict[int, float]
+    joined_calls: int = 0
 
 
 class RunResult(Model):

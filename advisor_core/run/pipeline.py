@@ -17,7 +17,9 @@ from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.job_store import JobStore
 from advisor_core.facts.steps.phases import phases
 from advisor_core.facts.steps.steps import steps
+from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
+from advisor_core.job.plan import plan
 from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
@@ -34,7 +36,7 @@ from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role
-from advisor_core.run.planned import planned
+from advisor_core.run.modelled import job_replay
 from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
@@ -70,6 +72,19 @@ def run(
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
+    return analysed(paths, options, rank=rank, roles=roles, jobs=jobs, progress=progress)[0]
+
+
+def analysed(
+    paths: Sequence[Path],
+    options: RunOptions,
+    *,
+    rank: int | None = None,
+    roles: Sequence[str] = (),
+    jobs: int | None = None,
+    progress: Progress = lambda line: None,
+) -> tuple[RunResult, list[RankOutcome]]:
+    """As `run`, with the outcome of each rank."""
     began = time.perf_counter()
     host, book = prepared(options)
     guarded = loaders(host)
@@ -83,7 +98,8 @@ def run(
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
     result = result.model_copy(update={"labels": compose_headings(host, result)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
-    return result.model_copy(update={"timings": timings, "diagnostics": [*problems_of(guarded), *result.diagnostics]})
+    diagnostics = [*problems_of(guarded), *result.diagnostics]
+    return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), outcomes
 
 
 def _sources(
@@ -209,9 +225,8 @@ def combine(
     """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
-    known = job_of(context, outcomes[0].source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}
-    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
+    job = job_rules(host, book, outcomes)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     runs = [*by_rank.values(), job]
@@ -219,6 +234,7 @@ def combine(
     explains = {rule.id: rule.explains for rule in book}
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
+    replayed = job_replay(outcomes, job)
     return RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
@@ -237,10 +253,18 @@ def combine(
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
         timings=_timings(outcomes),
-        model=_model(outcomes),
-        plan=planned(outcomes, job),
+        model=_model(outcomes, replayed),
+        plan=None if replayed is None else plan(replayed),
         phases=[time for outcome in outcomes for time in outcome.phases],
     )
+
+
+def job_rules(host: Host, book: RuleBook, outcomes: Sequence[RankOutcome]) -> RuleRun:
+    """The rules that need the facts of all ranks."""
+    context = _job_context(outcomes)
+    known = job_of(context, outcomes[0].source.versions, _common_variables(outcomes))
+    vendors = {outcome.vendor for outcome in outcomes}
+    return run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:
@@ -432,7 +456,7 @@ def _timings(outcomes: Sequence[RankOutcome]) -> dict[str, float]:
     return {name: round(sum(outcome.timings.get(name, 0.0) for outcome in outcomes), 3) for name in names}
 
 
-def _model(outcomes: Sequence[RankOutcome]) -> ReplayModel | None:
+def _model(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> ReplayModel | None:
     """How well the replay explains the ranks that have launches."""
     explained = {outcome.rank: outcome.explained for outcome in outcomes if outcome.explained is not None}
     if not explained:
@@ -443,6 +467,7 @@ def _model(outcomes: Sequence[RankOutcome]) -> ReplayModel | None:
         inferred_edges=sum(rank.inferred_edges for rank in explained.values()),
         violated_edges=sum(rank.violated_edges for rank in explained.values()),
         error_share_by_rank={number: round(rank.error_share, 6) for number, rank in explained.items()},
+        joined_calls=0 if replayed is None else int(replayed.job.calls["call"].nunique()),
     )
 
 

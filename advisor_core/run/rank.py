@@ -274,7 +274,8 @@ def _model(store: FactStore, rank: int) -> RankModel | None:
     replayed, calls = store.get(replay), store.get(recorded_calls)
     if replayed is None or not replayed.recorded_ns:
         return None
-    return RankModel(rank, replayed, None if calls is None else calls[list(COMPARED)])
+    operators = store[work][["type", "operator_class"]]
+    return RankModel(rank, replayed, None if calls is None else calls[list(COMPARED)], operators)
 
 
 def _older(source: RankInput) -> list[Diagnostic]:

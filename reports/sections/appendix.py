@@ -121,7 +121,15 @@ def replay(outline: Outline, t: Labels) -> Section | None:
     blocks = [
         Paragraph(line(t("replay.error", error=t.quantity(error, "ratio"), rank=worst, count=ranks))),
         Paragraph(
-            line(t("replay.edges", edges=model.edges, inferred=model.inferred_edges, count=model.violated_edges))
+            line(
+                t(
+                    "replay.edges",
+                    edges=model.edges,
+                    inferred=model.inferred_edges,
+                    count=model.violated_edges,
+                    calls=model.joined_calls,
+                )
+            )
         ),
     ]
     if error > TRUSTED_ERROR:

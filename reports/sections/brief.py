@@ -10,6 +10,7 @@ from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.first_page import headline
 from reports.sections.ledger import time_column
+from reports.sections.plan import gains
 
 LEAVES = 3
 PHASES = 8
@@ -32,6 +33,8 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
     if not outline.has_roles and (rows := [row for row in outline.result.phase_summaries if row.phase]):
         times = [f"{row.phase} {t.time(row.ns)} ({t.share(row.share)})" for row in rows[:PHASES]]
         yield Paragraph(line(f"{t('phases.title')}{colon}{t.join(times)}"), "indented")
+    if won := gains(outline, t):
+        yield Paragraph(line(f"{t('term.plan')}{t('word.colon')}{won}"), "indented")
     if outline.items:
         top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
         yield Paragraph(line(t("term.top", count=len(outline.result.findings))), "heading")

@@ -1,4 +1,4 @@
-"""The first page: the answer, where the step went, the phases, and what matters most."""
+"""The first page: the answer, where the step went, the phases, the plan, and what matters most."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from reports.outline import Outline
 from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
 from reports.sections.ledger import accounted_for, ledger_table
+from reports.sections.plan import plan
 from reports.sections.problem_words import brief_title, settings, stake
 
 TREE_LIMIT = 0.01
@@ -54,7 +55,15 @@ def ran(outline: Outline, t: Labels) -> Pairs:
 
 def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
     """All blocks below the verdict and what ran."""
-    return (*_caution(outline, t), *_where(outline, t), *_phases(outline, t), _matters(outline, t), *_step(outline, t))
+    planned = plan(outline, t)
+    return (
+        *_caution(outline, t),
+        *_where(outline, t),
+        *_phases(outline, t),
+        *([planned] if planned is not None else []),
+        _matters(outline, t),
+        *_step(outline, t),
+    )
 
 
 def _caution(outline: Outline, t: Labels) -> Iterator[Block]:

@@ -1,45 +1,54 @@
-"""Small jobs of several ranks: scenes that meet in collectives, and the models that the job makes of them."""
+"""Small jobs of several ranks: scenes that meet in collectives, and the graph that the job makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from advisor_core.api.testing import Scene
 from advisor_core.facts.communication.calls import recorded_calls
+from advisor_core.facts.device.work import work
 from advisor_core.facts.replay.replay import replay
 from advisor_core.job.calls import COMPARED
 from advisor_core.job.job_graph import JobGraph, job_graph
 from advisor_core.job.rank_model import RankModel
 
-TRANSFER = 20
+TRANSFER_US = 20
+
+EARLY_US = 200
+"""The host has handed everything over so long before the first kernel starts."""
 
 
-def meeting(*kernels: Sequence[int], apart_us: Sequence[float] = ()) -> JobGraph:
-    """A job in which each rank runs kernels of these durations (us), and meets the others in a collective behind each.
+def meeting(*ranks: Sequence[int], ahead_us: Sequence[float] = (), named: bool = True) -> JobGraph:
+    """A job in which each rank runs a kernel of each of these durations (us) and meets the others in a collective
+    behind it, whose data is moved in `TRANSFER_US` once the last rank has arrived.
 
-    The data is moved in 20 us once the last has arrived. ``apart_us``: by how much the clock of each rank is ahead.
+    ``ahead_us``: by how much the clock of each rank is ahead. ``named``: the ranks of the group were recorded.
     """
-    now, members = 0.0, len(kernels)
-    scenes = [Scene(rank=rank) for rank in range(members)]
-    begun = [0.0] * members
-    for number, durations in enumerate(zip(*kernels, strict=True)):
-        arrived = [since + duration for since, duration in zip(begun, durations, strict=True)]
-        until = max(arrived) + TRANSFER
-        for rank, scene in enumerate(scenes):
-            ahead = apart_us[rank] if apart_us else 0.0
-            scene.kernel(begun[rank] + ahead, durations[rank], launched=-50 + ahead + number, op="aten::mm")
-            scene.call(arrived[rank] + ahead, until - arrived[rank], number, members, launched=-50 + ahead + number + 0.5)
-        begun, now = [until] * members, until
-    for rank, scene in enumerate(scenes):
-        ahead = apart_us[rank] if apart_us else 0.0
-        scene.step(1, -60 + ahead, now + 60)
-    return modelled({rank: scene for rank, scene in enumerate(scenes)}, members)
+    clocks = ahead_us or [0.0] * len(ranks)
+    scenes = [Scene(rank=rank) for rank in range(len(ranks))]
+    begun = 0.0
+    for number, durations in enumerate(zip(*ranks, strict=True)):
+        until = begun + max(durations) + TRANSFER_US
+        for scene, took, ahead in zip(scenes, durations, clocks, strict=True):
+            arrived = begun + took
+            handed_over = ahead - EARLY_US + 10 * number
+            scene.kernel(ahead + begun, took, launched=handed_over, op="aten::mm")
+            scene.collective(ahead + arrived, until - arrived, None, launched=handed_over + 5)
+        begun = until
+    for scene, ahead in zip(scenes, clocks, strict=True):
+        scene.step(1, ahead - EARLY_US - 10, begun + EARLY_US + 10)
+    return modelled(scenes, named=named)
 
 
-def modelled(scenes: Mapping[int, Scene], world_size: int) -> JobGraph:
-    """The graph of the job that these ranks are."""
+def modelled(scenes: Sequence[Scene], *, named: bool = True) -> JobGraph:
+    """The graph of the job that these ranks are, all of which are in one group. Without ``named`` nothing tells which
+    ranks are in it."""
+    everyone = tuple(scene.rank for scene in scenes)
+    groups = {"586": everyone} if named else {}
+    members = len(scenes) if named else None
     models = []
-    for rank, scene in scenes.items():
-        store = scene.store()
-        models.append(RankModel(rank, store[replay], store[recorded_calls][list(COMPARED)]))
-    return job_graph(models, world_size)
+    for scene in scenes:
+        store = scene.store(world_size=members, groups=groups)
+        operators = store[work][["type", "operator_class"]]
+        models.append(RankModel(scene.rank, store[replay], store[recorded_calls][list(COMPARED)], operators))
+    return job_graph(models, members or 0)

@@ -1,4 +1,4 @@
-"""The plan of a run: the cures of its findings, replayed on the graph of the job."""
+"""The model of a run: the graph of all its ranks, and what the findings would change of it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,13 @@ from advisor_core.facts.replay.changes import Change
 from advisor_core.job.job_graph import job_graph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
-from advisor_core.job.plan import plan
-from advisor_core.result.plan import Plan
 from advisor_core.run.rank import RankOutcome
 from advisor_core.run.run_rules import RuleRun
 
 
-def planned(outcomes: Sequence[RankOutcome], job: RuleRun) -> Plan | None:
-    """The plan of the job; ``None`` where no rank has a graph, or not all have the same number of steps."""
-    replayed = job_replay(outcomes, job)
-    return None if replayed is None else plan(replayed)
-
-
 def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | None:
-    """The job with the cures of its findings, by their fingerprints."""
+    """The job with the cures of its findings, by their fingerprints; ``None`` where no rank has a graph, or not all
+    have the same number of steps."""
     models = [outcome.model for outcome in outcomes if outcome.model is not None]
     if not models or len({model.replay.steps for model in models}) > 1:
         return None

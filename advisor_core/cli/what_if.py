@@ -1,0 +1,142 @@
+"""``advisor what-if``: what a step would take with changes, by replay of the recorded job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor_core.cli.console import EXIT_INPUT, EXIT_USAGE, epilog, printable, stop, tell
+from advisor_core.cli.options import language_option, ruleset_option, split
+
+if TYPE_CHECKING:
+    from advisor_core.result.plan import Limit, WhatIf
+    from advisor_core.result.run import RunResult
+
+
+@click.command("what-if", epilog=epilog())
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option(
+    "--without",
+    multiple=True,
+    callback=split,
+    metavar="WHAT,...",
+    help="Make the changes of these findings: numbers of problems as in the report (F2a), ids or names of rules, "
+    "fingerprints.",
+)
+@click.option(
+    "--scale",
+    multiple=True,
+    metavar="TYPE=FACTOR",
+    help="Kernels of this operator type, or of this class of the ledger (matmul), take FACTOR of their time.",
+)
+@click.option(
+    "--rank-as",
+    multiple=True,
+    metavar="RANK=OTHER",
+    help="RANK takes no longer than OTHER between the collectives that they share.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@language_option("titles")
+@ruleset_option
+def what_if(
+    paths: tuple[Path, ...],
+    without: tuple[str, ...],
+    scale: tuple[str, ...],
+    rank_as: tuple[str, ...],
+    form: str,
+    jobs: int | None,
+    lang: str,
+    rulesets: tuple[Path, ...],
+) -> None:
+    """Say what a step of the profile at PATH would take with changes.
+
+    Without options that say what to change it lists the findings whose change can be replayed, in the order of the
+    plan.
+    """
+    from advisor_core.contracts.isolation import quiet as quietly
+    from advisor_core.contracts.problems import RuleFileError
+    from advisor_core.contracts.profile import InputError, RoleError
+    from advisor_core.run.pipeline import StepError
+    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.what_if import WhatIfError
+    from advisor_core.run.what_if import what_if as ask
+
+    factors = {name: _factor(text, entry) for entry in scale for name, text in [_pair(entry, "--scale TYPE=FACTOR")]}
+    ranks = {
+        _rank(name, entry): _rank(other, entry)
+        for entry in rank_as
+        for name, other in [_pair(entry, "--rank-as RANK=OTHER")]
+    }
+    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    try:
+        with quietly():
+            result, answer = ask(
+                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=tell
+            )
+    except InputError as error:
+        stop(EXIT_INPUT, str(error))
+    except (RuleFileError, StepError, RoleError, WhatIfError) as error:
+        stop(EXIT_USAGE, str(error))
+    if form == "json":
+        click.echo(answer.model_dump_json(indent=2))
+        return
+    for line in _lines(result, answer, lang, asked=bool(without or scale or rank_as)):
+        click.echo(printable(line))
+
+
+def _lines(result: RunResult, answer: WhatIf, lang: str, *, asked: bool) -> Iterator[str]:
+    from advisor_core.text.units import format_quantity
+
+    def time(ns: int) -> str:
+        return format_quantity(ns, "ns")
+
+    titles = {finding.fingerprint: finding.title.of(lang) for finding in result.findings}
+    numbers = {problem.findings[0]: problem.number for problem in result.problems}
+    if not asked:
+        yield f"step {time(answer.step_ns)}; changes that can be replayed:"
+        for action in result.plan.actions if result.plan else []:
+            yield f"  {action.problem}  wins {time(action.alone_ns)} alone: {titles[action.finding]}"
+        return
+    saved = answer.step_ns - answer.after_ns
+    low, high = answer.after_range_ns
+    spread = "" if low == high else f", between {time(low)} and {time(high)}"
+    yield f"step {time(answer.step_ns)} -> {time(answer.after_ns)}{spread}: {time(saved)} less"
+    for name in answer.without:
+        yield f"  without {numbers[name]}: {titles[name]}"
+    for name in answer.untold:
+        yield f"  no change is known for {numbers[name]}: {titles[name]}"
+    for part, before in answer.parts_before.items():
+        yield f"  {part}: {time(before)} -> {time(answer.parts_after[part])}"
+    yield f"  the end of the step waits most for {_limit(answer.limit)}, then for {_limit(answer.next_limit)}"
+
+
+def _limit(limit: Limit) -> str:
+    of = "" if limit.rank is None else f" of rank {limit.rank}"
+    return f"{limit.chain}{of} ({limit.share:.0%})"
+
+
+def _pair(entry: str, usage: str) -> tuple[str, str]:
+    name, separator, value = (part.strip() for part in entry.rpartition("="))
+    if not (name and separator and value):
+        stop(EXIT_USAGE, f"{usage.split()[0]} takes {usage.split()[1]}, not {entry!r}")
+    return name, value
+
+
+def _factor(text: str, entry: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = -1.0
+    if not 0 <= factor < float("inf"):
+        stop(EXIT_USAGE, f"--scale takes a factor of 0 or more, not {entry!r}")
+    return factor
+
+
+def _rank(text: str, entry: str) -> int:
+    if not text.isdecimal():
+        stop(EXIT_USAGE, f"--rank-as takes two ranks, not {entry!r}")
+    return int(text)

@@ -1,0 +1,91 @@
+"""What the recorded step would take with changes that somebody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from advisor_core.contracts.cure import AsPeers, OperatorsTake
+from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.job.own_time import JobCure
+from advisor_core.result.plan import WhatIf
+from advisor_core.result.run import RunResult
+from advisor_core.run.modelled import job_replay
+from advisor_core.run.pipeline import Progress, analysed, job_rules
+from advisor_core.run.rank import RunOptions, prepared
+
+_ASKED = "asked"
+
+
+class WhatIfError(Exception):
+    """The question names something that the profile does not have, or the profile has nothing to replay."""
+
+
+def what_if(
+    paths: Sequence[Path],
+    options: RunOptions,
+    *,
+    without: Sequence[str] = (),
+    scale: Mapping[str, float] | None = None,
+    rank_as: Mapping[int, int] | None = None,
+    jobs: int | None = None,
+    progress: Progress = lambda line: None,
+) -> tuple[RunResult, WhatIf]:
+    """The result of a run, and the step without the causes of the findings ``without`` (numbers of problems, ids and
+    names of rules, fingerprints), with the kernels of operators scaled (``scale``: type or class to factor) and ranks
+    as quick as others (``rank_as``).
+
+    Raises `WhatIfError`, and what `advisor_core.run.pipeline.run` raises.
+    """
+    result, outcomes = analysed(paths, options, jobs=jobs, progress=progress)
+    if result.profile.roles:
+        raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
+    host, book = prepared(options)
+    replayed = job_replay(outcomes, job_rules(host, book, outcomes))
+    if replayed is None:
+        raise WhatIfError("nothing can be replayed: no rank has launches, or the ranks have different numbers of steps")
+    asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
+    known = [name for name in asked if name in replayed.cures]
+    cures = replayed.cures | {_ASKED: Cures(of_job=_own(replayed, scale or {}, rank_as or {}))}
+    changed = JobReplay(replayed.job, cures)
+    names = [*known, _ASKED]
+    step, after = changed.step_ns(), changed.step_ns(names)
+    sure = step - (changed.step_ns(sure=True) - changed.step_ns(names, sure=True))
+    return result, WhatIf(
+        step_ns=step,
+        after_ns=after,
+        after_range_ns=(min(after, sure), max(after, sure)),
+        without=known,
+        untold=[name for name in asked if name not in replayed.cures],
+        parts_before=changed.parts(),
+        parts_after=changed.parts(names),
+        limit=changed.limit(),
+        next_limit=changed.limit(names),
+    )
+
+
+def _findings(result: RunResult, what: str) -> list[str]:
+    """The fingerprints of the findings that ``what`` names: of a problem its own, of a rule all."""
+    numbers = {problem.number.lower(): problem.findings[0] for problem in result.problems}
+    if what.lower() in numbers:
+        return [numbers[what.lower()]]
+    found = [one.fingerprint for one in result.findings if what in (one.rule, one.name, one.fingerprint)]
+    if not found:
+        raise WhatIfError(f"{what!r} is no problem, rule or fingerprint that this profile has a finding of")
+    return found
+
+
+def _own(replayed: JobReplay, scale: Mapping[str, float], rank_as: Mapping[int, int]) -> tuple[JobCure, ...]:
+    models = replayed.job.models
+    ranks = {model.rank for model in models}
+    for rank in (*rank_as.keys(), *rank_as.values()):
+        if rank not in ranks:
+            raise WhatIfError(f"rank {rank} has no graph; those that have: {', '.join(map(str, sorted(ranks)))}")
+    operators = {
+        str(name) for model in models for column in model.operators for name in model.operators[column].unique()
+    }
+    for name in scale:
+        if name not in operators:
+            raise WhatIfError(f"no kernel is of the type or class {name!r}")
+    late: list[JobCure] = [AsPeers(rank, (other,)) for rank, other in rank_as.items()]
+    return (*late, *([OperatorsTake(dict(scale))] if scale else []))

@@ -1,0 +1,103 @@
+"""The plan: what to change first, what it wins by itself and on top of the rest, and what limits the step then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from advisor_core.api.renderers import Action, Limit, Plan
+from reports.blocks import Below, Block, Column, Line, Link, Paragraph, Piece, Prose, Row, Section, Table, Words, line
+from reports.labels import Labels
+from reports.outline import Outline
+from reports.problems import Item
+from reports.prose import first_sentence
+from reports.sections.problem_words import brief_title, settings
+
+
+def plan(outline: Outline, t: Labels) -> Section | None:
+    """The changes in the order that wins most; ``None`` where no change could be replayed."""
+    told = outline.result.plan
+    if told is None or not told.actions:
+        return None
+    heads = [t(f"plan.{name}") for name in ("gain", "after", "alone", "last")]
+    columns = (Column(t("plan.change"), style="long"), *(Column(head, numeric=True) for head in heads))
+    rows = tuple(_row(action, outline, t) for action in told.actions)
+    blocks: list[Block] = [
+        Paragraph(line(summary(told, t))),
+        Table(columns, rows, "plan"),
+        Paragraph(line(_parts(told, t)), "small"),
+        Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
+    ]
+    return Section("plan", t("plan.title"), tuple(blocks))
+
+
+def summary(told: Plan, t: Labels) -> str:
+    """What the whole plan wins, and what limits the step then."""
+    low, high = told.after_range_ns
+    wins = t(
+        "plan.wins",
+        step=t.time(told.step_ns),
+        after=t.time(told.after_ns),
+        share=t.share(1 - told.after_ns / told.step_ns),
+        count=len(told.actions),
+    )
+    spread = "" if low == high else t("plan.range", low=t.time(low), high=t.time(high))
+    limits = t("plan.limits", before=_limit(told.limit, t), after=_limit(told.next_limit, t))
+    return f"{wins}{spread}{limits}"
+
+
+def gains(outline: Outline, t: Labels) -> str:
+    """The plan in one line: the numbers of the problems with what each wins."""
+    told = outline.result.plan
+    if told is None or not told.actions:
+        return ""
+    return t.join([f"{action.problem} −{t.time(action.gain_ns)}" for action in told.actions])
+
+
+def _row(action: Action, outline: Outline, t: Labels) -> Row:
+    item = outline.item(action.problem)
+    advice = item.finding.advice[0]
+    change = Prose(first_sentence(t.of(advice.text)))
+    below: list[Piece | str | None] = []
+    for chip in settings(advice):
+        below += [chip, " "]
+    below += [f"{t(f'advice.{advice.kind}')}{t('word.colon')}", change]
+    first: list[Piece | str | None] = [
+        Link(item.anchor, line(f"{item.number} {brief_title(t.of(item.finding.title))}")),
+        Below(line(*below)),
+    ]
+    if action.needs:
+        first.append(Below(_named("plan.needs", action.needs, outline, t)))
+    if action.covers:
+        first.append(Below(_named("plan.covers", action.covers, outline, t)))
+    low, high = action.range_ns
+    alone = t.time(low) if low == high else t("plan.from_to", low=t.time(low), high=t.time(high))
+    return Row(
+        (
+            line(*first),
+            line(Words(t.time(action.gain_ns), "strong")),
+            line(t.time(action.step_after_ns)),
+            line(alone),
+            line(t.time(action.last_ns)),
+        )
+    )
+
+
+def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -> Line:
+    items = {item.finding.fingerprint: item for root in outline.items for item in root.walk()}
+    found: list[Item] = [items[name] for name in fingerprints if name in items]
+    return line(t(key, numbers=t.join([item.number for item in found])))
+
+
+def _limit(limit: Limit, t: Labels) -> str:
+    what = t(f"plan.chain.{limit.chain}")
+    if limit.rank is not None:
+        what = t("plan.of_rank", what=what, rank=limit.rank)
+    return t("plan.share_of_path", what=what, share=t.share(limit.share))
+
+
+def _parts(told: Plan, t: Labels) -> str:
+    parts = [
+        t("plan.part", part=t.path(name), before=t.time(before), after=t.time(told.parts_after[name]))
+        for name, before in told.parts_before.items()
+    ]
+    return t("plan.parts", parts=t.join(parts))

@@ -1,0 +1,63 @@
+"""``advisor what-if`` from outside, on a simulated job whose loader is slow on one rank."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from advisor_core.cli.main import cli
+from advisor_core.sample import write_sample
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("job")
+    write_sample(folder, scenario="late-rank-and-swiglu")
+    return folder
+
+
+def ask(profile: Path, *options: str) -> dict[str, object]:
+    found = CliRunner().invoke(cli, ["what-if", str(profile), "--format", "json", *options])
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_several_changes_at_once(profile: Path) -> None:
+    answer = ask(profile, "--without", "HD007,NS011", "--scale", "matmul=0.5", "--rank-as", "1=0")
+    assert answer["after_ns"] < 0.5 * answer["step_ns"]  # type: ignore[operator]
+    assert len(answer["without"]) == 2 and answer["untold"] == []  # type: ignore[arg-type]
+    for parts, step in (("parts_before", "step_ns"), ("parts_after", "after_ns")):
+        assert sum(answer[parts].values()) == answer[step]  # type: ignore[attr-defined]
+
+
+def test_a_symptom_is_no_change(profile: Path) -> None:
+    answer = ask(profile, "--without", "CO001")
+    assert answer["after_ns"] == answer["step_ns"] and answer["untold"]
+
+
+def test_in_words(profile: Path) -> None:
+    changes = CliRunner().invoke(cli, ["what-if", str(profile)])
+    assert changes.exit_code == 0 and "wins" in changes.stdout
+    told = CliRunner().invoke(cli, ["what-if", str(profile), "--without", "HD007"])
+    assert told.exit_code == 0 and "without F" in told.stdout and "less" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--without", "F99"], "no problem, rule or fingerprint"),
+        (["--rank-as", "7=0"], "rank 7 has no graph"),
+        (["--rank-as", "x=0"], "takes two ranks"),
+        (["--scale", "matmul=fast"], "takes a factor"),
+        (["--scale", "matmul"], "takes TYPE=FACTOR"),
+        (["--scale", "NoSuchType=0.5"], "no kernel is of the type or class"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error_of_usage(profile: Path, options: list[str], said: str) -> None:
+    found = CliRunner().invoke(cli, ["what-if", str(profile), *options])
+    assert found.exit_code == 2 and said in found.stderr

@@ -1,0 +1,139 @@
+"""Ranks that meet in collectives: the replay of the job gives the recorded times, and who comes sooner frees others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake
+from advisor_core.facts.replay.changes import Merging, Shortening
+from advisor_core.facts.replay.nodes import TASK
+from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.replay.sweep import ends
+from tests.job.jobs import TRANSFER_US, meeting
+
+
+def assert_exact(job: JobGraph) -> None:
+    """The unchanged replay gives the end of every node of every rank, by the rank's own clock."""
+    ended = ends(job.graph, job.free_ns)
+    for model, numbers, offset in zip(job.models, job.numbers, job.offset_ns, strict=True):
+        assert (ended[numbers] + job.origin_ns + offset).tolist() == model.nodes.end_ns.tolist()
+
+
+def shorter(job: JobGraph, rank: int, kernel: int, by_us: float) -> Cures:
+    """The kernel of a rank with this number takes less."""
+    model = job.models[rank]
+    kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+    return Cures({rank: Shortening(model.nodes.row[kernels][kernel : kernel + 1], 1, round(1000 * by_us))})
+
+
+FEW = settings(max_examples=15)
+"""Each example derives the facts of several ranks."""
+
+durations = st.lists(st.integers(1, 400), min_size=3, max_size=3)
+
+
+@FEW
+@given(st.lists(durations, min_size=2, max_size=4))
+def test_the_unchanged_replay_gives_the_recorded_times(ranks: list[list[int]]) -> None:
+    assert_exact(meeting(*ranks))
+
+
+@FEW
+@given(durations, durations, st.integers(-30_000_000, 30_000_000))
+def test_clocks_apart_are_found_from_the_ends_of_collectives(one: list[int], other: list[int], ahead_us: int) -> None:
+    job = meeting(one, other, ahead_us=[0, ahead_us])
+    assert job.offset_ns == (0, 1000 * ahead_us)
+    assert_exact(job)
+
+
+def test_each_call_joins_the_ranks_that_it_is_of() -> None:
+    job = meeting([100, 100, 100], [150, 50, 100])
+    assert job.calls.groupby("call")["rank"].agg(list).tolist() == [[0, 1]] * 3
+
+
+def test_a_rank_that_comes_sooner_shortens_the_step_until_another_is_the_last() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"much": shorter(job, 1, 0, 120), "some": shorter(job, 1, 0, 30)})
+    assert replayed.step_ns() - replayed.step_ns(["some"]) == 30_000
+    assert replayed.step_ns() - replayed.step_ns(["much"]) == 80_000
+
+
+def test_a_rank_that_waits_wins_nothing_by_itself() -> None:
+    """Two late ranks side by side: what each of them wins alone is nothing, and both together win it all."""
+    job = meeting([100, 100], [180, 100], [180, 100])
+    cures = {"one": shorter(job, 1, 0, 80), "other": shorter(job, 2, 0, 80)}
+    replayed = JobReplay(job, cures)
+    step = replayed.step_ns()
+    assert step - replayed.step_ns(["one"]) == step - replayed.step_ns(["other"]) == 0
+    assert step - replayed.step_ns(cures) == 80_000
+
+
+def test_a_rank_as_its_peers() -> None:
+    job = meeting([100, 100], [180, 130], [110, 100])
+    replayed = JobReplay(job, {"late": Cures(of_job=(AsPeers(1, (0, 2)),))})
+    # The median of the peers is 105 and 100 us; the slowest of them, 110 and 100, is then the last.
+    assert replayed.step_ns() - replayed.step_ns(["late"]) == 100_000
+
+
+def test_work_that_is_shared_out_evenly() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"even": Cures(of_job=(EvenWork((0, 1)),))})
+    assert replayed.step_ns() - replayed.step_ns(["even"]) == 40_000
+
+
+def test_kernels_that_take_a_share_of_their_time() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"clock": Cures(of_job=(KernelsTake({1: 0.5}),))})
+    assert replayed.step_ns() - replayed.step_ns(["clock"]) == 80_000
+
+
+def test_a_collective_that_takes_less_is_done_sooner_on_all_ranks() -> None:
+    job = meeting([100, 100], [100, 100])
+    model = job.models[0]
+    calls = Shortening(model.nodes.row[model.replay.recorded.talks], 1, 20_000)
+    replayed = JobReplay(job, {"link": Cures({0: calls})})
+    assert replayed.step_ns() - replayed.step_ns(["link"]) == 20_000
+    assert replayed.parts(["link"])["communication"] == 2 * TRANSFER_US * 1000 - 20_000
+
+
+def test_parts_add_up_and_are_the_means_of_the_ranks() -> None:
+    replayed = JobReplay(meeting([100, 100], [180, 120]), {})
+    parts = replayed.parts()
+    assert sum(parts.values()) == replayed.step_ns() == 340_000
+    assert parts["compute"] == 250_000 and parts["communication"] == 90_000
+
+
+def test_the_end_waits_for_the_kernels_of_the_late_rank() -> None:
+    limit = JobReplay(meeting([100, 100], [180, 120]), {}).limit()
+    assert (limit.rank, limit.chain) == (1, "kernels")
+    assert limit.share == pytest.approx(300 / 340)
+
+
+def test_what_only_the_hash_of_a_group_says_is_believed_where_calls_end_together() -> None:
+    assert meeting([100, 100], [180, 120], named=False).calls["call"].nunique() == 2
+    apart = meeting([100, 100], [180, 120], ahead_us=[0, 500], named=False)
+    assert apart.calls.empty
+    assert_exact(apart)
+
+
+def test_recordings_made_at_different_times_are_not_joined() -> None:
+    job = meeting([100, 100], [180, 120], ahead_us=[0, 10 * 86_400e6])
+    assert job.calls.empty
+    assert_exact(job)
+
+
+@FEW
+@given(st.lists(durations, min_size=2, max_size=3), st.integers(0, 2), st.integers(1, 400))
+def test_a_longer_kernel_never_shortens_the_step(ranks: list[list[int]], kernel: int, more_us: int) -> None:
+    job = meeting(*ranks)
+    took = [ranks[0][kernel]]
+    model = job.models[0]
+    kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+    row = model.nodes.row[kernels][kernel : kernel + 1]
+    longer = Merging.none(row, np.array(took, dtype=float), np.array(took, dtype=float) + more_us)
+    replayed = JobReplay(job, {"longer": Cures({0: longer})})
+    assert replayed.step_ns(["longer"]) >= replayed.step_ns()
