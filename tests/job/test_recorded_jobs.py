@@ -1,0 +1,47 @@
+"""Recorded jobs, where they are present: exact to the nanosecond, and one recording predicts another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from advisor_core.cli.main import cli
+from advisor_core.run.modelled import job_replay
+from advisor_core.run.pipeline import analysed, job_rules
+from advisor_core.run.rank import RunOptions, prepared
+from tests.job.test_job_graph import assert_exact
+
+JOINED = {"ascend/alexnet-ddp-text-level1": 4, "ascend/alexnet-ddp-db-level1": 4, "kineto/trace-diff": 0}
+"""Recording to the calls that join its ranks; the two of ``trace-diff`` were made at different times."""
+
+
+@pytest.mark.parametrize("recording", JOINED)
+def test_the_replay_of_all_ranks_gives_the_recorded_times(profiles: Path, recording: str) -> None:
+    folder = profiles / recording
+    if not folder.is_dir():
+        pytest.skip(f"{recording} is not there")
+    _, outcomes = analysed([folder], RunOptions(), jobs=1)
+    replayed = job_replay(outcomes, job_rules(*prepared(RunOptions()), outcomes))
+    assert replayed is not None
+    assert replayed.job.calls["call"].nunique() == JOINED[recording]
+    assert_exact(replayed.job)
+
+
+def test_without_the_loader_a_step_takes_what_it_takes_with_four_workers(profiles: Path) -> None:
+    """One recording was made without workers of the data loader, the other with four: steps of 118 to 123 ms."""
+    slow, quick = profiles / "kineto" / "resnet50-workers-0", profiles / "kineto" / "resnet50-workers-4"
+    if not (slow.is_dir() and quick.is_dir()):
+        pytest.skip("the two recordings of ResNet-50 are not there")
+
+    def asked(folder: Path, *options: str) -> dict[str, int]:
+        found = CliRunner().invoke(cli, ["what-if", str(folder), "--format", "json", *options])
+        assert found.exit_code == 0, found.output
+        return {name: value for name, value in json.loads(found.stdout).items() if isinstance(value, int)}
+
+    promised, real = asked(slow, "--without", "GHD006"), asked(quick)
+    assert promised["after_ns"] == pytest.approx(real["step_ns"], rel=0.05)
+    saved, truth = promised["step_ns"] - promised["after_ns"], promised["step_ns"] - real["step_ns"]
+    assert saved == pytest.approx(truth, rel=0.25)
