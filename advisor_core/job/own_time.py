@@ -22,15 +22,15 @@ JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
 
 def own_times(job: JobGraph) -> pd.DataFrame:
     """The calls that join ranks, by rank and in order of arrival, with ``own_ns``: from leaving the call before, or
-    from the first node of the rank, to arriving."""
+    from the first task of the job, to arriving."""
     calls = job.calls.sort_values(["rank", "start_ns"], kind="stable", ignore_index=True)
-    left = calls.groupby("rank")["end_ns"].cummax().groupby(calls["rank"]).shift()
-    firsts = {
-        model.rank: int(model.nodes.start_ns.min()) - offset
+    first = min(
+        int(model.nodes.start_ns[model.nodes.kind == TASK].min()) - offset
         for model, offset in zip(job.models, job.offset_ns, strict=True)
-    }
-    begun = left.fillna(calls["rank"].map(firsts)).astype("int64")
-    return calls.assign(own_ns=(calls["start_ns"] - begun).clip(lower=0))
+    )
+    ended = (calls["end_ns"] - first).groupby(calls["rank"]).cummax()
+    left = ended.groupby(calls["rank"]).shift(fill_value=0)
+    return calls.assign(own_ns=(calls["start_ns"] - first - left).clip(lower=0))
 
 
 def with_cure(model: RankModel, offset_ns: int, graph: Graph, cure: JobCure, times: pd.DataFrame) -> Graph:
@@ -45,6 +45,10 @@ def with_cure(model: RankModel, offset_ns: int, graph: Graph, cure: JobCure, tim
     before = np.append(shares[own.to_numpy()], 1.0)
     arrivals = times.loc[own, "start_ns"].to_numpy() + offset_ns
     share = before[np.searchsorted(arrivals, model.nodes.end_ns, side="left")]
+    if isinstance(cure, EvenWork):
+        # Work is in kernels: the host that hands them over is at another place meanwhile.
+        computes = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+        return _scaled(graph, np.where(computes, share, 1.0))
     return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
 
 
@@ -69,7 +73,8 @@ def _evened(cure: EvenWork, times: pd.DataFrame) -> np.ndarray:
     """As `_as_peers`, of ranks that take the mean of all."""
     inside = times["rank"].isin(cure.ranks).to_numpy()
     mean = times["call"].map(times[inside].groupby("call")["own_ns"].mean()).to_numpy(dtype=np.float64)
-    return np.where(inside & np.isfinite(mean), mean / np.maximum(times["own_ns"].to_numpy(), 1), 1.0)
+    own = times["own_ns"].to_numpy()
+    return np.where(inside & np.isfinite(mean) & (own > 0), mean / np.maximum(own, 1), 1.0)
 
 
 def _scaled(graph: Graph, share: np.ndarray, *, waits: bool = False) -> Graph:
