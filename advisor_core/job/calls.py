@@ -36,13 +36,11 @@ def same_calls(calls: Mapping[int, pd.DataFrame], world_size: int) -> pd.DataFra
     every = pd.concat([frame.assign(rank=rank) for rank, frame in calls.items()], ignore_index=True)
     every = every[every["step"] >= 0]
     between = every["operation"].str.contains(POINT_TO_POINT)
-    found = pd.concat(
-        [
-            _collectives(every[~between], world_size).assign(pair=False),
-            _pairs(every[between], world_size).assign(pair=True),
-            _with_peers(every[between]).assign(pair=True),
-        ]
-    )
+    collectives, transfers = every[~between], every[between]
+    parts = [_collectives(collectives, world_size).assign(pair=False)] if len(collectives) else []
+    if len(transfers):
+        parts += [_pairs(transfers, world_size).assign(pair=True), _with_peers(transfers).assign(pair=True)]
+    found = pd.concat(parts) if parts else empty
     if found.empty:
         return empty
     key = ["pair", "group", "ranks", "index", "met", "occurrence"]

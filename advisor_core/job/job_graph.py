@@ -124,11 +124,15 @@ def _timed_calls(models: Sequence[RankModel], world_size: int) -> pd.DataFrame:
 def _agreeing(calls: pd.DataFrame) -> pd.DataFrame:
     """The calls that are the same as far as their times tell. Recordings that were made at different times have none.
     Where only the hash of a group says that two ranks are in it, they are where their calls end together."""
+    if calls.empty:
+        return calls
     calls = calls.sort_values(["call", "end_ns"], kind="stable", ignore_index=True)
     gap = calls["end_ns"].diff().where(calls["call"].eq(calls["call"].shift()), 0)
     apart = gap > np.where(calls["known"], CLOCKS_NS, LATENCY_NS)
     together = calls.assign(call=(apart | calls["call"].ne(calls["call"].shift())).cumsum())
     unsure = together[~together["known"]].sort_values("rank")
+    if unsure.empty:
+        return together
     ranks = unsure.groupby("call")["rank"].agg(lambda own: ",".join(map(str, own)))
     often = ranks.map(ranks.value_counts()) >= CONFIRMED * unsure.groupby("rank")["call"].nunique().max()
     return together[together["known"] | together["call"].map(often).eq(True)]
@@ -137,8 +141,7 @@ def _agreeing(calls: pd.DataFrame) -> pd.DataFrame:
 def _members(calls: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """The rows of calls that several ranks have, with ``hub_ns``, when the data had reached the first of them, and
     ``waits``, whether it waited for the others; and how many did not though others arrived."""
-    by_call = calls.groupby("call")
-    calls = calls[by_call["rank"].transform("size") > 1]
+    calls = calls[calls.groupby("call")["rank"].transform("size") > 1]
     arrived = calls.groupby("call")["start_ns"].transform("max")
     waits = calls["end_ns"] > arrived
     known = waits.groupby(calls["call"]).transform("any")
