@@ -17,6 +17,7 @@ from advisor_core.api.facts import (
     SOURCE_ROW,
     Column,
     Facts,
+    Shortening,
     Unavailable,
     fact,
     launches,
@@ -114,6 +115,10 @@ class StepKernels:
     def shares(self, per_step: pd.Series) -> dict[str, pd.Series]:
         """``share_of_step`` and ``share_of_computing`` of times per step."""
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
+
+    def shorter(self, rows: pd.DataFrame) -> Shortening:
+        """The cure that makes these kernels shorter, all together by as much as the rule promises."""
+        return Shortening(rows["work"].to_numpy(dtype=np.int64), self.steps)
 
 
 @fact("step_kernels", needs=(KERNELS, work, steps), frames={"frame": COLUMNS})

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, collective_state, steps
+from advisor_core.api.facts import LINKS, Facts, Merging, NotApplicable, collective_calls, collective_state, steps
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import CALL, call_metric, calls_in_steps
+from advisors.communication.calls import CALL, call_metric, calls_in_steps, shared_out, shorter
 from advisors.grouping import aggregated
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
@@ -91,4 +91,8 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
             call_metric(calls[calls["group"] == subject["group"]].sort_values("transmit_ns", ascending=False)),
         ]
 
-    return Observations(frame, evidence)
+    def cure(number: int) -> Merging:
+        of_group = calls[calls["group"] == frame["group"][number]]
+        return shorter(of_group, shared_out(frame["saveable_ns"][number] * steps, of_group["transmit_ns"]))
+
+    return Observations(frame, evidence, cure=cure)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Reference, Rows
-from advisor_core.api.facts import COLLECTIVES, KERNELS, POINT_TO_POINT, Facts, collective_calls, row_refs
+from advisor_core.api.facts import COLLECTIVES, KERNELS, POINT_TO_POINT, Facts, Merging, collective_calls, row_refs
 from advisors.columns import LEAF, OPERATION, SHARE_OF_STEP, TIME
 from advisors.measuring import records, share
 from advisors.messages import message
@@ -42,6 +43,19 @@ def calls_in_steps(facts: Facts) -> pd.DataFrame:
     """The collective calls that belong to a step."""
     calls: pd.DataFrame = facts[collective_calls]
     return calls[calls["step"] >= 0].reset_index(drop=True)
+
+
+def shared_out(total_ns: float, by: pd.Series) -> pd.Series:
+    """``total_ns`` in parts that are to each other as ``by``; nothing where that is nowhere above 0."""
+    parts = by.clip(lower=0).astype("float64")
+    return parts * (total_ns / parts.sum() if parts.sum() > 0 else 0.0)
+
+
+def shorter(calls: pd.DataFrame, less_ns: pd.Series) -> Merging:
+    """The cure that makes each of the calls shorter by ``less_ns``, at most by all that it takes."""
+    took = calls["elapse_ns"].to_numpy(dtype=np.float64)
+    after = took - less_ns.to_numpy(dtype=np.float64).clip(0, took)
+    return Merging.none(calls["work"].to_numpy(dtype=np.int64), took, after)
 
 
 def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:

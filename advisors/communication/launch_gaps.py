@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import COLLECTIVES, KERNELS, Facts, collective_calls, collective_state, ledger, steps
 from advisors.columns import STEP_NS
-from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric
+from advisors.communication.calls import CALL, LEAVES, call_metric, call_rows, calls_in_steps, leaf_metric, shorter
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 
 
@@ -49,4 +49,4 @@ def launch_gaps(facts: Facts, params: Params) -> Observations:
         largest = calls.sort_values("launch_gap_ns", ascending=False, kind="stable")
         return [leaf_metric(per_leaf, wall), call_metric(largest), *call_rows(facts, largest)]
 
-    return Observations(frame, evidence)
+    return Observations(frame, evidence, cure=lambda _: shorter(calls, calls["launch_gap_ns"]))

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import LINKS, Facts, NotApplicable, collective_calls, ledger, steps
+from advisor_core.api.facts import LINKS, Facts, Merging, NotApplicable, collective_calls, ledger, steps
 from advisors.columns import GROUP, STEP_NS
+from advisors.communication.calls import calls_in_steps, shared_out, shorter
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 
@@ -82,7 +83,12 @@ def links(facts: Facts, params: Params) -> Observations:
             Rows(message("communication.link_rows"), LINKS, transfers.loc[of_link, "row"].to_numpy(), columns),
         ]
 
-    return Observations(frame, evidence)
+    def cure(number: int) -> Merging:
+        calls = calls_in_steps(facts)
+        of_group = calls[calls["group"] == frame["group"][number]]
+        return shorter(of_group, shared_out(frame["lost_ns"][number] * steps, of_group["moving_ns"]))
+
+    return Observations(frame, evidence, cure=cure)
 
 
 def _median_of_others(frame: pd.DataFrame) -> pd.Series:

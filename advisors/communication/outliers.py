@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     COLLECTIVES,
     KERNELS,
     Facts,
+    Merging,
     NotApplicable,
     Unavailable,
     collective_calls,
@@ -19,7 +20,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps, divides_or_sums
+from advisors.communication.calls import ELAPSE, call_rows, calls_in_steps, divides_or_sums, shorter
 from advisors.measuring import DEVICE_LANE, LARGEST, records, step_count, step_ns
 from advisors.messages import message
 
@@ -67,7 +68,8 @@ def outliers(facts: Facts, params: Params) -> Observations:
     calls = calls[(calls["samples"] >= params["min_samples"]) & (calls["bytes"] >= 0)].reset_index(drop=True)
     if calls.empty:
         raise NotApplicable(message("communication.few_samples", samples=params["min_samples"]))
-    excess = np.minimum(np.maximum(calls["active_ns"] - calls["median_ns"], 0), calls["uncovered_ns"]) / steps
+    longer = np.minimum(np.maximum(calls["active_ns"] - calls["median_ns"], 0), calls["uncovered_ns"])
+    excess = longer / steps
     frame = pd.DataFrame(
         {
             "name": calls["name"],
@@ -99,4 +101,7 @@ def outliers(facts: Facts, params: Params) -> Observations:
             *call_rows(facts, calls.iloc[[number]]),
         ]
 
-    return Observations(frame, evidence)
+    def cure(number: int) -> Merging:
+        return shorter(calls.iloc[[number]], longer.iloc[[number]])
+
+    return Observations(frame, evidence, cure=cure)

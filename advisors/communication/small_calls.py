@@ -13,13 +13,14 @@ from advisor_core.api.facts import (
     COLLECTIVES,
     KERNELS,
     Facts,
+    Merging,
     Unavailable,
     collective_calls,
     collective_state,
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point, reduces
+from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point, reduces, shorter
 from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
@@ -140,7 +141,11 @@ def small_calls(facts: Facts, params: Params) -> Observations:
             references.append(Rows(message("communication.bandwidth_rows"), COLLECTIVE_BANDWIDTH, moved, columns))
         return references
 
-    return Observations(frame, evidence)
+    def cure(number: int) -> Merging:
+        of_kind = sized[(sized["operation"] == frame["operation"][number]) & (sized["group"] == frame["group"][number])]
+        return shorter(of_kind, of_kind["saveable"])
+
+    return Observations(frame, evidence, cure=cure)
 
 
 def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Series:

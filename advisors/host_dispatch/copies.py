@@ -22,7 +22,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.host_dispatch.activity import runtime_calls_named
-from advisors.host_dispatch.savings import layer_of
+from advisors.host_dispatch.savings import layer_of, without_calls
 from advisors.measuring import (
     by_gap,
     gap_intervals,
@@ -102,7 +102,8 @@ def copies(facts: Facts, params: Params) -> Observations:
                 found.append(Rows(message("host_dispatch.copy_tasks"), DEVICE_TASKS, moved[meets], columns))
         return found
 
-    return Observations(frame, evidence)
+    change = without_calls(events, rows, host, facts[launches].skew_ns)
+    return Observations(frame, evidence, cure=lambda number: change)
 
 
 def _in_window(facts: Facts, events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:

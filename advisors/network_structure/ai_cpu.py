@@ -73,16 +73,20 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
         result[column] = result[column] / kernels.steps
     result = result.drop(columns="out").assign(**kernels.shares(result["total_ns"]))
 
-    def evidence(row: int) -> list[Reference]:
-        rows = on_ai_cpu[
+    def rows_of(row: int) -> pd.DataFrame:
+        rows: pd.DataFrame = on_ai_cpu[
             (on_ai_cpu["operator"] == result["operator"][row]) & (on_ai_cpu["dtypes"] == result["dtypes"][row])
         ]
+        return rows
+
+    def evidence(row: int) -> list[Reference]:
+        rows = rows_of(row)
         return [
             kernel_rows(message("network_structure.ai_cpu_rows"), rows),
             *origin(facts, rows),
         ]
 
-    return Observations(result, evidence)
+    return Observations(result, evidence, cure=lambda row: kernels.shorter(rows_of(row)))
 
 
 def _on_ai_core(kernels: pd.DataFrame) -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching
 from advisors.columns import TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.reads import kernel_reads
@@ -138,4 +138,7 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, copies[of_product]),
         ]
 
-    return Observations(result, evidence)
+    def cure(row: int) -> Shortening:
+        return kernels.shorter(copies[is_loose & (copies["product"] == result["product"][row]).to_numpy()])
+
+    return Observations(result, evidence, cure=cure)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, launches, matching
+from advisor_core.api.facts import HOST_EVENTS, Facts, Shortening, launches, matching
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.grouping import aggregated
@@ -120,7 +120,11 @@ def conversions(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, rows),
         ]
 
-    return Observations(result, evidence)
+    def cure(row: int) -> Shortening:
+        loose = part[~part.index.isin(chained.index)]
+        return kernels.shorter(loose[loose["conversion"] == result["conversion"][row]])
+
+    return Observations(result, evidence, cure=cure)
 
 
 def described(part: pd.DataFrame, side: str) -> pd.Series:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching, per_text
 from advisors.columns import shares
 from advisors.first_tensor import first_dtype
 from advisors.fusion.chains import fusion_chains
@@ -110,14 +110,21 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     result["total_ns"] = result["cast_ns"] + result["product_ns"]
     result = result.assign(**kernels.shares(result["total_ns"]))
 
+    def others_of(row: int) -> np.ndarray:
+        norms = frame["type"].astype(str).to_numpy()[norm_of_cast[other_casts]]
+        return np.asarray(other_casts[norms == result["norm"][row]])
+
     def evidence(row: int) -> list[Reference]:
         of_norm = (table["norm"] == result["norm"][row]).to_numpy()
-        other_rows = other_casts[frame["type"].astype(str).to_numpy()[norm_of_cast[other_casts]] == result["norm"][row]]
-        shown_casts = np.concatenate([cast_rows[of_norm], other_rows])
+        shown_casts = np.concatenate([cast_rows[of_norm], others_of(row)])
         chain = frame.iloc[np.unique(np.concatenate([norm_of_cast[shown_casts], shown_casts, product_rows[of_norm]]))]
         return [
             kernel_rows(message("network_structure.norm_chain"), chain),
             *origin(facts, frame.iloc[shown_casts]),
         ]
 
-    return Observations(result, evidence)
+    def cure(row: int) -> Shortening:
+        of_products = np.unique(cast_rows[(table["norm"] == result["norm"][row]).to_numpy()])
+        return kernels.shorter(frame.iloc[np.concatenate([of_products, others_of(row)])])
+
+    return Observations(result, evidence, cure=cure)

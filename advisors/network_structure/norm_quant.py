@@ -103,13 +103,18 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
     result[numeric_columns] = result[numeric_columns].astype("float64") / kernels.steps
     result = result.assign(**kernels.shares(result["quant_ns"]))
 
+    def group_of(row: int) -> np.ndarray:
+        same = [(table[name] == result[name][row]).to_numpy() for name in group_columns]
+        return np.asarray(np.logical_and.reduce([*same, table["sole"].to_numpy()]))
+
     def evidence(row: int) -> list[Reference]:
-        in_group = np.logical_and.reduce([(table[name] == result[name][row]).to_numpy() for name in group_columns])
-        in_group &= table["sole"].to_numpy()
+        in_group = group_of(row)
         pair_rows = np.unique(np.concatenate([writer[in_group], reader[in_group]]))
         return [
             kernel_rows(message("network_structure.norm_quant_rows"), frame.iloc[pair_rows]),
             *call_stack(facts, frame.iloc[reader[in_group]]),
         ]
 
-    return Observations(result, evidence)
+    return Observations(
+        result, evidence, cure=lambda row: kernels.shorter(frame.iloc[np.unique(reader[group_of(row)])])
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching, per_text
 from advisors.columns import shares
 from advisors.first_tensor import first_elements, first_tail
 from advisors.fusion.chains import fusion_chains
@@ -105,9 +106,13 @@ def slices(facts: Facts, params: Params) -> Observations:
     result["loose_share"] = result["loose_ns"] / kernels.wall_ns
     result = result.assign(**kernels.shares(result["slice_ns"]))
 
-    def evidence(row: int) -> list[Reference]:
+    def tensors_of(row: int) -> pd.DataFrame:
         shape, dtype = result["input_shape"][row], result["dtype"][row]
-        of_shape = tensors[(tensors["input_shape"] == shape) & (tensors["dtype"] == dtype)]
+        of_shape: pd.DataFrame = tensors[(tensors["input_shape"] == shape) & (tensors["dtype"] == dtype)]
+        return of_shape
+
+    def evidence(row: int) -> list[Reference]:
+        of_shape = tensors_of(row)
         parts = slice_rows[slice_rows["origin"].isin(of_shape.index)]
         return [
             kernel_rows(message("network_structure.slice_rows"), parts),
@@ -115,4 +120,8 @@ def slices(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, parts),
         ]
 
-    return Observations(result, evidence)
+    def cure(row: int) -> Shortening:
+        parts = slice_rows[slice_rows["origin"].isin(tensors_of(row).index)]
+        return kernels.shorter(parts[~np.isin(parts.index.to_numpy(), facts[fusion_chains].members)])
+
+    return Observations(result, evidence, cure=cure)

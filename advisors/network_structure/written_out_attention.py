@@ -67,4 +67,4 @@ def written_out_attention(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, frame.iloc[shown_rows]),
         ]
 
-    return Observations(result, evidence)
+    return Observations(result, evidence, cure=lambda _: kernels.shorter(frame.iloc[np.unique(between)]))

@@ -10,6 +10,7 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import (
     FREQUENCY,
     Facts,
+    Merging,
     Unavailable,
 )
 from advisors.messages import message
@@ -74,7 +75,10 @@ def clock(facts: Facts, params: Params) -> Observations:
             kernel_rows(message("pipeline_bound.slow_rows"), cube_kernels[is_slow], columns),
         ]
 
-    return Observations(pd.DataFrame([row]), evidence)
+    at_highest = Merging.none(
+        cube_kernels["work"].to_numpy(dtype=np.int64)[is_slow], duration[is_slow], (duration * (1 - shortfall))[is_slow]
+    )
+    return Observations(pd.DataFrame([row]), evidence, cure=lambda _: at_highest)
 
 
 def clock_at(frequency: pd.DataFrame, moments: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

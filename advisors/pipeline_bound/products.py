@@ -101,4 +101,6 @@ def product_efficiency(facts: Facts, params: Params) -> Observations:
             *origin(facts, rows),
         ]
 
-    return Observations(table, evidence)
+    return Observations(
+        table, evidence, cure=lambda row: own.shorter(frame[frame["signature"] == table["signature"][row]])
+    )

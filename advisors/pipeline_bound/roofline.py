@@ -117,7 +117,9 @@ def roofline(facts: Facts, params: Params) -> Observations:
             *origin(facts, rows),
         ]
 
-    return Observations(table, evidence)
+    return Observations(
+        table, evidence, cure=lambda row: own.shorter(frame[frame["type"].astype(str) == table["operator"][row]])
+    )
 
 
 _MOST = 0.9

@@ -75,11 +75,14 @@ def alignment(facts: Facts, params: Params) -> Observations:
         share_of_step=gain_ns / kernels.wall_ns,
     )
 
+    def rows_of(index: int) -> pd.DataFrame:
+        return kernels.frame[kernels.frame["signature"].isin(products["signatures"].iloc[index])]
+
     def evidence(index: int) -> list[Reference]:
-        rows = kernels.frame[kernels.frame["signature"].isin(products["signatures"].iloc[index])]
+        rows = rows_of(index)
         return [kernel_rows(message("alignment.rows"), rows), *call_stack(facts, rows)]
 
-    return Observations(table, evidence)
+    return Observations(table, evidence, cure=lambda index: kernels.shorter(rows_of(index)))
 
 
 def _products(kernels: StepKernels) -> pd.DataFrame:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, chip, launches
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, chip, context, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.grouping import aggregated
 from advisors.messages import message
@@ -19,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 @advisor(
     "shape_affinity.blocks",
     needs=(step_kernels, matrix_products, chip),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, context),
     about=(
         Column("m", "int", "count", "rows of the result", zh="M"),
         Column("n", "int", "count", "columns of the result", zh="N"),
@@ -94,17 +95,26 @@ def blocks(facts: Facts, params: Params) -> Observations:
     table = table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
     table = table.assign(**kernels.shares(table["gain_ns"]))
 
-    def evidence(row: int) -> list[Reference]:
+    def rows_of(row: int) -> pd.DataFrame:
         alike = distinct
         for name in ("m", "n", "k", "batch", "dtype"):
             alike = alike[alike[name] == table[name][row]]
-        listed = kernels.frame[kernels.frame["signature"].isin(alike["signature"])]
+        return kernels.frame[kernels.frame["signature"].isin(alike["signature"])]
+
+    def evidence(row: int) -> list[Reference]:
+        listed = rows_of(row)
         return [
             kernel_rows(message("shape_affinity.product_rows"), listed, PIPE_COLUMNS),
             *call_stack(facts, listed),
         ]
 
-    return Observations(table, evidence)
+    trains = context in facts and facts[context]["phase"] == "training"
+
+    def cure(row: int) -> Shortening | None:
+        # Where requests are served, more of them fill the cores: a step then does more, and takes no less.
+        return kernels.shorter(rows_of(row)) if trains else None
+
+    return Observations(table, evidence, cure=cure)
 
 
 GROWTH = 64

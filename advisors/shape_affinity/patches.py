@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
@@ -66,8 +67,12 @@ def patches(facts: Facts, params: Params) -> Observations:
     table["rows"] = table["positions"]
     table = table.assign(**kernels.shares(table["total_ns"]))
 
+    def rows_of(row: int) -> pd.DataFrame:
+        rows: pd.DataFrame = kernels.frame[kernels.frame["signature"] == table["signature"][row]]
+        return rows
+
     def evidence(row: int) -> Sequence[Reference]:
-        rows = kernels.frame[kernels.frame["signature"] == table["signature"][row]]
+        rows = rows_of(row)
         return [kernel_rows(message("convolutions.rows"), rows), *call_stack(facts, rows)]
 
-    return Observations(table, evidence)
+    return Observations(table, evidence, cure=lambda row: kernels.shorter(rows_of(row)))

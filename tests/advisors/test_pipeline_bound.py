@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from advisor_core.api.testing import JudgedRule, Scene, judge_rule
 from advisors.pipeline_bound.clock import clock_at
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.real import real_rank
 
 STEP_US = 10_000
@@ -507,3 +508,26 @@ def test_alexnet_says_nothing_of_relevance(profiles: Path) -> None:
     assert set(states.values()) == {"pass"}
     low = real_rank(profiles, "alexnet-ddp-text-level0", 0)
     assert {judge_rule(rule, low).state for rule in (*states, "PB011")} == {"cannot_answer"}
+
+
+# --- What following the advice changes
+
+
+def test_a_weak_product_takes_what_a_good_one_would() -> None:
+    scene = product(1000)
+    found = judged("PB011", scene)
+    assert shorter(scene.store(chip=CHIP), cure_of(found)) == {0: pytest.approx(found.first.impact_ns, abs=1)}
+
+
+def test_at_the_highest_clock_the_slow_kernels_are_shorter() -> None:
+    scene = clocked(1500)
+    sixth = pytest.approx(1_000_000 / 6, abs=1)
+    assert shorter(scene.store(chip=CHIP), cure_of(judged("PB014", scene))) == {2: sixth, 3: sixth}
+
+
+@pytest.mark.parametrize("rule", BOUND_RULES)
+def test_a_pipe_that_waits_has_no_cure(rule: str) -> None:
+    """How busy a pipe is says at most what could be won: healthy networks have such kernels too."""
+    type_, core, pipes, *_ = FIRES[rule]
+    found = judged(rule, one(type_, core, 2000, **pipes))
+    assert found.observed is not None and found.observed.cure is None

@@ -8,6 +8,7 @@ import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, advised, buckets, naming, training
+from tests.advisors.cures import cure_of, shorter
 
 
 def between_servers(*, bandwidth: float, transport: str = "HCCS", small: bool = False) -> Scene:
@@ -55,3 +56,10 @@ def test_slow_links_states() -> None:
     assert judge_rule("CO014", between_servers(bandwidth=5e9, transport="RDMA").store()).state == "fail"
     assert judge_rule("CO014", between_servers(bandwidth=1e9, small=True).store()).state == "not_applicable"
     assert judge_rule("CO014", between_servers(bandwidth=1e9).store("links")).state == "cannot_answer"
+
+
+def test_the_cure_makes_the_collectives_as_short_as_the_usual_bandwidth_does() -> None:
+    store = between_servers(bandwidth=1.87e9).store()
+    less = shorter(store, cure_of(judge_rule("CO014", store)))
+    # 400 us of the first and 1000 us of the second are uncovered.
+    assert less == {1: pytest.approx(1_300_000 * 4 / 14, abs=1), 2: pytest.approx(1_300_000 * 10 / 14, abs=1)}

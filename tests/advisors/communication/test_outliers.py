@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, specs
+from tests.advisors.cures import cure_of, shorter
 
 
 def repeated(*, last: float, count: int = 6, wait: float = 0) -> Scene:
@@ -52,3 +53,8 @@ def test_outlier_states() -> None:
     assert judge_rule("CO004", repeated(last=0).store()).state == "pass"
     assert judge_rule("CO004", repeated(last=400, count=4).store()).state == "not_applicable"
     assert judge_rule("CO004", repeated(last=400).store("collectives", "collective_bandwidth")).state == "cannot_answer"
+
+
+def test_the_cure_makes_the_one_operation_as_long_as_the_others() -> None:
+    store = repeated(last=400).store()
+    assert shorter(store, cure_of(judge_rule("CO004", store))) == {6: 400_000}

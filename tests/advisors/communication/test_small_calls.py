@@ -6,6 +6,7 @@ import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.communication.scenes import MB, advised, decoding, naming, training
+from tests.advisors.cures import cure_of, shorter
 
 
 def packets(*, small: int) -> Scene:
@@ -93,3 +94,11 @@ def test_small_over_rdma_has_its_own_limit() -> None:
 def test_small_packets_states() -> None:
     assert judge_rule("CO005", packets(small=10).store("collective_bandwidth")).state == "cannot_answer"
     assert judge_rule("CO005", packets(small=10).store("communication_tasks")).state == "cannot_answer"
+
+
+def test_the_cure_makes_the_small_ones_shorter_and_leaves_the_large_one() -> None:
+    store = packets(small=10).store()
+    found = judge_rule("CO005", store)
+    less = shorter(store, cure_of(found))
+    assert len(less) == 10 and 1 not in less  # the large one is the first behind the kernel
+    assert sum(less.values()) == pytest.approx(found.first.impact_ns, abs=10)

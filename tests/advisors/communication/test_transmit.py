@@ -18,6 +18,7 @@ from tests.advisors.communication.scenes import (
     training,
     waiting,
 )
+from tests.advisors.cures import cure_of, shorter
 
 
 def test_transmit_counts_what_overlap_can_hide() -> None:
@@ -143,3 +144,10 @@ def test_the_two_ways_to_fuse_exclude_each_other_and_aiv() -> None:
         for rule in ("CO005", "CO009"):
             (aiv,) = naming(specs(rule), "hccl_op_expansion_mode")
             assert clash(fused.uses, fused.excludes, aiv.uses, aiv.excludes)
+
+
+def test_the_cure_makes_each_transfer_shorter_by_its_part_of_what_can_be_hidden() -> None:
+    store = buckets(100, 200, 150).store()
+    found = judge_rule("CO003", store)
+    assert found.first.impact_ns == 300_000
+    assert shorter(store, cure_of(found)) == {1: 66_667, 2: 133_333, 3: 100_000}

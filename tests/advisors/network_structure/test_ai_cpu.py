@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import TENSOR, kinds, scene_of
 
 
@@ -62,3 +63,8 @@ def test_ai_cpu_needs_one_percent_of_the_step() -> None:
 
 def test_no_ai_cpu_is_not_applicable() -> None:
     assert judge_rule("NS021", scene_of().store()).state == "not_applicable"
+
+
+def test_the_cure_takes_the_time_on_the_ai_cpu_away() -> None:
+    store = on_ai_cpu(25, count=2).store()
+    assert shorter(store, cure_of(judge_rule("NS021", store))) == {0: 25_000, 1: 25_000}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 HEADS, ROWS = 8, 4
@@ -106,3 +107,8 @@ def test_copies_of_operands_of_one_size_count_all() -> None:
 
 def test_without_batched_products_the_rule_does_not_apply() -> None:
     assert judge_rule("NS023", scene_of(PROJECTION, CUT).store()).state == "not_applicable"
+
+
+def test_the_cure_takes_the_copies_away_and_leaves_the_product() -> None:
+    store = up_projection().store()
+    assert shorter(store, cure_of(judge_rule("NS023", store))) == {1: 10_000, 3: 6_000}

@@ -11,6 +11,7 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from advisors.network_structure.conversions import _undone
 from advisors.step_kernels import StepKernels
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import TENSOR, Kernel, kinds, scene_of
 
 
@@ -172,3 +173,20 @@ def test_conversions_without_shapes_are_counted_all_the_same() -> None:
         row |= {"input_formats": "", "output_formats": ""}
     seen = judge_rule("NS005", scene.store()).first.observation
     assert seen["total_ns"] == 20_000 and seen["largest_input"] is None
+
+
+def test_the_cure_takes_the_conversions_away_and_nothing_else() -> None:
+    store = converted(10).store()
+    assert shorter(store, cure_of(judge_rule("NS003", store))) == {0: 10_000, 2: 10_000, 3: 10_000}
+
+
+def test_the_cure_leaves_what_a_fused_kernel_replaces_to_that() -> None:
+    """Of two casts the first is part of an unfused RMSNorm."""
+    x, mean = "64,32 FLOAT", "64,1 FLOAT"
+    half: Kernel = ("Cast", 20, ("64,32 BF16",), (x,))
+    norm: list[Kernel] = [("Pow", 5, (x,), (x,)), ("ReduceMean", 5, (x,), (mean,)), ("Add", 5, (mean,), (mean,))]
+    norm += [("Rsqrt", 5, (mean,), (mean,)), ("Mul", 5, (x, mean), (x,)), ("Mul", 5, (x, "32 FLOAT"), (x,))]
+    store = scene_of(half, *norm, ("MatMulV3", 50, (x, x), (x,)), ("Cast", 30, ("9,9 BF16",), ("9,9 FLOAT",))).store()
+    found = judge_rule("NS005", store)
+    assert found.first.observation["in_chain_ns"] == 20_000
+    assert shorter(store, cure_of(found)) == {8: 30_000}

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from advisor_core.api.facts import Change
 from advisor_core.api.testing import Scene
+from advisor_core.contracts.advisor import Observations
+from advisor_core.contracts.cure import Cure
+from advisor_core.facts.replay.nodes import TASK
+from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
+from advisor_core.facts.store import FactStore
 from tests.advisors.build import host
+from tests.advisors.cures import saved, shorter
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 MUL: Kernel = ("Mul", 10, ("8,8 BF16",), ("8,8 BF16",))
@@ -14,12 +21,25 @@ PRODUCT: Kernel = ("MatMulV3", 100, ("8,8 BF16", "8,8 BF16"), ("8,8 BF16",))
 SOFTMAX: Kernel = ("SoftmaxV2", 50, ("8,8 BF16",), ("8,8 BF16",))
 
 
-def measured(advisor: str, scene: Scene) -> dict[str, object]:
+def observations(advisor: str, store: FactStore) -> Observations:
     made = host().advisors[f"network_structure.{advisor}"]
-    store = scene.store()
-    observed = made.measure(store.view(made.needs, made.wants), {})
+    observed: Observations = made.measure(store.view(made.needs, made.wants), {})
+    return observed
+
+
+def cure(advisor: str, store: FactStore, promise_ns: int) -> Cure:
+    """Of the only row, where the rule promises so much."""
+    observed = observations(advisor, store)
+    assert observed.cure is not None
+    found = observed.cure(0)
+    assert found is not None
+    return found.promised(promise_ns)
+
+
+def measured(advisor: str, scene: Scene) -> dict[str, object]:
+    observed = observations(advisor, scene.store())
     assert observed.evidence(0)
-    (row,) = made.conform(observed.frame).to_dict("records")
+    (row,) = host().advisors[f"network_structure.{advisor}"].conform(observed.frame).to_dict("records")
     return row
 
 
@@ -76,3 +96,28 @@ def test_classes_share_out_the_kernel_time() -> None:
     assert frame["total_ns"].to_dict() == {"elementwise": 40_000, "matmul": 960_000}
     assert frame.loc["elementwise", "largest_type"] == "Add" and frame.loc["elementwise", "kernels"] == 2
     assert frame["share_of_computing"].sum() == pytest.approx(1)
+
+
+def test_the_cures_shorten_what_lies_between() -> None:
+    series = scene_of(MUL, ADD, PRODUCT, MUL, MUL, ADD, PRODUCT, ADD, PRODUCT).store()
+    # Half of the 90 us in series.
+    half = {0: 5_000, 1: 15_000, 3: 5_000, 4: 5_000, 5: 15_000}
+    assert shorter(series, cure("memory_bound_chains", series, 45_000)) == half
+    attention = scene_of(PRODUCT, MUL, SOFTMAX, PRODUCT, filler="Add").store()
+    assert shorter(attention, cure("written_out_attention", attention, 60_000)) == {1: 10_000, 2: 50_000}
+
+
+def test_an_update_in_one_kernel_is_launched_once() -> None:
+    """Four kernels of 10 us, which the host launches every 50 us: it saves three launches, and their work stays."""
+    scene = Scene().step(1, -10, 1020).kernel(0, 50, launched=-5).event("cpu_op", "Optimizer.step#SGD.step", 60, 200)
+    for number in range(4):
+        scene.kernel(120 + 50 * number, 10, "Add", launched=105 + 50 * number)
+    scene.kernel(320, 600, launched=310)
+    store = scene.store()
+    one = cure("optimizer_step", store, 0)
+    recorded = store[rank_graph]
+    assert isinstance(recorded, RankGraph) and isinstance(one, Change)
+    assert one.apply(recorded, recorded.graph).duration[recorded.nodes.kind == TASK].tolist() == [
+        50_000, 40_000, 0, 0, 0, 600_000,
+    ]  # fmt: skip
+    assert saved(store, one) == 150_000

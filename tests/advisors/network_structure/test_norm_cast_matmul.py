@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 
@@ -77,3 +78,12 @@ def test_a_cast_that_no_product_reads_is_for_the_other_rule() -> None:
     assert (seen["chains"], seen["others"], seen["other_ns"]) == (0, 1, 10_000)
     assert found.first.impact_ns == 10_000 and sorted(found.evidence()[0].rows.tolist()) == [0, 1]
     assert judge_rule("NS025", normed(UP).store()).state == "pass"
+
+
+@pytest.mark.parametrize(
+    ("rule", "scene"),
+    [("NS020", normed(UP, WEIGHT)), ("NS025", normed(UP, ("Mul", 3, ("64,32 FLOAT",), ("64,32 FLOAT",))))],
+)
+def test_the_cure_takes_the_cast_of_the_norm_away(rule: str, scene: Scene) -> None:
+    store = scene.store()
+    assert shorter(store, cure_of(judge_rule(rule, store))) == {1: 10_000}

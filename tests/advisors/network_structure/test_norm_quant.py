@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 X, Q, SCALE, GAMMA = "16,512 BF16", "16,512 INT8", "16 FLOAT", "512 BF16"
@@ -70,3 +71,8 @@ def test_a_residual_that_is_read_after_the_next_product_does_not_count_as_a_read
 )
 def test_nothing_to_fuse(kernels: tuple[Kernel, ...]) -> None:
     assert judge_rule("NS024", scene_of(*kernels).store()).state == "not_applicable"
+
+
+def test_the_cure_takes_the_quantising_kernels_away() -> None:
+    store = scene_of(NORM, DYNAMIC, PRODUCT, NORM, DYNAMIC, PRODUCT).store()
+    assert shorter(store, cure_of(judge_rule("NS024", store))) == {1: 11_000, 4: 11_000}

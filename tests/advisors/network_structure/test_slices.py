@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of, shorter
 from tests.advisors.network_structure.scenes import Kernel, scene_of
 
 QKV = ("64,96 BF16",)
@@ -62,3 +63,9 @@ def test_slices_inside_a_swiglu_are_counted_there() -> None:
     seen = found.first.observation
     assert (seen["slice_ns"], seen["in_chain_ns"], seen["loose_ns"]) == (60_000, 60_000, 0)
     assert found.first.impact_ns == 0 and found.first.severity == "low"
+
+
+def test_the_cure_halves_the_slices_and_leaves_the_product() -> None:
+    halves: list[Kernel] = [("Slice", 30, QKV, ("64,48 BF16",))] * 2
+    store = cut(*halves, ("Slice", 30, ("7,7 BF16",), ("7,3 BF16",))).store()
+    assert shorter(store, cure_of(judge_rule("NS002", store))) == {1: 15_000, 2: 15_000}

@@ -16,6 +16,7 @@ from advisors.pipeline_bound.roofline import roofline
 from advisors.roofline.convolutions import convolution_of
 from advisors.shape_affinity.patches import patches
 from tests.advisors.build import host
+from tests.advisors.cures import cure_of, shorter
 
 CHIP = {"ai_core_num": 24, "aiv_num": 48, "aic_frequency": 1800}
 PEAK = 24 * 1800e6 * 2 * 4096
@@ -116,3 +117,11 @@ def test_operators_of_real_steps_reach_what_they_should(profiles: Path) -> None:
     assert frame["reached"]["MatMul"] == pytest.approx(0.851, abs=0.01)
     assert frame["reached"]["ApplyAdamW"] == pytest.approx(0.74, abs=0.01)
     assert frame["reached"].max() <= 1.0
+
+
+@pytest.mark.parametrize("rule", ["SA008", "PB016"])
+def test_the_cure_makes_the_convolution_take_what_the_rule_promises(rule: str) -> None:
+    store = embedding(100_000).store(chip=CHIP)
+    found = judge_rule(rule, store)
+    assert 50_000_000 < found.first.impact_ns < 100_000_000
+    assert shorter(store, cure_of(found)) == {0: pytest.approx(found.first.impact_ns, abs=1)}

@@ -7,6 +7,7 @@ import pytest
 
 from advisor_core.api.testing import Scene
 from tests.advisors.build import host
+from tests.advisors.cures import shorter
 
 
 def products(*made: tuple[float, str, str]) -> pd.DataFrame:
@@ -45,3 +46,16 @@ def test_bytes_count_and_not_elements() -> None:
 def test_batches_are_multiplied() -> None:
     (row,) = products((10, "2,3,8,64 BF16", "2,3,64,16 BF16")).reset_index().to_dict("records")
     assert (row["m"], row["n"], row["k"]) == (8, 16, 64) and row["tflops"] == pytest.approx(2 * 6 * 8 * 16 * 64 / 1e7)
+
+
+def test_the_cure_makes_the_odd_product_as_quick_as_its_peers() -> None:
+    scene = Scene().step(1, -10, 10_020)
+    scene.tensors(0, 200, "MatMulV3", ("7 BF16", "64,1024 BF16", "1024,1001 BF16"))
+    scene.tensors(200, 100, "MatMulV3", ("7 BF16", "64,1024 BF16", "1024,1000 BF16"))
+    advisor, store = host().advisors["shape_affinity.alignment"], scene.store()
+    observed = advisor.measure(store.view(advisor.needs, advisor.wants), {"aligned": 16, "similar": 4})
+    odd = int(observed.frame.index[observed.frame["n"] == 1001][0])
+    assert observed.cure is not None
+    cure = observed.cure(odd)
+    assert cure is not None
+    assert shorter(store, cure.promised(round(observed.frame["gain_ns"][odd]))) == {0: pytest.approx(100_000, rel=0.01)}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from advisor_core.api.testing import Scene
 from advisors.roofline.products import best_balance, tiles
 from advisors.shape_affinity.blocks import GROWTH, _grown
-from tests.advisors.shape_affinity.scenes import CORES, VECTOR, judged, kinds, times, until_the_end
+from tests.advisors.cures import cure_of, shorter
+from tests.advisors.shape_affinity.scenes import CHIP, CORES, VECTOR, judged, kinds, times, until_the_end
 
 
 def blocks_of(m: int, n: int, recorded: int, us: float = 1000) -> Scene:
@@ -100,3 +101,12 @@ def test_rows_just_above_a_tier_fire() -> None:
 )
 def test_other_rows_are_silent(scene: Scene, state: str) -> None:
     assert judged("SA007", scene).state == state
+
+
+def test_a_batch_that_fills_the_cores_shortens_a_step_of_training_only() -> None:
+    """Where requests are served a larger batch does more in the same time."""
+    training = blocks_of(128, 1536, 12).event("user_annotation", "Optimizer.step#AdamW.step", -8, 2)
+    assert shorter(training.store(chip=CHIP), cure_of(judged("SA004", training))) == {0: 500_000}
+    served = judged("SA004", blocks_of(128, 1536, 12))
+    assert served.observed is not None and served.observed.cure is not None
+    assert served.observed.cure(served.first.row) is None
