@@ -27,7 +27,7 @@ from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
-from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
+from advisors.measuring import LARGEST, call_sites, host_rows, records, stack_of, step_count, step_ns
 from advisors.messages import message
 
 
@@ -62,7 +62,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     calls = calls[inside].reset_index(drop=True)
     source = np.where(calls["outer_row"] >= 0, calls["outer_row"], calls["row"])
     calls["operator"] = names_of(events, pd.Series(source))
-    calls["place"] = _places(events, source)
+    calls["place"] = call_sites(events, source)
     groups = calls.groupby(["operator", "place"], sort=True)
     frame = aggregated(
         groups,
@@ -115,9 +115,3 @@ def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words:
             "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
         }
     )
-
-
-def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
-    stacks = events["call_stack"].astype("category").cat
-    sites = np.array([call_site(str(text)) for text in stacks.categories], dtype=object)
-    return sites[stacks.codes.to_numpy()[rows]] if len(sites) else np.full(len(rows), "", dtype=object)
