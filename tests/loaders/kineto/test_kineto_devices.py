@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
