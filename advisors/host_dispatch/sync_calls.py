@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,9 @@ from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import LARGEST, call_sites, host_rows, records, stack_of, step_count, step_ns
 from advisors.messages import message
 
+_WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)Synchronize")
+"""Calls of CANN, CUDA and HIP that wait for all streams: aclrtSynchronizeDevice, cudaDeviceSynchronize."""
+
 
 @advisor(
     "host_dispatch.sync_calls",
@@ -45,6 +50,13 @@ from advisors.messages import message
         Column("calls", "float", "count", "calls per step", zh="次数"),
         Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step", zh="占用时间"),
         Column("longest_ns", "float", "ns", "most idle time behind one call", zh="最长"),
+        Column(
+            "whole_device",
+            "bool",
+            "",
+            "it waits for the whole device, with no operator around it",
+            zh="等待整个 device",
+        ),
         *SAVED,
     ),
     evidence=(
@@ -63,6 +75,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     source = np.where(calls["outer_row"] >= 0, calls["outer_row"], calls["row"])
     calls["operator"] = names_of(events, pd.Series(source))
     calls["place"] = call_sites(events, source)
+    calls["whole_device"] = matching(events["name"], _WHOLE_DEVICE)[calls["row"]] & (calls["outer_row"] < 0)
     groups = calls.groupby(["operator", "place"], sort=True)
     frame = aggregated(
         groups,
@@ -70,6 +83,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
         calls=("row", "size"),
         held_ns=("held_ns", "sum"),
         longest_ns=("idle_ns", "max"),
+        whole_device=("whole_device", "any"),
     ).reset_index()
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps
