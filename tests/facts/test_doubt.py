@@ -239,6 +239,16 @@ def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
     assert next(rule for rule in result.rules if rule.rule == "DQ016").ranks["fail"] == [0, 1]
 
 
+def test_samples_of_memory_that_the_publisher_took_from_elsewhere(profiles: Path) -> None:
+    """One file is eleven months younger than the kernels; of the other a spreadsheet left six digits of each time."""
+    folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
+    result = run([folder / "rank0_ascend_pt", folder / "rank1_ascend_pt"], RunOptions(), jobs=1)
+    said = [one.message.en for one in result.diagnostics if "time of the first row" in one.message.en]
+    rounded, younger = sorted(said)
+    assert "npu_module_mem.csv" in younger and "1724670453385.978 ms against 1695115378" in younger
+    assert "memory_record.csv" in rounded and "1695120000000.000 ms against 1695115378" in rounded
+
+
 REAL = (
     "alexnet-ddp-db-level1",
     "alexnet-ddp-text-level0",
