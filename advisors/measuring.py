@@ -122,3 +122,10 @@ def call_site(text: str) -> str:
     frames = frames_of(text)
     own = (frame for frame in frames if not any(library in frame for library in _LIBRARIES))
     return next(own, frames[0] if frames else "")
+
+
+def call_sites(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
+    """The `call_site` of each of these host events."""
+    stacks = events["call_stack"].astype("category").cat
+    sites = np.array([call_site(str(text)) for text in stacks.categories], dtype=object)
+    return sites[stacks.codes.to_numpy()[rows]] if len(sites) else np.full(len(rows), "", dtype=object)

@@ -54,7 +54,7 @@ from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
 from advisor_core.facts.intervals import Layer, complement, cut, union
-from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.facts.ledger.bookings import LATENCY_NS, Bookings
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.matching import matching
@@ -76,6 +76,7 @@ from advisor_core.facts.steps.start_up import StartUp, start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.facts.steps.warm_up import WarmUp, warm_up
+from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -91,6 +92,7 @@ __all__ = [
     "FREQUENCY",
     "HOST_EVENTS",
     "KERNELS",
+    "LATENCY_NS",
     "LINKS",
     "MEMORY_RECORD",
     "MODULE_MEMORY",
@@ -147,6 +149,7 @@ __all__ = [
     "covered",
     "cut",
     "elements",
+    "enclosing_of",
     "fact",
     "host_activity",
     "host_pauses",

@@ -123,25 +123,30 @@ class Pieces:
         return self.ends - self.starts
 
 
-def cut(start: int, end: int, layers: Sequence[Layer]) -> Pieces:
-    """Cut [start, end) at every border of every layer. The pieces tile the window."""
+def cut(start: int, end: int, layers: Sequence[Layer], within: Layer | None = None) -> Pieces:
+    """Cut [start, end) at every border of every layer. The pieces tile the window; with ``within``, which is one of the
+    layers, only its part of the window: what the others are elsewhere is not looked up."""
     borders = [np.array([start, end], dtype=np.int64)]
     for layer in layers:
         borders += [layer.starts, layer.ends]
     points = np.unique(np.clip(np.concatenate(borders), start, end))
     starts, ends = points[:-1], points[1:]
+    if within is not None:
+        inside = within.at(starts) != NOTHING
+        starts, ends = starts[inside], ends[inside]
     return Pieces(starts, ends, tuple(layer.at(starts) for layer in layers))
 
 
 def first_of(layers: Sequence[Layer]) -> Layer:
     """One layer out of several: at each time the id is the number of the first layer that covers it."""
-    covered = [layer for layer in layers if len(layer)]
-    if not covered:
+    numbers = np.array([number for number, layer in enumerate(layers) if len(layer)], dtype=np.int64)
+    if not len(numbers):
         return empty()
+    covered = [layers[number] for number in numbers.tolist()]
     start = min(int(layer.starts[0]) for layer in covered)
     end = max(int(layer.ends[-1]) for layer in covered)
-    pieces = cut(start, end, layers)
+    pieces = cut(start, end, covered)
     active = np.stack([ids != NOTHING for ids in pieces.ids])
-    number = np.where(active.any(axis=0), active.argmax(axis=0), NOTHING).astype(np.int64)
+    number = np.where(active.any(axis=0), numbers[active.argmax(axis=0)], NOTHING)
     keep = number != NOTHING
     return Layer(pieces.starts[keep], pieces.ends[keep], number[keep])

@@ -57,6 +57,7 @@ from advisor_core.run.phase_times import phase_times
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
+from advisor_core.run.unknown_launches import unknown_launches
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -249,7 +250,13 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
         views=views,
         role=profile.role,
         phases=phase_times(store, profile),
-        diagnostics=[*profile.diagnostics, *doubts(profile.doubt), *store.diagnostics, *_older(source)],
+        diagnostics=[
+            *profile.diagnostics,
+            *doubts(profile.doubt),
+            *store.diagnostics,
+            *unknown_launches(profile, store),
+            *_older(source),
+        ],
         vendor=profile.vendor,
         explained=store.get(explained),
         model=_model(store, profile.rank),

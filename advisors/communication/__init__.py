@@ -7,6 +7,7 @@ wait and idle of communication.json comes from one plane and contradicts the oth
 from __future__ import annotations
 
 from advisors.communication import (
+    after_sync,
     all_reduce,
     bandwidth,
     expansion,
@@ -24,6 +25,7 @@ ADVISORS = (
     overlap.overlap,
     late_rank.late_rank,
     transmit.transmit,
+    after_sync.after_sync,
     launch_gaps.launch_gaps,
     outliers.outliers,
     small_calls.small_calls,

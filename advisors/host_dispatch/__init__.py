@@ -12,7 +12,9 @@ from advisors.host_dispatch import (
     compile,
     copies,
     cpu_collectives,
+    cpu_operators,
     dataloader,
+    dependency,
     device_start,
     gc,
     host_only,
@@ -47,5 +49,7 @@ ADVISORS = (
     pauses.pauses,
     host_only.host_only,
     cpu_collectives.cpu_collectives,
+    cpu_operators.cpu_operators,
+    dependency.dependency,
     replayed_steps.replayed_steps,
 )

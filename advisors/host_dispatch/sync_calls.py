@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -27,8 +29,11 @@ from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
-from advisors.measuring import LARGEST, call_site, host_rows, records, stack_of, step_count, step_ns
+from advisors.measuring import LARGEST, call_sites, host_rows, records, stack_of, step_count, step_ns
 from advisors.messages import message
+
+_WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)Synchronize")
+"""Calls of CANN, CUDA and HIP that wait for all streams: aclrtSynchronizeDevice, cudaDeviceSynchronize."""
 
 
 @advisor(
@@ -45,6 +50,13 @@ from advisors.messages import message
         Column("calls", "float", "count", "calls per step", zh="次数"),
         Column("held_ns", "float", "ns", "the device was busy meanwhile: costs nothing, per step", zh="占用时间"),
         Column("longest_ns", "float", "ns", "most idle time behind one call", zh="最长"),
+        Column(
+            "whole_device",
+            "bool",
+            "",
+            "it waits for the whole device, with no operator around it",
+            zh="等待整个 device",
+        ),
         *SAVED,
     ),
     evidence=(
@@ -62,7 +74,8 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     calls = calls[inside].reset_index(drop=True)
     source = np.where(calls["outer_row"] >= 0, calls["outer_row"], calls["row"])
     calls["operator"] = names_of(events, pd.Series(source))
-    calls["place"] = _places(events, source)
+    calls["place"] = call_sites(events, source)
+    calls["whole_device"] = matching(events["name"], _WHOLE_DEVICE)[calls["row"]] & (calls["outer_row"] < 0)
     groups = calls.groupby(["operator", "place"], sort=True)
     frame = aggregated(
         groups,
@@ -70,6 +83,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
         calls=("row", "size"),
         held_ns=("held_ns", "sum"),
         longest_ns=("idle_ns", "max"),
+        whole_device=("whole_device", "any"),
     ).reset_index()
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps
@@ -116,9 +130,3 @@ def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words:
             "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
         }
     )
-
-
-def _places(events: pd.DataFrame, rows: np.ndarray) -> np.ndarray:
-    stacks = events["call_stack"].astype("category").cat
-    sites = np.array([call_site(str(text)) for text in stacks.categories], dtype=object)
-    return sites[stacks.codes.to_numpy()[rows]] if len(sites) else np.full(len(rows), "", dtype=object)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from advisors.pipeline_bound import clock, kernels, products, roofline, waiting
+from advisors.pipeline_bound import clock, kernels, products, roofline, waiting, weight_format
 
-ADVISORS = (kernels.kernels, products.product_efficiency, clock.clock, waiting.waiting, *roofline.ADVISORS)
+ADVISORS = (
+    kernels.kernels,
+    products.product_efficiency,
+    clock.clock,
+    waiting.waiting,
+    weight_format.weight_format,
+    *roofline.ADVISORS,
+)

@@ -104,6 +104,25 @@ def test_rows_that_stand_twice_speak_for_themselves() -> None:
     assert doubt.withheld == {KERNELS.name}
 
 
+@pytest.mark.parametrize("away_us", [0, 3.5e9, -3.5e9])
+def test_samples_of_memory_within_an_hour_of_the_kernels_are_of_the_recording(away_us: float) -> None:
+    rows = [{"component": "HCCL", "time_us": away_us + 20 * n, "reserved_bytes": 1.0} for n in range(3)]
+    for name in ("module_memory", "memory_record"):
+        said = tables(kernels=("k", kernels(3)), **{name: ("m", rows)})
+        assert cross_checked(profile(tables=said)).doubt.disagreements == ()
+
+
+@pytest.mark.parametrize("away_us", [3.7e9, -3.7e9])
+@pytest.mark.parametrize("name", ["module_memory", "memory_record"])
+def test_samples_of_memory_from_another_time_are_not_used(name: str, away_us: float) -> None:
+    """Sizes that stand in the column of the times are such, too."""
+    rows = [{"component": "HCCL", "time_us": away_us + 20 * n, "reserved_bytes": 1.0} for n in range(3)]
+    checked = cross_checked(profile(tables=tables(kernels=("k", kernels(3)), **{name: ("m", rows)})))
+    (said,) = checked.doubt.disagreements
+    assert (said.table, said.value, said.other) == (name, away_us * 1_000, 0)
+    assert checked.doubt.withheld == {name} and name not in checked.tables and name in checked.missing
+
+
 def test_nothing_is_compared_where_one_file_stands_alone() -> None:
     assert compared([], {}) == (0, [])
     assert cross_checked(profile(tables=tables(kernels=("k", kernels(3))))).doubt.compared == 0
@@ -192,6 +211,18 @@ def test_without_a_trace_the_exporter_tells_the_parts(sample: Path, tmp_path: Pa
     assert all(step.start_ns is None for step in result.profile.steps)
 
 
+def test_without_launches_it_is_said_that_savings_are_time_of_kernels(sample: Path, tmp_path: Path) -> None:
+    """A warning where the list of operators tells that the host was recorded."""
+    lost = changed(sample, tmp_path / "lost", list, without=("trace_view.json",))
+    (said,) = [one for one in lost.diagnostics if "launches of the host are not known" in one.message.en]
+    assert said.severity == "warning" and said.source.endswith("operator_details.csv")
+    never = changed(sample, tmp_path / "never", list, without=("trace_view.json", "operator_details.csv"))
+    (said,) = [one for one in never.diagnostics if "launches of the host are not known" in one.message.en]
+    assert said.severity == "info"
+    whole = changed(sample, tmp_path / "whole", list)
+    assert not [one for one in whole.diagnostics if "launches of the host" in one.message.en]
+
+
 def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
     """By step_trace_time.csv the device is idle for 24.0 and 23.0 %, not for the 86 % of the rows that are left."""
     folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
@@ -206,6 +237,16 @@ def test_kernels_of_two_of_sixteen_ranks_are_cut(profiles: Path) -> None:
     said = " ".join(diagnostic.message.en for diagnostic in result.diagnostics)
     assert "27.131 ms against 75.175 ms" in said and "number of collectives 4 against 28" in said
     assert next(rule for rule in result.rules if rule.rule == "DQ016").ranks["fail"] == [0, 1]
+
+
+def test_samples_of_memory_that_the_publisher_took_from_elsewhere(profiles: Path) -> None:
+    """One file is eleven months younger than the kernels; of the other a spreadsheet left six digits of each time."""
+    folder = profiles / "ascend" / "gpt3-pp2-2-of-16-ranks"
+    result = run([folder / "rank0_ascend_pt", folder / "rank1_ascend_pt"], RunOptions(), jobs=1)
+    said = [one.message.en for one in result.diagnostics if "time of the first row" in one.message.en]
+    rounded, younger = sorted(said)
+    assert "npu_module_mem.csv" in younger and "1724670453385.978 ms against 1695115378" in younger
+    assert "memory_record.csv" in rounded and "1695120000000.000 ms against 1695115378" in rounded
 
 
 REAL = (

@@ -1,7 +1,7 @@
-"""Contradictions within the rows of one file, where no second file has the same total.
+"""Contradictions that no total of two files shows.
 
-Rows of kernels that stand twice, gaps that are longer than the exporter's own wait times, and launches whose task is
-missing though a later launch has its own.
+Rows of kernels that stand twice, gaps that are longer than the exporter's own wait times, launches whose task is
+missing though a later launch has its own, and samples of memory from another time than the kernels.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from advisor_core.contracts.doubt import Disagreement
-from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, KERNELS, Table
+from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, KERNELS, MEMORY_RECORD, MODULE_MEMORY, Table
 from advisor_core.facts.doubt.totals import ROUNDING
 from advisor_core.facts.intervals import union
 from advisor_core.facts.steps.kernel_list import holes
@@ -20,7 +20,35 @@ def contradictions(tables: Mapping[str, Table]) -> list[Disagreement]:
     """Contradictions that a table's own rows, or the arrows of the same file, prove."""
     kernels = tables.get(KERNELS.name)
     found = [] if kernels is None else [_rows_twice(kernels), _rows_missing(kernels)]
+    found += [_from_another_time(tables, name) for name in (MEMORY_RECORD.name, MODULE_MEMORY.name)]
     return [one for one in (*found, _tasks_missing(tables)) if one is not None]
+
+
+_APART_NS = 3_600 * 10**9
+"""Samples of memory are taken while the kernels are recorded, on the clock of the host; a recording lasts minutes. What
+is an hour away is from another recording, or stands in the wrong column. Our choice."""
+
+
+def _from_another_time(tables: Mapping[str, Table], name: str) -> Disagreement | None:
+    """Samples of memory of which none is within an hour of any kernel."""
+    samples, kernels = tables.get(name), tables.get(KERNELS.name, tables.get(DEVICE_TASKS.name))
+    if samples is None or kernels is None or samples.frame.empty or kernels.frame.empty:
+        return None
+    times, starts = samples.frame["time_ns"], kernels.frame["start_ns"]
+    first, last = int(times.min()), int(times.max())
+    if first <= int(starts.max()) + _APART_NS and last >= int(starts.min()) - _APART_NS:
+        return None
+    return Disagreement(
+        total=message("doubt.total.samples"),
+        unit="ns",
+        table=samples.schema.name,
+        file=samples.source.file,
+        value=first,
+        other_table=kernels.schema.name,
+        other_file=kernels.source.file,
+        other=int(starts.min()),
+        off=1.0,
+    )
 
 
 def _rows_twice(kernels: Table) -> Disagreement | None:

@@ -1,4 +1,5 @@
-"""Cross-check a loaded rank: withhold tables that other files show to be cut off or doubled, and mark the others."""
+"""Cross-check a loaded rank: withhold tables that other files show to be wrong (cut off, doubled, of another time), and
+mark the others."""
 
 from __future__ import annotations
 

@@ -127,14 +127,17 @@ def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | No
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     codes, classes = device["operator_class"].cat.codes.to_numpy(), device["operator_class"].cat.categories
     computes = ~device["communication"].to_numpy()
-    by_class = [union(starts[rows], ends[rows]) for rows in (computes & (codes == n) for n in range(len(classes)))]
+    # A class costs an id for each piece: those without kernels are left out.
+    found = np.unique(codes[computes]) if computes.any() else np.zeros(1, dtype=codes.dtype)
+    by_class = [union(starts[rows], ends[rows]) for rows in (computes & (codes == n) for n in found)]
     moving, waiting, covered = (state.moving, state.waiting, state.covered) if state else (empty(), empty(), empty())
     edges = [time.steps, time.busy, time.collectives, moving, waiting, covered, *by_class]
-    pieces = cut(time.start_ns, time.end_ns, edges)
-    _, busy, collective, moves, waits, known, *computing = pieces.ids
+    pieces = cut(time.start_ns, time.end_ns, edges, within=time.busy)
+    _, _, collective, moves, waits, known, *computing = pieces.ids
     active = np.stack([ids != NOTHING for ids in computing])
     is_computing = active.any(axis=0)
-    path = np.array([f"compute/{name}" for name in classes], dtype=object)[active.argmax(axis=0)]
+    names = np.array([f"compute/{name}" for name in classes], dtype=object)[found]
+    path = names[active.argmax(axis=0)]
     talking = ~is_computing & (collective != NOTHING)
     path[talking] = "communication/unknown"
     path[talking & (known != NOTHING)] = "communication/launch"
@@ -142,7 +145,7 @@ def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | No
     if state is not None:
         path[waited] = _wait_paths(state, waits[waited], device, collective[waited])
     path[talking & (moves != NOTHING)] = "communication/transmit"
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "start_ns": pieces.starts,
             "end_ns": pieces.ends,
@@ -154,8 +157,6 @@ def _book_busy(device: pd.DataFrame, time: Timeline, state: CollectiveState | No
             "sync": NOTHING,
         }
     )
-    taken: pd.DataFrame = frame[busy != NOTHING]
-    return taken
 
 
 def _wait_paths(state: CollectiveState, waits: Ints, device: pd.DataFrame, collective: Ints) -> np.ndarray:
@@ -215,15 +216,11 @@ def _book_gaps(
     launching = host.launching if host else empty()
     copies, waits = _device_layers(tasks, words)
     layers = [time.steps, time.gaps, late, labels, steps, copies, waits, syncs, queued, launching]
-    pieces = cut(time.start_ns, time.end_ns, layers)
-    _, gap, is_late, label, in_step, copying, depending, in_sync, in_queue, launcher = (
-        ids[pieces.ids[1] != NOTHING] for ids in pieces.ids
-    )
+    pieces = cut(time.start_ns, time.end_ns, layers, within=time.gaps)
+    _, gap, is_late, label, in_step, copying, depending, in_sync, in_queue, launcher = pieces.ids
     activities = host.activities if host else ACTIVITIES
     label = np.where(in_queue == NOTHING, label, np.where(launcher == NOTHING, activities.index("runtime"), launcher))
-    inside = pieces.ids[1] != NOTHING
-    begin, finish = pieces.starts[inside], pieces.ends[inside]
-
+    begin, finish = pieces.starts, pieces.ends
     hosts = np.array([host_path(name) for name in activities], dtype=object)
     host_paths = np.where(
         label == NOTHING, "idle/host/python" if host and host.framework else "idle/host/unknown", hosts[label]

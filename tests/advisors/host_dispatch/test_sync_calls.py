@@ -54,3 +54,28 @@ def test_a_task_in_the_queue_is_held_up_by_the_thread_that_empties_it(sync: bool
     assert booked["idle/host/runtime"] == 390_000 - 110_000
     assert booked["idle/launch_latency"] == 10_000
     assert "idle/sync" not in booked
+
+
+def explicit(call: str, *, within: str = "") -> Scene:
+    """Two kernels of 500 us; the host waits in ``call`` up to 100 us after the first, and launches the second then."""
+    scene = Scene().step(1, -20, 1_300).kernel(0, 500, op="aten::mul")
+    scene.event("runtime", f"AscendCL@{call}", 30, 570)
+    if within:
+        scene.event("cpu_op", within, 25, 580)
+    return scene.kernel(640, 500, launched=620)
+
+
+def test_a_call_that_waits_for_the_whole_device_is_told_to_wait_for_less() -> None:
+    found = judge_rule("HD004", explicit("aclrtSynchronizeDeviceWithTimeout").store(framework="pytorch"))
+    assert found.state == "fail" and found.first.observation["whole_device"]
+    assert "waits for all streams" in found.first.advice[-1].text.en
+    assert found.first.advice[-1].hazards == ["accuracy"]
+
+
+@pytest.mark.parametrize(
+    "scene", [explicit("aclrtSynchronizeStreamWithTimeout"), explicit("aclrtSynchronizeDevice", within="aten::item")]
+)
+def test_a_stream_that_is_waited_for_or_an_operator_that_waits_is_not(scene: Scene) -> None:
+    found = judge_rule("HD004", scene.store(framework="pytorch"))
+    assert found.state == "fail" and not found.first.observation["whole_device"]
+    assert not [advice for advice in found.first.advice if "waits for all streams" in advice.text.en]
