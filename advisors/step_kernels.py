@@ -82,6 +82,11 @@ class StepKernels:
         return np.split(np.arange(len(self.frame)), np.flatnonzero(self.begins)[1:])
 
     @cached_property
+    def firsts(self) -> np.ndarray:
+        """The row of the first kernel of each signature, by signature."""
+        return np.unique(self.frame["signature"].to_numpy(), return_index=True)[1]
+
+    @cached_property
     def kernel_ns(self) -> float:
         """Summed duration of the kernels of a step, mean."""
         return float(self.frame["duration_ns"].sum()) / self.steps

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point, reduces
+from advisors.communication.calls import calls_in_steps, divides_or_sums, operation_names, point_to_point, reduces
 from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
@@ -133,7 +133,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         )
         references: list[Reference] = [Metric(message("communication.small"), rows)]
         table = facts[COLLECTIVE_BANDWIDTH]
-        names = table["name"].astype(str).str.split("@").str[0]
+        names = operation_names(table["name"])
         moved = np.flatnonzero((names.isin(small_of_kind["name"]) & (table["bytes"] > 0)).to_numpy())
         if len(moved):
             columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
@@ -153,7 +153,7 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
     """Mask of the operations that moved more over RDMA than inside the server."""
-    table = bandwidth.assign(name=bandwidth["name"].astype(str).str.split("@").str[0])
+    table = bandwidth[["transport", "bytes"]].assign(name=operation_names(bandwidth["name"]))
     sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
     none = pd.Series(0, index=sums.index)
     wide = sums.get("RDMA", none) > sums.get("SDMA", none)

@@ -156,9 +156,9 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["mean_ns"] = grouped["duration"].mean()
     table["total_ns"] = sums["duration"] / rank_kernels.steps
     table["blocks"] = grouped["blocks"].median()
-    firsts = frame[has_ratio].drop_duplicates("signature").set_index("signature")
-    columns = {"type": "operator", "input_dtypes": "dtypes"}
-    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=columns)
+    names = ["signature", "type", "input_shapes", "input_dtypes", "operator_class", "core"]
+    firsts = frame[names][has_ratio].drop_duplicates("signature").set_index("signature")
+    texts = firsts.rename(columns={"type": "operator", "input_dtypes": "dtypes"})
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
