@@ -73,20 +73,20 @@ def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:
     """Moving time as a straight line over bytes, fitted to the operations of each kind (column ``kind``): ``fixed_ns``
     of an operation of no size, ``ns_per_byte``. Relative errors are minimised, so that large operations do not hide
     the small ones. NaN where the sizes of a kind differ by less than a factor of two, or no line of this form fits."""
-    x, y = kinds["bytes"].astype(float), kinds["moving_ns"].astype(float)
+    x, y = kinds["bytes"].to_numpy(dtype=np.float64), kinds["moving_ns"].to_numpy(dtype=np.float64)
     weight = 1 / y**2
-    sums = (
-        pd.DataFrame({"w": weight, "wx": weight * x, "wy": weight * y, "wxx": weight * x * x, "wxy": weight * x * y})
-        .groupby(kinds["kind"])
-        .sum()
-    )
-    sizes = x.groupby(kinds["kind"])
-    spread = (sizes.max() >= 2 * sizes.min()) & (sizes.min() > 0)
-    divisor = (sums["w"] * sums["wxx"] - sums["wx"] ** 2).where(spread)
-    slope = (sums["w"] * sums["wxy"] - sums["wx"] * sums["wy"]) / divisor
-    fixed = (sums["wy"] - slope * sums["wx"]) / sums["w"]
+    products = {"w": weight, "wx": weight * x, "wy": weight * y, "wxx": weight * x * x, "wxy": weight * x * y}
+    groups = pd.DataFrame({**products, "x": x}).groupby(kinds["kind"].to_numpy())
+    sums = groups[list(products)].sum()
+    w, wx, wy, wxx, wxy = sums.to_numpy().T
+    least, most = groups["x"].min().to_numpy(), groups["x"].max().to_numpy()
+    divisor = np.where((most >= 2 * least) & (least > 0), w * wxx - wx**2, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):  # as of sizes that are nearly equal
+        slope = (w * wxy - wx * wy) / divisor
+        fixed = (wy - slope * wx) / w
     fits = (slope > 0) & (fixed >= 0)
-    return pd.DataFrame({"fixed_ns": fixed.where(fits), "ns_per_byte": slope.where(fits)})
+    found = {"fixed_ns": np.where(fits, fixed, np.nan), "ns_per_byte": np.where(fits, slope, np.nan)}
+    return pd.DataFrame(found, index=sums.index)
 
 
 def message_bytes(calls: pd.DataFrame) -> pd.Series:

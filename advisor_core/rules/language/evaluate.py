@@ -183,14 +183,11 @@ class Evaluator:
     def _column(self, symbol: Symbol) -> Values:
         if symbol.key not in self.frame:
             return _constant(None, symbol.kind)
-        column = self.frame[symbol.key]
+        column = self.frame[symbol.key].to_numpy()
+        known = np.asarray(~pd.isna(column))
         if symbol.kind == "bool":
-            is_known = column.notna().to_numpy()
-            flags = np.zeros(len(column), dtype=np.bool_)
-            flags[is_known] = column.to_numpy(dtype=object)[is_known].astype(np.bool_)
-            return Values(flags, is_known)
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan) * symbol.factor
-        return _finite(numbers, np.True_)
+            return Values(np.where(known, column, False).astype(np.bool_), known)
+        return _finite(np.where(known, column, np.nan).astype(np.float64) * symbol.factor, known)
 
     def membership(self, operand: Node, options: tuple[Scalar, ...]) -> Values:
         if operand.kind == "text":
