@@ -128,16 +128,19 @@ def kernels(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
     rank_kernels = facts[step_kernels]
     frame = rank_kernels.frame
-    ratios = facts[pipes].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    ratios = facts[pipes].iloc[frame["row"].to_numpy()]
     has_ratio = ratios["bound_ratio"].notna().to_numpy()
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
-    busy_share = pd.DataFrame({pipe: ratios[list(columns)].max(axis=1) for pipe, columns in _PIPE_COUNTERS.items()})
-    weighted = busy_share.mul(duration, axis=0).assign(
-        duration=duration,
-        signature=frame["signature"].to_numpy(),
-        chained=np.where(_in_chain(facts, len(frame)), duration, 0.0),
-        bytes=np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
-        blocks=frame["block_dim"].to_numpy(),
+    busy = {pipe: np.fmax.reduce(ratios[list(names)].to_numpy(), axis=1) for pipe, names in _PIPE_COUNTERS.items()}
+    weighted = pd.DataFrame(
+        {
+            **{pipe: share * duration for pipe, share in busy.items()},
+            "duration": duration,
+            "signature": frame["signature"].to_numpy(),
+            "chained": np.where(_in_chain(facts, len(frame)), duration, 0.0),
+            "bytes": np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
+            "blocks": frame["block_dim"].to_numpy(),
+        }
     )[has_ratio]
     if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
