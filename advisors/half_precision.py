@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Peaks, elements, per_text, shapes_of
-from advisors.step_kernels import SIGNATURE, StepKernels
+from advisors.step_kernels import StepKernels
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -49,7 +49,7 @@ def narrowed_ns(own: StepKernels, cube: Bools, stays: Bools, assumed_saving: flo
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     wide = wide_kernels(own) & ~stays & (frame["core"] != "AI_CPU").to_numpy()
     bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else np.inf
-    moving = np.minimum(_shed_bytes(frame) / bandwidth * 1e9, np.maximum(took - own.least_ns, 0.0) / 2)
+    moving = np.minimum(_shed_bytes(own) / bandwidth * 1e9, np.maximum(took - own.least_ns, 0.0) / 2)
     saved = np.where(cube, took * assumed_saving, moving)
     return np.where(wide, took - saved, took)
 
@@ -64,20 +64,17 @@ def products_ns(own: StepKernels, products: pd.DataFrame, chip: Peaks, mac: Floa
     with np.errstate(divide="ignore", invalid="ignore"):
         computing = flops / (chip.of(_NARROW[0]) * np.minimum(mac, reach)) * 1e9
     known = wide_kernels(own) & (mac > 0) & np.isfinite(computing)
-    left = frame["bytes"].to_numpy(dtype=np.float64) - _shed_bytes(frame)
+    left = frame["bytes"].to_numpy(dtype=np.float64) - _shed_bytes(own)
     loading = left / own.bandwidth * 1e9 if np.isfinite(own.bandwidth) else np.zeros(len(frame))
     return np.where(known, np.minimum(np.maximum(computing, loading), took), np.nan)
 
 
-def _shed_bytes(frame: pd.DataFrame) -> Floats:
+def _shed_bytes(own: StepKernels) -> Floats:
     """Bytes less that each kernel would move with 16 bits in place of FP32."""
-    firsts = frame.drop_duplicates("signature").set_index("signature")[list(SIGNATURE)].astype(str)
-    sizes = [
-        _shed(row["input_shapes"], row["input_dtypes"]) + _shed(row["output_shapes"], row["output_dtypes"])
-        for row in firsts.to_dict("records")
-    ]
-    by_signature = pd.Series(sizes, index=firsts.index, dtype="float64")
-    return np.asarray(frame["signature"].map(by_signature), dtype=np.float64)
+    sides = (own.frame[[f"{side}_shapes", f"{side}_dtypes"]].iloc[own.firsts] for side in ("input", "output"))
+    sizes = [[_shed(*texts) for texts in side.itertuples(index=False, name=None)] for side in sides]
+    by_signature = np.array(sizes, dtype=np.float64).sum(axis=0)
+    return np.asarray(by_signature[own.frame["signature"].to_numpy()], dtype=np.float64)
 
 
 def _shed(shapes: str, dtypes: str) -> int:

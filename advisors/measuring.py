@@ -26,16 +26,16 @@ def step_count(facts: Facts) -> int:
 def step_ns(facts: Facts) -> float:
     """Mean wall time of a step."""
     windows = facts[steps]
-    return float((windows["end_ns"] - windows["start_ns"]).sum()) / len(windows)
+    return float((windows["end_ns"].to_numpy() - windows["start_ns"].to_numpy()).sum()) / len(windows)
 
 
 def leaves(facts: Facts) -> pd.Series:
     """Ledger path to ns per step."""
     booked = facts[ledger]
-    codes, paths = pd.factorize(booked["path"], sort=True)
+    paths, codes = np.unique(booked["path"].to_numpy(dtype=object), return_inverse=True)
     sums = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sums, codes, booked["ns"].to_numpy())
-    return pd.Series(sums / booked["step"].nunique(), index=paths.rename("path"), name="ns")
+    return pd.Series(sums / len(np.unique(booked["step"])), index=pd.Index(paths, name="path"), name="ns")
 
 
 def under(per_leaf: pd.Series, *paths: str) -> float:
@@ -62,9 +62,10 @@ def records(frame: pd.DataFrame, limit: int = 10, **columns: str) -> list[dict[s
 def pieces_of(booked: Bookings, *paths: str) -> pd.DataFrame:
     """The pieces booked under exactly these leaves, with ``ns``."""
     pieces = booked.pieces
-    wanted = [path for path in pieces["path"].cat.categories if path in paths]
-    found = pieces[pieces["path"].isin(wanted)]
-    return found.assign(ns=found["end_ns"] - found["start_ns"])
+    known = pieces["path"].cat
+    wanted = np.isin(known.categories.to_numpy(dtype=object), paths)
+    found = pieces[np.append(wanted, False)[known.codes.to_numpy()]]  # the last for code -1: without a path
+    return found.assign(ns=found["end_ns"].to_numpy() - found["start_ns"].to_numpy())
 
 
 def by_gap(pieces: pd.DataFrame) -> pd.Series:

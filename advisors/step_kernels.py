@@ -83,6 +83,11 @@ class StepKernels:
         return np.split(np.arange(len(self.frame)), np.flatnonzero(self.begins)[1:])
 
     @cached_property
+    def firsts(self) -> np.ndarray:
+        """The row of the first kernel of each signature, by signature."""
+        return np.unique(self.frame["signature"].to_numpy(), return_index=True)[1]
+
+    @cached_property
     def kernel_ns(self) -> float:
         """Summed duration of the kernels of a step, mean."""
         return float(self.frame["duration_ns"].sum()) / self.steps
@@ -166,8 +171,13 @@ def _behind_collectives(frame: pd.DataFrame, collectives: pd.DataFrame) -> np.nd
 
 def kernel_rows(title: Text, frame: pd.DataFrame, columns: Sequence[str] = EVIDENCE_COLUMNS) -> Rows:
     """The kernels as evidence, the longest first."""
-    longest = frame.sort_values("duration_ns", ascending=False, kind="stable")
-    return Rows(title, KERNELS, longest["row"].to_numpy(dtype=np.int64), tuple(columns))
+    return Rows(title, KERNELS, _longest_first(frame, "row"), tuple(columns))
+
+
+def _longest_first(frame: pd.DataFrame, column: str) -> np.ndarray:
+    """A column of whole numbers of the kernels, the longest kernel first."""
+    order = np.argsort(-frame["duration_ns"].to_numpy(), kind="stable")
+    return frame[column].to_numpy(dtype=np.int64)[order]
 
 
 def call_stack(facts: Facts, frame: pd.DataFrame) -> list[Reference]:
@@ -175,8 +185,7 @@ def call_stack(facts: Facts, frame: pd.DataFrame) -> list[Reference]:
     launched, events = facts.get(launches), facts.get(HOST_EVENTS)
     if launched is None or events is None:
         return []
-    longest = frame.sort_values("duration_ns", ascending=False, kind="stable")["work"].to_numpy()
-    operators = launched.frame["op_row"].to_numpy()[longest]
+    operators = launched.frame["op_row"].to_numpy()[_longest_first(frame, "work")]
     operators = operators[operators >= 0]
     recorded = operators[(events["call_stack"].iloc[operators] != "").to_numpy()]
     if not len(recorded):

@@ -27,33 +27,34 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
     (the last may be a flag). An operation on its own can be cut in two, of which the second stays. Displaced: while an
     operation waits under computing nothing moves; as much of what moves uncovered afterwards would have moved then.
     """
-    between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True)
-    own = calls[(calls["moving_ns"] >= 0) & ~between & (calls["step"] >= 0)].sort_values(
-        ["start_ns", "end_ns"], kind="stable"
+    between = calls["operation"].str.contains(POINT_TO_POINT.pattern, case=False, regex=True).to_numpy()
+    own = np.flatnonzero((calls["moving_ns"] >= 0).to_numpy() & ~between & (calls["step"] >= 0).to_numpy())
+    own = own[np.lexsort((calls["end_ns"].to_numpy()[own], calls["start_ns"].to_numpy()[own]))]
+    step, start, end, moving, bare, elapse, uncovered = (
+        calls[name].to_numpy()[own]
+        for name in ("step", "start_ns", "end_ns", "moving_ns", "transmit_ns", "elapse_ns", "uncovered_ns")
     )
-    gap = own["start_ns"] - own["end_ns"].cummax().shift()
-    longer = np.fmax(own["moving_ns"], own["moving_ns"].shift())
-    begins = ~(gap < longer) | (own["step"] != own["step"].shift())
-    bare, still = own["transmit_ns"], own["elapse_ns"] - own["moving_ns"] - (own["uncovered_ns"] - own["transmit_ns"])
-    covered = own["elapse_ns"] - own["uncovered_ns"] >= (own["moving_ns"] / 2).clip(upper=_BEGUN_NS)
-    first = np.flatnonzero(begins.to_numpy())  # rows of a chain follow each other
+    gap, longer = start[1:] - np.maximum.accumulate(end)[:-1], np.maximum(moving[1:], moving[:-1])
+    begins = np.append(True, (gap >= longer) | (step[1:] != step[:-1]))[: len(own)]
+    covered = elapse - uncovered >= np.minimum(moving / 2, _BEGUN_NS)
+    waiting = np.maximum(elapse - moving - (uncovered - bare), 0)  # under computing
+    first = np.flatnonzero(begins)  # rows of a chain follow each other
     last = np.append(first[1:], len(own))[: len(first)] - 1
-    found = pd.DataFrame(
+    operations, transmit = last - first + 1, np.add.reduceat(bare, first)
+    part = transmit / np.maximum(operations, 2)
+    tail = np.where(operations > 1, np.maximum(bare[last], part), part)
+    return pd.DataFrame(
         {
-            "step": own["step"].to_numpy()[first],
-            "start_ns": own["start_ns"].to_numpy()[first],
-            "end_ns": np.maximum.reduceat(own["end_ns"].to_numpy(), first),
-            "operations": last - first + 1,
-            "transmit_ns": np.add.reduceat(bare.to_numpy(), first),
-            "last": bare.to_numpy()[last],
-            "covered_waiting": np.add.reduceat(still.clip(lower=0).to_numpy(), first),
-            "begun_under_computing": covered.to_numpy()[first],
+            "step": step[first],
+            "start_ns": start[first],
+            "end_ns": np.maximum.reduceat(end, first),
+            "operations": operations,
+            "transmit_ns": transmit,
+            "begun_under_computing": covered[first],
+            "tail_ns": tail,
+            "displaced_ns": np.minimum(transmit - tail, np.add.reduceat(waiting, first)),
         }
     )
-    part = found["transmit_ns"] / found["operations"].clip(lower=2)
-    found["tail_ns"] = np.where(found["operations"] > 1, np.maximum(found["last"], part), part)
-    found["displaced_ns"] = np.minimum(found["transmit_ns"] - found["tail_ns"], found["covered_waiting"]).astype(float)
-    return found.drop(columns=["last", "covered_waiting"])
 
 
 def hideable_ns(found: pd.DataFrame, computing_before: np.ndarray) -> float:
@@ -72,20 +73,20 @@ def time_by_size(kinds: pd.DataFrame) -> pd.DataFrame:
     """Moving time as a straight line over bytes, fitted to the operations of each kind (column ``kind``): ``fixed_ns``
     of an operation of no size, ``ns_per_byte``. Relative errors are minimised, so that large operations do not hide
     the small ones. NaN where the sizes of a kind differ by less than a factor of two, or no line of this form fits."""
-    x, y = kinds["bytes"].astype(float), kinds["moving_ns"].astype(float)
+    x, y = kinds["bytes"].to_numpy(dtype=np.float64), kinds["moving_ns"].to_numpy(dtype=np.float64)
     weight = 1 / y**2
-    sums = (
-        pd.DataFrame({"w": weight, "wx": weight * x, "wy": weight * y, "wxx": weight * x * x, "wxy": weight * x * y})
-        .groupby(kinds["kind"])
-        .sum()
-    )
-    sizes = x.groupby(kinds["kind"])
-    spread = (sizes.max() >= 2 * sizes.min()) & (sizes.min() > 0)
-    divisor = (sums["w"] * sums["wxx"] - sums["wx"] ** 2).where(spread)
-    slope = (sums["w"] * sums["wxy"] - sums["wx"] * sums["wy"]) / divisor
-    fixed = (sums["wy"] - slope * sums["wx"]) / sums["w"]
+    products = {"w": weight, "wx": weight * x, "wy": weight * y, "wxx": weight * x * x, "wxy": weight * x * y}
+    groups = pd.DataFrame({**products, "x": x}).groupby(kinds["kind"].to_numpy())
+    sums = groups[list(products)].sum()
+    w, wx, wy, wxx, wxy = sums.to_numpy().T
+    least, most = groups["x"].min().to_numpy(), groups["x"].max().to_numpy()
+    divisor = np.where((most >= 2 * least) & (least > 0), w * wxx - wx**2, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):  # as of sizes that are nearly equal
+        slope = (w * wxy - wx * wy) / divisor
+        fixed = (wy - slope * wx) / w
     fits = (slope > 0) & (fixed >= 0)
-    return pd.DataFrame({"fixed_ns": fixed.where(fits), "ns_per_byte": slope.where(fits)})
+    found = {"fixed_ns": np.where(fits, fixed, np.nan), "ns_per_byte": np.where(fits, slope, np.nan)}
+    return pd.DataFrame(found, index=sums.index)
 
 
 def message_bytes(calls: pd.DataFrame) -> pd.Series:

@@ -2,13 +2,15 @@
 
 Sections build documents out of blocks (`reports.sections`); HTML, Markdown and terminal render them and compute
 nothing: a number is written once. A line is made of pieces; a block is made of lines and of other blocks. ``style`` is
-a hint that a format may follow.
+a hint that a format may follow. The kinds are structs of msgspec: as dataclasses, to define them took a tenth of what a
+report takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from advisor_core.api.renderers import Severity, View
 from reports.ledgers import Ledger
@@ -16,31 +18,27 @@ from reports.ledgers import Ledger
 # --- pieces of a line
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(Struct, frozen=True):
     """Plain text; nothing in it is markup. ``extra`` as a style: a format that is short of room leaves it out."""
 
     text: str
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(Struct, frozen=True):
     """A name or a value from the profile."""
 
     text: str
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(Struct, frozen=True):
     """One line of Markdown from a rule."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Struct, frozen=True):
     """A link to a block of the same document, by its id."""
 
     target: str
@@ -48,30 +46,26 @@ class Link:
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Web:
+class Web(Struct, frozen=True):
     """A link out of the document."""
 
     title: str
     url: str
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(Struct, frozen=True):
     """How severe something is."""
 
     severity: Severity
 
 
-@dataclass(frozen=True)
-class Swatch:
+class Swatch(Struct, frozen=True):
     """The fill that a chart uses for a path of the ledger."""
 
     path: str
 
 
-@dataclass(frozen=True)
-class Below:
+class Below(Struct, frozen=True):
     """What is told of a cell in small letters."""
 
     content: Line
@@ -89,36 +83,31 @@ def line(*parts: Piece | str | None) -> Line:
 # --- blocks
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     content: Line
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Callout:
+class Callout(Struct, frozen=True):
     """Something that the reader must not miss."""
 
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
-class RuleText:
+class RuleText(Struct, frozen=True):
     """Paragraphs, lists and code of a rule, in Markdown."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(Struct, frozen=True):
     """A list."""
 
     items: tuple[Line, ...]
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Names and values; ``title`` says of what."""
 
     pairs: tuple[tuple[Line, Line], ...]
@@ -126,8 +115,7 @@ class Pairs:
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """``group``: a heading that neighbouring columns share. ``style``: ``short`` stays on one line, ``long`` breaks."""
 
     title: str
@@ -136,8 +124,7 @@ class Column:
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """``depth``: of a row of a tree. ``id``: what a link to it names. ``total``: the row that sums up the others."""
 
     cells: tuple[Line, ...]
@@ -146,22 +133,19 @@ class Row:
     total: bool = False
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     style: str = ""
 
 
-@dataclass(frozen=True)
-class CodeLines:
+class CodeLines(Struct, frozen=True):
     """Lines of code, as in a call stack."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Exhibit:
+class Exhibit(Struct, frozen=True):
     """A piece of evidence: its caption, where it is from, and what is shown of it."""
 
     title: str
@@ -169,32 +153,28 @@ class Exhibit:
     block: Table | CodeLines | None
 
 
-@dataclass(frozen=True)
-class LedgerBars:
+class LedgerBars(Struct, frozen=True):
     """The ledgers of several ranks, roles or phases side by side, by name."""
 
     ledgers: tuple[Ledger, ...]
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
     data: View | LedgerBars
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """Terms, and what there is to say about each."""
 
     entries: tuple[tuple[str, tuple[Block, ...]], ...]
     style: str = ""
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(Struct, frozen=True):
     """Blocks that can be folded away. ``extra``: what stands elsewhere in other words, or what few readers want; a
     format that is short of room leaves it out. ``mark``: of the state that it is about."""
 
@@ -205,15 +185,13 @@ class Details:
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """Blocks side by side."""
 
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
-class Stake:
+class Stake(Struct, frozen=True):
     """The time of a problem in words; ``why_none`` instead of all else where there is none."""
 
     time: str = ""
@@ -222,8 +200,7 @@ class Stake:
     why_none: str = ""
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """A problem in brief: what it costs, its cause, and what to change first."""
 
     number: str
@@ -241,13 +218,11 @@ class Headline:
     change: str
 
 
-@dataclass(frozen=True)
-class Headlines:
+class Headlines(Struct, frozen=True):
     items: tuple[Headline, ...]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """One thing to do: what kind of change, the settings, the text, and what to mind."""
 
     kind: str
@@ -256,15 +231,13 @@ class Step:
     notes: tuple[tuple[str, Line], ...]
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(Struct, frozen=True):
     steps: tuple[Step, ...]
     withheld_title: str
     withheld: tuple[Line, ...]
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(Struct, frozen=True):
     """A problem written out, with its causes below it."""
 
     id: str
@@ -279,8 +252,7 @@ class Card:
     causes: tuple[Card, ...]
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """``title`` may be empty for a part of the first page that needs none; ``label`` then says what it is."""
 
     id: str
@@ -310,8 +282,7 @@ Block = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An entry of the table of contents."""
 
     target: str
@@ -319,8 +290,7 @@ class Entry:
     below: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A report. ``first`` is its first page, ``sections`` all else."""
 
     kind: str

@@ -74,23 +74,27 @@ class MarkdownRenderer:
 
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
-        trees = self._trees(outline, labels)
-        while len(written := text(document(outline, labels, _limits(trees)), labels)) > WHOLE and trees:
-            trees -= 1
+        sizes = self._sizes(outline, labels)
+        while (excess := len(written := text(document(outline, labels, _limits(len(sizes))), labels)) - WHOLE) > 0:
+            if not sizes:
+                break
+            while sizes and excess > 0:  # what is listed instead is short: at least these do not fit
+                excess -= sizes.pop()
         return written
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""
         return summary(result, lang, map(str, written))
 
-    def _trees(self, outline: Outline, labels: Labels) -> int:
-        """How many problems with their causes fit into the budget; at least one."""
-        size, writer = 0, _Writer(labels)
-        for number, item in enumerate(outline.items):
-            size += len("\n".join(writer.block(card(item, outline, labels))))
-            if size > BUDGET and number:
-                return number
-        return len(outline.items)
+    def _sizes(self, outline: Outline, labels: Labels) -> list[int]:
+        """The characters of each problem with its causes, of as many as fit into the budget; at least one."""
+        sizes: list[int] = []
+        writer = _Writer(labels)
+        for item in outline.items:
+            sizes.append(len("\n".join(writer.block(card(item, outline, labels)))))
+            if sum(sizes) > BUDGET and len(sizes) > 1:
+                return sizes[:-1]
+        return sizes
 
 
 def text(page: Document, labels: Labels) -> str:

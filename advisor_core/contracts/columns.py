@@ -47,18 +47,17 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     """The declared columns of what ``owner`` measured. Raises TypeError that names the owner, the column and a value,
     for a column that is absent or holds something else. Whole floats pass as integers, and None anywhere that a value
     may be unknown, as frames that are put together from rows have them."""
-    given = dict(frame.items())
-    absent = [column.name for column in columns if column.name not in given]
+    place = {name: number for number, name in enumerate(frame.columns)}
+    absent = [column.name for column in columns if column.name not in place]
     if absent:
         raise TypeError(f"{owner} does not give its declared columns {', '.join(absent)}")
+    dtypes = frame.dtypes.tolist()
     for column in columns:
-        _require(given[column.name], column, owner)
+        if not _is_of(dtypes[place[column.name]], column.dtype):
+            _require(frame.iloc[:, place[column.name]], column, owner)
     names = [column.name for column in columns]
-    if list(given) == names:
-        declared = frame.copy(deep=False)
-    else:  # by place: names in an index of text are looked up slowly
-        place = {name: number for number, name in enumerate(frame.columns)}
-        declared = frame.iloc[:, [place[name] for name in names]]
+    # By place: names in an index of text are looked up slowly.
+    declared = frame.copy(deep=False) if list(place) == names else frame.iloc[:, [place[name] for name in names]]
     declared.index = pd.RangeIndex(len(frame))
     declared.columns = pd.Index(names, dtype=object)  # conditions look columns up again and again
     return declared
@@ -101,10 +100,12 @@ def _kind(dtype: object) -> str:
     return "O" if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype) else ""
 
 
+def _is_of(dtype: object, declared: Dtype) -> bool:
+    """Whether all values of a numpy or pandas dtype are of a declared type."""
+    return _kind(dtype) == _KINDS[declared] and (declared != "text" or isinstance(dtype, pd.StringDtype))
+
+
 def _require(values: pd.Series, column: Column, owner: str) -> None:
-    kind = _kind(values.dtype)
-    if kind == _KINDS[column.dtype] and (column.dtype != "text" or isinstance(values.dtype, pd.StringDtype)):
-        return
     known = values[values.notna()]
     if len(known) < len(values) and column.dtype in {"int", "bool"} and not column.nullable:
         raise TypeError(f"{owner}.{column.name} is declared {column.dtype} and not nullable, but a value is not known")

@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from advisor_core.names.settings import concerns
 from advisor_core.rules.language.template import code_span
 from advisor_core.rules.model import HoldsFor
@@ -62,6 +59,9 @@ def in_range(version: str | None, wanted: str) -> bool | None:
     """Whether a recorded version lies in a range; ``None`` where it is not recorded, or not as PEP 440 writes it."""
     if version is None:
         return None
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
     try:
         return SpecifierSet(wanted, prereleases=True).contains(Version(version))
     except InvalidVersion:
@@ -70,6 +70,8 @@ def in_range(version: str | None, wanted: str) -> bool | None:
 
 def range_problem(wanted: str) -> str:
     """The mistake in a range of versions; '' if there is none."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     try:
         SpecifierSet(wanted)
     except InvalidSpecifier:

@@ -65,12 +65,14 @@ def step_strip(
 
 def _intervals(pieces: pd.DataFrame, start: int, end: int) -> list[tuple[int, int, str]]:
     """What takes most of each column of a strip, from ``start``; neighbours that are alike are one."""
-    keys = pieces["path"].astype(str).map(_strip_key).astype("category")
+    paths = pieces["path"].cat
+    keys = np.array([_strip_key(str(path)) for path in paths.categories])[paths.codes.to_numpy()]
+    starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
     edges = np.linspace(start, end, STRIP_COLUMNS + 1).astype(np.int64)
-    shares = np.stack(
-        [_covered(pieces[keys == key], edges) for key in keys.cat.categories], axis=1
-    )  # column x key: ns of the column that the key takes
-    winner = keys.cat.categories.to_numpy()[shares.argmax(axis=1)]
+    distinct = np.unique(keys)
+    # Column x key: ns of the column that the key takes.
+    shares = np.stack([_covered(starts[keys == key], ends[keys == key], edges) for key in distinct], axis=1)
+    winner = distinct[shares.argmax(axis=1)]
     change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
     stops = np.append(change[1:], STRIP_COLUMNS)
     return [(int(edges[a] - start), int(edges[b] - start), str(winner[a])) for a, b in zip(change, stops, strict=True)]
@@ -105,9 +107,8 @@ def phase_strip(phases: Mapping[int, pd.DataFrame], steps: Mapping[int, pd.DataF
     )
 
 
-def _covered(pieces: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
-    """ns of each column [edges[i], edges[i+1]) that the disjoint pieces cover."""
-    starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
+def _covered(starts: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """ns of each column [edges[i], edges[i+1]) that disjoint pieces cover."""
     before = np.concatenate([[0], np.cumsum(ends - starts)])
     place = np.searchsorted(starts, edges, side="right") - 1
     inside = np.where(place >= 0, np.minimum(edges, ends[np.maximum(place, 0)]) - starts[np.maximum(place, 0)], 0)
@@ -123,18 +124,15 @@ def _strip_key(path: str) -> str:
 
 def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> BarsView:
     """Device time per step by operator type, the largest first; overlapping kernels count in full."""
-    inside = device[
-        (device["start_ns"] >= steps["start_ns"].min())
-        & (device["start_ns"] < steps["end_ns"].max())
-        & ~device["communication"]
-    ]
-    typed = inside["type"].astype(str)
-    names = typed.where(typed != "", inside["operator_class"].astype(str))
-    totals = (inside["end_ns"] - inside["start_ns"]).groupby(names).agg(["sum", "size"])
-    totals = totals.sort_values(["sum"], ascending=False, kind="stable").head(SHOWN_OPERATORS)
+    starts, lasts = device["start_ns"], (device["end_ns"] - device["start_ns"])
+    inside = (starts >= steps["start_ns"].min()) & (starts < steps["end_ns"].max()) & ~device["communication"]
+    types, classes = (device[name][inside].astype(object).to_numpy() for name in ("type", "operator_class"))
+    grouped = lasts[inside].groupby(np.where(types != "", types, classes))
+    totals, counts = grouped.sum(), grouped.size()
+    largest = totals.sort_values(ascending=False, kind="stable").head(SHOWN_OPERATORS)
     rows = [
-        BarRow(label=str(name), value=int(total) // len(steps), note=f"{count / len(steps):.0f} x")
-        for name, total, count in zip(totals.index, totals["sum"], totals["size"], strict=True)
+        BarRow(label=str(name), value=int(total) // len(steps), note=f"{counts[name] / len(steps):.0f} x")
+        for name, total in largest.items()
     ]
     return BarsView(
         id=f"operators-rank{rank}",

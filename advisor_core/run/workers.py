@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _processes(count: int) -> list[ProcessPoolExecutor]:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    return [ProcessPoolExecutor(1, mp_context=context) for _ in range(count)]
 
 
 class Workers:
     """``count`` processes, or this one alone for fewer than two. A context manager."""
 
     def __init__(self, count: int) -> None:
-        context = get_context("spawn")
-        self._pools = [ProcessPoolExecutor(1, mp_context=context) for _ in range(count)] if count > 1 else []
+        self._pools = _processes(count) if count > 1 else []
 
     def start(self, number: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
         """A call that gives ``function(*args)``, or raises what it raised. Everything with the same ``number`` runs in

@@ -7,9 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import LINKS, Facts, Merging, NotApplicable, collective_calls, collective_state, steps
+from advisor_core.api.facts import (
+    LINKS,
+    Facts,
+    Merging,
+    NotApplicable,
+    collective_calls,
+    collective_state,
+    matching,
+    steps,
+)
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import CALL, call_metric, calls_in_steps, shared_out, shorter
+from advisors.communication.calls import CALL, TOTAL, call_metric, calls_in_steps, shared_out, shorter
 from advisors.grouping import aggregated
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
@@ -49,7 +58,7 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
     """Links of a group that are all slow: the fastest of them against what such links usually reach."""
     calls, steps, wall, table = calls_in_steps(facts), step_count(facts), step_ns(facts), facts[LINKS]
     usual = {"HCCS": float(params["usual_hccs"]), "RDMA": float(params["usual_rdma"])}
-    single = ~table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
+    single = ~matching(table["name"], TOTAL)
     is_link = single & table["transport"].isin(list(usual)) & (table["source_rank"] != table["target_rank"])
     chosen = (is_link & (table["bytes"] >= params["large"]) & (table["transit_ns"] > 0)).to_numpy()
     transfers = table[chosen].assign(row=np.flatnonzero(chosen))

@@ -9,13 +9,25 @@ import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Reference, Rows
-from advisor_core.api.facts import COLLECTIVES, KERNELS, POINT_TO_POINT, Facts, Merging, collective_calls, row_refs
+from advisor_core.api.facts import (
+    COLLECTIVES,
+    KERNELS,
+    POINT_TO_POINT,
+    Facts,
+    Merging,
+    collective_calls,
+    per_text,
+    row_refs,
+)
 from advisors.columns import LEAF, OPERATION, SHARE_OF_STEP, TIME
 from advisors.measuring import records, share
 from advisors.messages import message
 
 _DIVIDED_OR_SUMMED = re.compile(r"all_?reduce|reduce_?scatter|all_?gather", re.I)
 _SUMMED = re.compile(r"all_?reduce|reduce_?scatter", re.I)
+TOTAL = re.compile(r"-total(?:@|$)")
+"""What the name of a link has that stands for all operations of a kind."""
+
 _ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
 
 
@@ -58,6 +70,11 @@ def shorter(calls: pd.DataFrame, less_ns: pd.Series) -> Merging:
     return Merging.none(calls["work"].to_numpy(dtype=np.int64), took, after)
 
 
+def operation_names(names: pd.Series) -> pd.Series:
+    """The names of operations in files of the exporter, without what these add behind an ``@``."""
+    return per_text(names, lambda text: text.partition("@")[0])
+
+
 def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:
     """The calls as rows of kernel_details.csv and of communication.json, as far as these were read."""
     chosen = calls.head(limit)
@@ -68,7 +85,7 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
             references.append(Rows(message("communication.largest"), KERNELS, where.rows, columns))
     exported = facts.get(COLLECTIVES)
     if exported is not None and len(exported) and len(chosen):
-        names = exported["name"].astype(str).str.split("@").str[0]
+        names = operation_names(exported["name"])
         place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
         rows = place.dropna().sort_values(kind="stable").index.to_numpy()
         if len(rows):

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import LINKS, Facts, Merging, NotApplicable, collective_calls, ledger, steps
+from advisor_core.api.facts import LINKS, Facts, Merging, NotApplicable, collective_calls, ledger, matching, steps
 from advisors.columns import GROUP, STEP_NS
-from advisors.communication.calls import calls_in_steps, shared_out, shorter
+from advisors.communication.calls import TOTAL, calls_in_steps, shared_out, shorter
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 
@@ -45,7 +45,7 @@ def links(facts: Facts, params: Params) -> Observations:
     """Links against the other links of the same transport."""
     table, steps, wall = facts[LINKS], step_count(facts), step_ns(facts)
     # The exporter lists some operations (top, middle, bottom) and their total: only the totals count each once.
-    totals = table["name"].astype(str).str.contains(r"-total(?:@|$)", regex=True)
+    totals = matching(table["name"], TOTAL)
     between = (table["transport"] != "LOCAL") & (table["source_rank"] != table["target_rank"])
     moved = (table["transit_ns"] > 0) & (table["bytes"] > 0)
     chosen = (between & moved & (totals if totals.any() else True)).to_numpy()

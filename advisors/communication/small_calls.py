@@ -20,7 +20,14 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import calls_in_steps, divides_or_sums, point_to_point, reduces, shorter
+from advisors.communication.calls import (
+    calls_in_steps,
+    divides_or_sums,
+    operation_names,
+    point_to_point,
+    reduces,
+    shorter,
+)
 from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
@@ -84,24 +91,22 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     sized = calls[(calls["bytes"] > 0) & (calls["moving_ns"] > 0)].reset_index(drop=True)
     if sized.empty:
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
-    rates = sized["bytes"] / sized["moving_ns"] * 1e9
+    moving, size = sized["moving_ns"].to_numpy(), sized["bytes"].to_numpy()
+    rates = size / moving * 1e9
     wide = _over_rdma(facts[COLLECTIVE_BANDWIDTH], sized["name"])
-    small = (sized["bytes"] < np.where(wide, params["small_rdma"], params["small_sdma"])).to_numpy()
+    small = size < np.where(wide, params["small_rdma"], params["small_sdma"])
     # Operations over RDMA are compared with each other, those inside a server with each other.
-    best = rates.groupby(wide).transform("max")
+    best = np.where(wide, rates[wide].max(initial=0.0), rates[~wide].max(initial=0.0))
     sized["kind"] = sized.groupby(["operation", "group", wide], observed=True).ngroup()
-    fixed = sized["kind"].map(time_by_size(sized)["fixed_ns"])
+    fixed = sized["kind"].map(time_by_size(sized)["fixed_ns"]).to_numpy(dtype=np.float64)
     sizes = message_bytes(sized).fillna(sized["bytes"])
     joined = sizes < float(params["bucket"])
-    kept_share = _kept_share(sized[joined], sizes, float(params["bucket"])).reindex(sized.index, fill_value=1.0)
+    kept = _kept_share(sized[joined], sizes, float(params["bucket"]))
+    fewer = 1 - kept.reindex(sized.index, fill_value=1.0).to_numpy(dtype=np.float64)
     # What is moved at the best bandwidth needs the rest of the time; of one size alone that is all that can be said.
-    usual = sized["moving_ns"] - sized["bytes"] / best * 1e9
-    lost = (fixed.fillna(usual) * (1 - kept_share)).clip(lower=0, upper=sized["moving_ns"])
-    bare = sized["transmit_ns"] / sized["moving_ns"]
-    sized["saveable"] = (lost * bare + sized["launch_gap_ns"] * (1 - kept_share)).where(joined, 0.0)
-    sized["fixed"] = fixed
-    sized["best"] = best
-    sized["small"] = small
+    lost = np.clip(np.where(np.isnan(fixed), moving - size / best * 1e9, fixed) * fewer, 0, moving)
+    saveable = lost * (sized["transmit_ns"].to_numpy() / moving) + sized["launch_gap_ns"].to_numpy() * fewer
+    sized = sized.assign(saveable=np.where(joined, saveable, 0.0), fixed=fixed, best=best, small=small)
     groups = sized.groupby(["operation", "group"], sort=True)
     frame = aggregated(
         groups, calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")
@@ -134,7 +139,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
         )
         references: list[Reference] = [Metric(message("communication.small"), rows)]
         table = facts[COLLECTIVE_BANDWIDTH]
-        names = table["name"].astype(str).str.split("@").str[0]
+        names = operation_names(table["name"])
         moved = np.flatnonzero((names.isin(small_of_kind["name"]) & (table["bytes"] > 0)).to_numpy())
         if len(moved):
             columns = ("name", "transport", "bytes", "transit_ns", "bandwidth", "packets")
@@ -158,7 +163,7 @@ def _kept_share(joined: pd.DataFrame, sizes: pd.Series, bucket: float) -> pd.Ser
 
 def _over_rdma(bandwidth: pd.DataFrame, names: pd.Series) -> np.ndarray:
     """Mask of the operations that moved more over RDMA than inside the server."""
-    table = bandwidth.assign(name=bandwidth["name"].astype(str).str.split("@").str[0])
+    table = bandwidth[["transport", "bytes"]].assign(name=operation_names(bandwidth["name"]))
     sums = table.groupby(["name", "transport"], observed=True)["bytes"].sum().unstack(fill_value=0)
     none = pd.Series(0, index=sums.index)
     wide = sums.get("RDMA", none) > sums.get("SDMA", none)

@@ -54,29 +54,28 @@ def fusion_chains(facts: Facts) -> Chains:
 def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chains:
     """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
     if not kernels.shaped:
-        return _summary(kernels.frame, [])
+        return _summary(kernels, [])
     nodes = nodes or nodes_of(kernels)
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
     sequence = Kernels(signature, nodes.nodes, nodes.backward, np.cumsum(kernels.breaks))
-    return _summary(kernels.frame, search(sequence, computations()))
+    return _summary(kernels, search(sequence, computations()))
 
 
-def _summary(frame: pd.DataFrame, chains: Sequence[tuple[Computation, Ints]]) -> Chains:
+def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -> Chains:
     lengths = np.array([len(chain) for _, chain in chains], dtype=np.int64)
     members = np.concatenate([chain for _, chain in chains]) if chains else np.zeros(0, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
     chain_of = np.repeat(np.arange(len(chains)), lengths)
-    part = frame.iloc[members]
+    part = kernels.frame[["type", "duration_ns", "bytes", "signature"]].iloc[members]
     durations = part["duration_ns"].to_numpy()
     computation_of = [pattern for pattern, _ in chains]
     signatures = part["signature"].to_numpy()
-    row_of_signature = (
-        frame.iloc[members].drop_duplicates("signature").set_index("signature")[DESCRIBED].to_dict("index")
-    )
-    tensors = {signature: tensors_of(row) for signature, row in row_of_signature.items()}
+    distinct = np.unique(signatures)
+    described = kernels.frame[DESCRIBED].iloc[kernels.firsts[distinct]].to_dict("records")
+    tensors = {signature: tensors_of(row) for signature, row in zip(distinct.tolist(), described, strict=True)}
     operations = vocabulary()
-    types = part["type"].astype(str).to_numpy()
+    types = part["type"].astype(object).to_numpy()
     described_by_key: dict[tuple[str, bool, bytes], tuple[int, str, str]] = {}
     descriptions = []
     for computation, first, last in zip(computation_of, starts, ends, strict=True):
@@ -85,7 +84,7 @@ def _summary(frame: pd.DataFrame, chains: Sequence[tuple[Computation, Ints]]) ->
             chain = [tensors[signature] for signature in signatures[first:last].tolist()]
             described_by_key[key] = _described(computation, types[first:last], chain)
         descriptions.append(described_by_key[key])
-    operation = {name: operations.operation_of(name) for name in np.unique(types)}
+    operation = {name: operations.operation_of(name) for name in set(types.tolist())}
     is_kept = np.array(
         [
             operation[operator_type] in computation_of[index].keeps

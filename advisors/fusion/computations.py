@@ -45,21 +45,24 @@ class Vocabulary:
 
 
 @cache
+def _file() -> dict[str, Any]:
+    return dict(packaged_yaml("advisors.fusion", "computations.yaml"))
+
+
+@cache
 def vocabulary() -> Vocabulary:
     """The operations of the file."""
-    document = packaged_yaml("advisors.fusion", "computations.yaml")
-    operations = {name: tuple(globs) for name, globs in document["operations"].items()}
-    return Vocabulary(operations, frozenset(document["carrying"]), frozenset(document["creating"]))
+    operations = {name: tuple(globs) for name, globs in _file()["operations"].items()}
+    return Vocabulary(operations, frozenset(_file()["carrying"]), frozenset(_file()["creating"]))
 
 
 @cache
 def computations() -> tuple[Computation, ...]:
     """The computations of the file, in its order. Raises ValueError for an expression that cannot be read or that
     names an operation that the file does not have."""
-    document = packaged_yaml("advisors.fusion", "computations.yaml")
     return tuple(
         _computation(name, entry, backward=backward)
-        for name, entry in document["computations"].items()
+        for name, entry in _file()["computations"].items()
         for backward in (False, True)
         if ("backward" if backward else "forward") in entry
     )

@@ -34,8 +34,7 @@ def nodes_of(kernels: StepKernels) -> KernelNodes:
     """The nodes of these kernels."""
     frame, operations = kernels.frame, vocabulary()
     signature = frame["signature"].to_numpy(dtype=np.int64)
-    firsts = frame.drop_duplicates("signature").sort_values("signature")
-    nodes = [node_of(row, operations) for row in firsts[DESCRIBED].to_dict("records")]
+    nodes = [node_of(row, operations) for row in frame[DESCRIBED].iloc[kernels.firsts].to_dict("records")]
     backward = np.zeros(len(frame), dtype=np.bool_)
     for part in kernels.parts():
         backward[part] = backward_kernels(nodes, signature[part])

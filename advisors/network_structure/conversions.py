@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Shortening, launches, matching
+from advisor_core.api.facts import HOST_EVENTS, Facts, Shortening, launches, matching, per_text
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
@@ -60,55 +59,38 @@ _INSIDE = re.compile(r"^aclnn")
 def conversions(facts: Facts, params: Params) -> Observations:
     """Kernels that only convert between what one operator writes and what the next one wants."""
     kernels = facts[step_kernels]
-    frame = kernels.frame
-    types = frame["type"].astype(str).to_numpy()
-    starts_chain, ends_chain = kernels.breaks, np.append(kernels.breaks[1:], True)
-    before = np.where(starts_chain, "", np.roll(types, 1))
-    after = np.where(ends_chain, "", np.roll(types, -1))
-    # Quantising has a class with the casts, but it computes scales and is there on purpose.
-    is_conversion = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
-    part = frame[is_conversion].assign(
-        conversion=frame["operator_class"][is_conversion].astype(str),
-        before=before[is_conversion],
-        after=after[is_conversion],
-        reads=described(frame[is_conversion], "input"),
-        writes=described(frame[is_conversion], "output"),
-    )
-    part["undone"] = _undone(part, kernels, int(params["reach"]))
-    every_conversion = pd.DataFrame({"conversion": list(CONVERSIONS)}).set_index("conversion")
-    totals = aggregated(part.groupby("conversion"), kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"))
-    chained = part[part.index.isin(facts[fusion_chains].members)]
-    totals["in_chain_ns"] = chained.groupby("conversion")["duration_ns"].sum()
-    totals["inside_ns"] = part[matching(part["name"], _INSIDE)].groupby("conversion")["duration_ns"].sum()
-    totals["back_and_forth_ns"] = part[part["undone"]].groupby("conversion")["duration_ns"].sum()
-    shapes = ["conversion", "type", "reads", "writes"]
-    by_shape = part.assign(type=types[is_conversion]).groupby(shapes, sort=False)["duration_ns"].sum()
-    ranked = by_shape.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("conversion")
-    neighbours = [
-        _main_neighbour(part.merge(ranked, on=["conversion", "reads", "writes"]), side) for side in ("before", "after")
-    ]
-    ranked = ranked.rename(
-        columns={
-            "duration_ns": "largest_ns",
-            "type": "largest_type",
-            "reads": "largest_input",
-            "writes": "largest_output",
+    part = _part(kernels)
+    undone = _undone(part, kernels, int(params["reach"]))
+    kind = part["conversion"].map({name: number for number, name in enumerate(CONVERSIONS)}).to_numpy(dtype=np.int64)
+    took = part["duration_ns"].to_numpy()
+
+    def per_step(of: np.ndarray | slice) -> np.ndarray:
+        return np.bincount(kind[of], took[of], len(CONVERSIONS)) / kernels.steps
+
+    chained = part.index.isin(facts[fusion_chains].members)
+    total, in_chain = per_step(slice(None)), per_step(chained)
+    largest = _largest(part, ["type", "reads", "writes"], sort=False)
+    same = part["conversion"].map(largest["reads"]) == part["reads"]
+    same &= part["conversion"].map(largest["writes"]) == part["writes"]
+    neighbours = {side: _largest(part[same & (part[side] != "")], [side], sort=True)[side] for side in _SIDES}
+    texts = {f"largest_{name}": largest[column] for name, column in _OF_LARGEST.items()} | neighbours
+    result = pd.DataFrame(
+        {
+            "conversion": CONVERSIONS,
+            "kernels": np.bincount(kind, minlength=len(CONVERSIONS)) / kernels.steps,
+            "total_ns": total,
+            "largest_ns": largest["duration_ns"].reindex(CONVERSIONS, fill_value=0).to_numpy() / kernels.steps,
+            "back_and_forth_ns": per_step(undone),
+            "in_chain_ns": in_chain,
+            "loose_ns": total - in_chain,
+            "inside_ns": per_step(matching(part["name"], _INSIDE)),
+            **{name: [found.get(kind) or None for kind in CONVERSIONS] for name, found in texts.items()},
         }
-    ).set_index("conversion")
-    result = every_conversion.join(totals).join(ranked).join(neighbours[0]).join(neighbours[1]).reset_index()
-    numeric_columns = ["kernels", "total_ns", "largest_ns", "back_and_forth_ns", "in_chain_ns", "inside_ns"]
-    result[numeric_columns] = result[numeric_columns].fillna(0.0) / kernels.steps
-    result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
-    text_columns = ["largest_type", "largest_input", "largest_output", "before", "after"]
-    result[text_columns] = (
-        result[text_columns].astype(object).where(result[text_columns].notna() & (result[text_columns] != ""), None)
     )
     result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:
-        rows = part[part["conversion"] == result["conversion"][row]].assign(
-            type=lambda table: table["type"].astype(str)
-        )
+        rows = part[part["conversion"] == result["conversion"][row]]
         by_shape = rows.groupby(["type", "reads", "writes", "before", "after"], sort=False)["duration_ns"].agg(
             kernels="size", total_ns="sum"
         )
@@ -121,24 +103,50 @@ def conversions(facts: Facts, params: Params) -> Observations:
         ]
 
     def cure(row: int) -> Shortening:
-        loose = part[~part.index.isin(chained.index)]
+        loose = part[~chained]
         return kernels.shorter(loose[loose["conversion"] == result["conversion"][row]])
 
     return Observations(result, evidence, cure=cure)
 
 
+def _part(kernels: StepKernels) -> pd.DataFrame:
+    """The kernels that convert, with their neighbours and what they read and write, by row of the kernel."""
+    frame = kernels.frame
+    types = frame["type"].astype(object).to_numpy()
+    starts_chain, ends_chain = kernels.breaks, np.append(kernels.breaks[1:], True)
+    # Quantising has a class with the casts, but it computes scales and is there on purpose.
+    converts = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
+    part: pd.DataFrame = frame.loc[converts, ["name", "duration_ns", "row", "work"]]
+    return part.assign(
+        conversion=frame["operator_class"][converts].astype(object),
+        type=types[converts],
+        before=np.where(starts_chain, "", np.roll(types, 1))[converts],
+        after=np.where(ends_chain, "", np.roll(types, -1))[converts],
+        reads=described(frame[converts], "input"),
+        writes=described(frame[converts], "output"),
+    )
+
+
 def described(part: pd.DataFrame, side: str) -> pd.Series:
     """Shape, dtype and format of the first tensor: ``4096,4096 BF16 ND``."""
-    names = [f"{side}_shapes", f"{side}_dtypes", f"{side}_formats"]
-    fields = [part[name].astype(str).str.split(";").str[0] for name in names]
-    return fields[0].str.cat(fields[1], sep=" ").str.cat(fields[2], sep=" ").str.strip()
+    shapes, dtypes, formats = (per_text(part[f"{side}_{what}"], _first) for what in ("shapes", "dtypes", "formats"))
+    return (shapes + " " + dtypes + " " + formats).str.strip()
 
 
-def _main_neighbour(rows: pd.DataFrame, side: str) -> pd.Series:
-    """Per conversion the neighbour that most time stands next to."""
-    ranked = rows[rows[side] != ""].groupby(["conversion", side])["duration_ns_x"].sum()
-    top = ranked.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("conversion")
-    return top.set_index("conversion")[side]
+def _first(text: str) -> str:
+    return text.split(";", 1)[0]
+
+
+_SIDES = ("before", "after")
+_OF_LARGEST = {"type": "type", "input": "reads", "output": "writes"}
+
+
+def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> pd.DataFrame:
+    """Per conversion that ``what`` on which most time is spent, with that time; of equals the first, by name if they
+    are to be sorted."""
+    sums = rows.groupby(["conversion", *what], sort=sort)["duration_ns"].sum().reset_index()
+    ranked = sums.sort_values("duration_ns", ascending=False, kind="stable")
+    return ranked.drop_duplicates("conversion").set_index("conversion")
 
 
 def _undone(part: pd.DataFrame, kernels: StepKernels, reach: int) -> np.ndarray:

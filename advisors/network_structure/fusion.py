@@ -5,6 +5,7 @@ What fusing saves is more than the time of the kernels where the host is slow: s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -120,14 +121,17 @@ def fusion(facts: Facts, params: Params) -> Observations:
     found = found[found["pattern"].isin(forwards)]
     forward = [computation for computation in computations() if not computation.backward]
     replayed = facts.get(replay)
-    rows, merged = [], []
-    for computation in forward:
-        mine = found[found["pattern"] == computation.name]
-        merging = _merging(mine, chains, own)
-        merged.append(merging)
-        rows.append(_row(computation, mine, own) | _savings(mine, merging, own, replayed))
-    frame = pd.DataFrame(rows)
-    frame = frame.astype({"chain": object, "shape": object}).replace({"chain": np.nan, "shape": np.nan}, None)
+    by_pattern, none = dict(iter(found.groupby("pattern"))), found.iloc[:0]
+    chains_of = [(computation, by_pattern.get(computation.name, none)) for computation in forward]
+    merged = [_merging(mine, chains, own) for _, mine in chains_of]
+    rows = [
+        _row(*mine, own) | _savings(mine[1], merging, own, replayed)
+        for mine, merging in zip(chains_of, merged, strict=True)
+    ]
+    frame = pd.DataFrame(rows).assign(
+        fused_kernels=_kernels_of([computation.fused for computation in forward], own),
+        **{name: pd.Series([row[name] for row in rows], dtype=object) for name in ("chain", "shape")},
+    )
     frame["share_of_step"] = frame["saving_ns"] / own.wall_ns
     frame["share_of_computing"] = frame["kernel_saving_ns"] / own.kernel_ns
 
@@ -158,42 +162,48 @@ def fusion(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda row: merged[row])
 
 
+def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]:
+    """How many kernels of each group of fused operator types run per step."""
+    types = own.frame["type"].cat
+    counts = np.bincount(types.codes.to_numpy(), minlength=len(types.categories)).tolist()
+    run = {str(name): count for name, count in zip(types.categories, counts, strict=True)}
+    return [sum(count for name, count in run.items() if matches(name, names)) / own.steps for names in fused]
+
+
 def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
-    top = mine[~mine["backward"]].groupby(["types", "shape"], sort=False)["chain_ns"].sum()
-    largest: Any = top.idxmax() if len(top) else (None, None)
-    back = mine[mine["backward"]]
-    moving = mine["moved_ns"] > 0
-    types = own.frame["type"]
-    running = types.isin([name for name in types.cat.categories if matches(str(name), computation.fused)])
+    took, kernels, kept, moved_ns = (mine[name].to_numpy() for name in ("chain_ns", "kernels", "kept_ns", "moved_ns"))
+    backward, moving = mine["backward"].to_numpy(dtype=np.bool_), moved_ns > 0
+    largest: Any = (None, None)
+    if not backward.all():
+        largest = mine[~backward].groupby(["types", "shape"], sort=False)["chain_ns"].sum().idxmax()
     return {
         "pattern": computation.name,
         "api": computation.api,
         "chain": largest[0],
         "shape": largest[1],
-        "chains": float(len(mine) - len(back)) / own.steps,
-        "kernels": float(mine["kernels"].sum()) / own.steps,
-        "saved_launches": float(mine["kernels"].sum() - len(mine)) / own.steps,
-        "chain_ns": float(mine["chain_ns"].sum()) / own.steps,
-        "backward_ns": float(back["chain_ns"].sum()) / own.steps,
-        "kept_ns": float(mine["kept_ns"].sum()) / own.steps,
-        "bandwidth": float(mine.loc[moving, "fused_bytes"].sum() / mine.loc[moving, "moved_ns"].sum() * 1e9)
+        "chains": float((~backward).sum()) / own.steps,
+        "kernels": float(kernels.sum()) / own.steps,
+        "saved_launches": float(kernels.sum() - len(mine)) / own.steps,
+        "chain_ns": float(took.sum()) / own.steps,
+        "backward_ns": float(took[backward].sum()) / own.steps,
+        "kept_ns": float(kept.sum()) / own.steps,
+        "bandwidth": float(mine["fused_bytes"].to_numpy()[moving].sum() / moved_ns[moving].sum() * 1e9)
         if moving.any()
         else own.bandwidth,
-        "fused_kernels": float(running.sum()) / own.steps,
     }
 
 
 def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | None:
     """Each chain of a pattern as one kernel; ``None`` where the bytes of no chain are known."""
-    unknown = mine["fused_ns"].isna()
+    before, fused = (mine[name].to_numpy(dtype=np.float64) for name in ("chain_ns", "fused_ns"))
+    unknown = np.isnan(fused)
     if unknown.all():
         return None
-    before = mine["chain_ns"].to_numpy(dtype=np.float64)
-    after = mine["fused_ns"].where(~unknown, mine["chain_ns"]).to_numpy(dtype=np.float64)
     # The numbers of chains are those of the whole frame, ascending.
     inside = np.isin(chains.chain_of, mine.index.to_numpy())
     number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
-    return Merging(own.frame["work"].to_numpy()[chains.members[inside]], number, before, after)
+    tasks = own.frame["work"].to_numpy()[chains.members[inside]]
+    return Merging(tasks, number, before, np.where(unknown, before, fused))
 
 
 def _savings(

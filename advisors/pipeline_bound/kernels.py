@@ -128,16 +128,19 @@ def kernels(facts: Facts, params: Params) -> Observations:
     """Kernels of equal type, shapes and dtypes: which pipe is busiest, and how busy."""
     rank_kernels = facts[step_kernels]
     frame = rank_kernels.frame
-    ratios = facts[pipes].iloc[frame["row"].to_numpy()].reset_index(drop=True)
+    ratios = facts[pipes].iloc[frame["row"].to_numpy()]
     has_ratio = ratios["bound_ratio"].notna().to_numpy()
     duration = frame["duration_ns"].to_numpy(dtype=np.float64)
-    busy_share = pd.DataFrame({pipe: ratios[list(columns)].max(axis=1) for pipe, columns in _PIPE_COUNTERS.items()})
-    weighted = busy_share.mul(duration, axis=0).assign(
-        duration=duration,
-        signature=frame["signature"].to_numpy(),
-        chained=np.where(_in_chain(facts, len(frame)), duration, 0.0),
-        bytes=np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
-        blocks=frame["block_dim"].to_numpy(),
+    busy = {pipe: np.fmax.reduce(ratios[list(names)].to_numpy(), axis=1) for pipe, names in _PIPE_COUNTERS.items()}
+    weighted = pd.DataFrame(
+        {
+            **{pipe: share * duration for pipe, share in busy.items()},
+            "duration": duration,
+            "signature": frame["signature"].to_numpy(),
+            "chained": np.where(_in_chain(facts, len(frame)), duration, 0.0),
+            "bytes": np.where(frame["bytes"] > 0, frame["bytes"], np.nan),
+            "blocks": frame["block_dim"].to_numpy(),
+        }
     )[has_ratio]
     if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
@@ -156,9 +159,9 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["mean_ns"] = grouped["duration"].mean()
     table["total_ns"] = sums["duration"] / rank_kernels.steps
     table["blocks"] = grouped["blocks"].median()
-    firsts = frame[has_ratio].drop_duplicates("signature").set_index("signature")
-    columns = {"type": "operator", "input_dtypes": "dtypes"}
-    texts = firsts[["type", "input_shapes", "input_dtypes", "operator_class", "core"]].rename(columns=columns)
+    names = ["signature", "type", "input_shapes", "input_dtypes", "operator_class", "core"]
+    firsts = frame[names][has_ratio].drop_duplicates("signature").set_index("signature")
+    texts = firsts.rename(columns={"type": "operator", "input_dtypes": "dtypes"})
     table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)

@@ -41,13 +41,13 @@ def waiting(facts: Facts, params: Params) -> Observations:
     """
     kernels = facts[step_kernels]
     frame = kernels.frame
-    core_work_ns = frame[["aic_ns", "aiv_ns"]].max(axis=1)
-    core_kernels = frame.assign(core_work_ns=core_work_ns)[(core_work_ns > 0).to_numpy()]
-    if core_kernels.empty:
+    core_work_ns = np.fmax(frame["aic_ns"].to_numpy(), frame["aiv_ns"].to_numpy())
+    works = core_work_ns > 0
+    if not works.any():
         raise NotApplicable(message("pipeline_bound.nothing"))
-    core_kernels = core_kernels.assign(
-        core_work_ns=np.minimum(core_kernels["core_work_ns"], core_kernels["duration_ns"])
-    )
+    names = ["signature", "duration_ns", "row", "work", "type", "input_shapes", "operator_class"]
+    core_kernels = frame[names][works]
+    core_kernels["core_work_ns"] = np.minimum(core_work_ns[works], core_kernels["duration_ns"])
     grouped = core_kernels.groupby("signature", sort=True)
     table = aggregated(
         grouped, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, elements, fact, shapes_of
+from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, elements, fact, matching, shapes_of
 from advisors.grouping import aggregated
 from advisors.step_kernels import StepKernels, step_kernels
 
-_NOT_PLAIN = r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll"
+_NOT_PLAIN = re.compile(r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll", re.I)
 """Products whose shapes do not tell M, N and K, and products that wait for other ranks inside."""
 
 BASE_M = 128
@@ -196,9 +197,10 @@ def matrix_products(facts: Facts) -> pd.DataFrame:
 def products(own: StepKernels) -> pd.DataFrame:
     """One row per distinct product (``signature``) of the steps whose shapes tell what it computes."""
     frame = own.frame
-    others = frame["type"].astype(str).str.contains(_NOT_PLAIN, case=False)
-    mine = frame[(frame["operator_class"] == "matmul") & ~others]
-    mine = mine.assign(core=mine["core"].astype(str))
+    names = ["type", "input_shapes", "input_dtypes", "input_formats", "output_shapes"]
+    plain = (frame["operator_class"] == "matmul").to_numpy() & ~matching(frame["type"], _NOT_PLAIN)
+    mine = frame[["signature", "duration_ns", "core", "block_dim", *names]][plain]
+    mine = mine.assign(core=mine["core"].astype(object))
     totals = aggregated(
         mine.groupby("signature", sort=True),
         kernels=("duration_ns", "size"),
@@ -207,8 +209,7 @@ def products(own: StepKernels) -> pd.DataFrame:
         core=("core", "first"),
         block_dim=("block_dim", "median"),
     )
-    names = ["type", "input_shapes", "input_dtypes", "input_formats", "output_shapes"]
-    firsts = mine.drop_duplicates("signature").set_index("signature")[names].astype(str)
+    firsts = mine.drop_duplicates("signature").set_index("signature")[names].astype(object)
     rows = [_row(int(signature), text) for signature, text in zip(firsts.index, firsts.to_dict("records"), strict=True)]
     told = pd.DataFrame([row for row in rows if row is not None], columns=_OF_SHAPES).set_index("signature")
     result = told.join(totals, how="left").reset_index()

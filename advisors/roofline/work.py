@@ -61,15 +61,13 @@ def kernel_work(facts: Facts) -> KernelWork:
     2.5 times as much in the gradient. Unknown stays unknown: without shapes, over a paged cache, on an AI CPU, and
     where an operator of a GPU launches several kernels, which all have its inputs.
     """
-    frame = facts[step_kernels].frame
-    divided = _divided(facts, frame)
-    names = [*SIGNATURE, "output_formats", "operator_class", "core"]
-    firsts = frame.drop_duplicates("signature").sort_values("signature", kind="stable")[["signature", *names]]
-    texts = firsts.assign(**{name: firsts[name].astype(str) for name in names})
+    own = facts[step_kernels]
+    divided = _divided(facts, own.frame)
+    texts = own.frame[[*SIGNATURE, "output_formats", "operator_class", "core"]].iloc[own.firsts].astype(object)
     rows, moved = [], []
-    for text in texts.to_dict("records"):
-        row, traffic = _work(text, text["signature"] in divided)
-        rows.append(row)
+    for signature, text in enumerate(texts.to_dict("records")):
+        row, traffic = _work(text, signature in divided)
+        rows.append({"signature": signature, **row})
         moved.append(traffic)
     return KernelWork(pd.DataFrame(rows, columns=[column.name for column in COLUMNS]), tuple(moved))
 
@@ -112,7 +110,6 @@ def _work(text: Mapping[Any, Any], divided: bool) -> tuple[dict[str, object], Tr
     if text["core"] == "AI_CPU" or not recorded or untold:
         traffic = Traffic((float("nan"),), (float("nan"),))
     row = {
-        "signature": text["signature"],
         "operator": operator,
         "operator_class": text["operator_class"],
         "kind": computed.kind,

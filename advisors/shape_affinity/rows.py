@@ -73,7 +73,8 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     kernels = facts[step_kernels]
     cores = facts[chip].vector_cores
     frame = kernels.frame
-    row_kernels = frame[matching(frame["type"], _BY_ROWS)]
+    names = ["type", "input_shapes", "duration_ns", "block_dim", "row", "work"]
+    row_kernels = frame[names][matching(frame["type"], _BY_ROWS)]
     if row_kernels.empty:
         raise NotApplicable(message("shape_affinity.no_norms"))
     kernels.require_shapes()

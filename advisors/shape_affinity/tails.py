@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,8 @@ from advisors.roofline.products import TILED, matrix_products
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, records, step_kernels
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 LINE = 512
 """Bytes that the loads of the cube cores come in: a tail axis should be a multiple (docs/sources.md#tail-axis)."""
@@ -35,6 +39,7 @@ STRIDE = 16 * 1024
 """Bytes that a tail axis should not be a multiple of (docs/sources.md#tail-axis)."""
 
 _TRANSDATA = re.compile(r"TransData", re.I)
+_TO_TILED = re.compile(rf"^{TILED}")
 
 
 def good_tail(length: int, element_bytes: int) -> int:
@@ -111,21 +116,17 @@ def tails(facts: Facts, params: Params) -> Observations:
     table = table[table["element_bytes"] > 0].reset_index(drop=True)
     if table.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
-    sides = pd.concat([_side(table, side, params["operand_share"]) for side in ("left", "right")], ignore_index=True)
-    good = ~table["signature"].isin(sides.loc[sides["bad"], "signature"])
-    speed = table["flops"] / table["mean_ns"]
-    peer = _peer_speed(table, good.to_numpy(), speed.to_numpy(dtype=np.float64), params["similar"])
-    table = table.assign(peer=peer, computing=_computing(facts, table), flops_total=table["flops"] * table["kernels"])
-    bad = sides[sides["bad"]].merge(table, on="signature")
-    # A product whose two operands are bad counts once, under the axis of the larger one.
-    bad = bad.sort_values("bytes", ascending=False, kind="stable").drop_duplicates("signature")
-    pairs = zip(bad["tail"], bad["element_bytes"], strict=True)
-    bad["good"] = np.array([good_tail(int(tail), int(size)) for tail, size in pairs], dtype=np.int64)
-    bad["saved"] = _saved(bad, params["assumed_gain"])
-    frame = _by_axis(bad, _conversions(kernels)) if len(bad) else pd.DataFrame([_good_row()])
-    changes = _shorter(kernels, bad, frame["axis"]) if len(bad) else []
+    tails = _tails(table, params["operand_share"])
+    good = ~tails.bad
+    speed = (table["flops"] / table["mean_ns"]).to_numpy(dtype=np.float64)
+    table["peer"] = _peer_speed(table, good, speed, params["similar"])
+    bad = _with_good_tails(table, tails, _computing(facts, table), params["assumed_gain"])
+    converted = _converted_tails(kernels.frame)
+    axes = [_axis(one, kernels, converted) for _, one in bad.groupby(["tail", "dtype"], sort=True)]
+    frame = pd.DataFrame(axes or [_GOOD_ROW]).sort_values("gain_ns", ascending=False, kind="stable", ignore_index=True)
+    changes = _shorter(kernels, bad, converted, frame["axis"]) if axes else []
     saving = None
-    if (replayed := facts.get(replay)) is not None and len(bad):  # an axis or two; a replay is of the whole step
+    if (replayed := facts.get(replay)) is not None and axes:  # an axis or two; a replay is of the whole step
         saving = [replayed.saved_by(change) / kernels.steps for change in changes]
     frame["saving_ns"] = frame["gain_ns"] if saving is None else saving
     frame["share_of_step"] = frame["saving_ns"] / kernels.wall_ns
@@ -148,59 +149,66 @@ def tails(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda row: changes[row])
 
 
-def _shorter(kernels: StepKernels, bad: pd.DataFrame, axes: pd.Series) -> list[Merging]:
+def _shorter(kernels: StepKernels, bad: pd.DataFrame, converted: Integers, axes: pd.Series) -> list[Merging]:
     """The products and conversions of each axis, taking as much less."""
-    frame = kernels.frame
-    took = frame["duration_ns"].to_numpy(dtype=np.float64)
-    less = (bad["saved"] / (bad["kernels"] * bad["mean_ns"])).set_axis(bad["signature"])
-    share = frame["signature"].map(less).fillna(0.0).to_numpy(dtype=np.float64)
-    tails = frame["signature"].map(bad.set_index("signature")["tail"]).fillna(0).to_numpy(dtype=np.int64)
-    converted = _conversion_tails(frame).reindex(frame.index, fill_value=0).to_numpy()
-    share, tails = np.where(converted > 0, 1.0, share), np.where(converted > 0, converted, tails)
+    took = kernels.frame["duration_ns"].to_numpy(dtype=np.float64)
+    signature = kernels.frame["signature"].to_numpy()
+    less, tails = np.zeros(int(signature.max()) + 1), np.zeros(int(signature.max()) + 1, dtype=np.int64)
+    less[bad["signature"]] = bad["saved"] / (bad["kernels"] * bad["mean_ns"])
+    tails[bad["signature"]] = bad["tail"]
+    share, tail = np.where(converted > 0, 1.0, less[signature]), np.where(converted > 0, converted, tails[signature])
     changes = []
     for axis in axes.to_list():
-        affected = np.flatnonzero((tails == axis) & (share > 0))
+        affected = np.flatnonzero((tail == axis) & (share > 0))
         after = took[affected] * (1 - share[affected])
-        changes.append(Merging.none(frame["work"].to_numpy()[affected], took[affected], after))
+        changes.append(Merging.none(kernels.frame["work"].to_numpy()[affected], took[affected], after))
     return changes
 
 
-def _by_axis(bad: pd.DataFrame, conversions: pd.Series) -> pd.DataFrame:
-    """The products with a bad tail, by its length and dtype; the one that takes most is the example."""
-    ranked = bad.sort_values("total_ns", ascending=False, kind="stable")
-    ranked = ranked.assign(
-        axis=ranked["tail"],
-        example=ranked["left_shape"] + " x " + ranked["right_shape"],
-        summed_ns=ranked["total_ns"].where(ranked["summed"], 0.0),
-        mixed_ns=ranked["total_ns"].where(ranked["core"] == "MIX_AIC", 0.0),
-        known_ns=ranked["total_ns"].where(ranked["peer"].notna(), 0.0),
-        peer_work=(ranked["peer"] * ranked["total_ns"]).fillna(0.0),
-    )
-    grouped = ranked.groupby(["axis", "dtype"], sort=True)
-    table = grouped[["operator", "example", "element_bytes", "good"]].first()
-    amounts = ["kernels", "total_ns", "summed_ns", "mixed_ns", "known_ns", "peer_work", "flops_total", "saved"]
-    table = table.join(grouped[amounts].sum()).reset_index()
-    table["tail_bytes"] = table["axis"] * table["element_bytes"]
-    table["unaligned"] = table["tail_bytes"] % LINE != 0
-    table["strided"] = table["tail_bytes"] % STRIDE == 0
-    table["multiple"] = LINE // table["element_bytes"]
-    table["added_share"] = table["good"] / table["axis"] - 1
-    keys = pd.MultiIndex.from_frame(table[["axis", "dtype"]])
-    table["conversion_ns"] = conversions.reindex(keys).fillna(0.0).to_numpy()
-    table["tflops"] = table["flops_total"] / table["total_ns"] / 1e3
-    table["measured"] = table["known_ns"] > 0
-    table["peer_tflops"] = (table["peer_work"] / table["known_ns"].where(table["measured"])) / 1e3
-    table["gain_ns"] = table["saved"] + table["conversion_ns"]
-    return table.sort_values("gain_ns", ascending=False, kind="stable").reset_index(drop=True)
+def _axis(bad: pd.DataFrame, kernels: StepKernels, converted: Integers) -> dict[str, object]:
+    """What is observed of the products with one bad tail of one dtype. ``converted``: see `_converted_tails`."""
+    total, peer = bad["total_ns"].to_numpy(), bad["peer"].to_numpy()
+    example = bad.iloc[int(total.argmax())]
+    axis, dtype, element_bytes, good = (example[name] for name in ("tail", "dtype", "element_bytes", "good"))
+    compared = np.isfinite(peer)
+    known_ns = fsum(total[compared])
+    conversions = kernels.frame["duration_ns"].to_numpy()[
+        (converted == axis) & (kernels.frame["input_dtypes"] == dtype).to_numpy()
+    ]
+    conversion_ns = float(conversions.sum()) / kernels.steps
+    total_ns = fsum(total)
+    return {
+        "axis": axis,
+        "dtype": dtype,
+        "tail_bytes": axis * element_bytes,
+        "unaligned": axis * element_bytes % LINE != 0,
+        "strided": axis * element_bytes % STRIDE == 0,
+        "multiple": LINE // element_bytes,
+        "good": good,
+        "added_share": good / axis - 1,
+        "operator": example["operator"],
+        "example": f"{example['left_shape']} x {example['right_shape']}",
+        "kernels": fsum(bad["kernels"]),
+        "total_ns": total_ns,
+        "summed_ns": fsum(total[bad["summed"].to_numpy()]),
+        "mixed_ns": fsum(total[(bad["core"] == "MIX_AIC").to_numpy()]),
+        "conversion_ns": conversion_ns,
+        "tflops": fsum(bad["flops"] * bad["kernels"]) / total_ns / 1e3,
+        "peer_tflops": fsum(peer[compared] * total[compared]) / known_ns / 1e3 if known_ns > 0 else np.nan,
+        "measured": known_ns > 0,
+        "gain_ns": fsum(bad["saved"]) + conversion_ns,
+    }
 
 
-def _good_row() -> dict[str, object]:
-    """What is observed where every tail is good: one row, so that the rules pass."""
-    numbers = dict.fromkeys(("axis", "tail_bytes", "multiple", "good"), 0)
-    amounts = dict.fromkeys(("added_share", "kernels", "total_ns", "summed_ns", "mixed_ns", "conversion_ns"), 0.0)
-    flags = dict.fromkeys(("unaligned", "strided", "measured"), False)
-    unknown = {"tflops": np.nan, "peer_tflops": np.nan, "gain_ns": 0.0, "dtype": "", "operator": None, "example": None}
-    return {**numbers, **amounts, **flags, **unknown}
+_GOOD_ROW = {
+    **dict.fromkeys(("axis", "tail_bytes", "multiple", "good"), 0),
+    **dict.fromkeys(("added_share", "kernels", "total_ns", "summed_ns", "mixed_ns", "conversion_ns", "gain_ns"), 0.0),
+    **dict.fromkeys(("unaligned", "strided", "measured"), False),
+    **dict.fromkeys(("tflops", "peer_tflops"), np.nan),
+    **dict.fromkeys(("operator", "example")),
+    "dtype": "",
+}
+"""What is observed where every tail is good: one row, so that the rules pass."""
 
 
 def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
@@ -214,34 +222,51 @@ def _computing(facts: Facts, table: pd.DataFrame) -> Floats:
     return table["signature"].map(means).fillna(0.0).to_numpy(dtype=np.float64)
 
 
-def _saved(bad: pd.DataFrame, assumed_gain: float) -> Floats:
-    """ns per step that each product takes less with the good length of its axis, which it then has to compute whole.
+def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assumed_gain: float) -> pd.DataFrame:
+    """The products with a bad tail, the largest such operand first, with the ``good`` length of it and ns per step that
+    are ``saved``: what the product takes less with that length, which it then has to compute whole.
 
     Its speed is then that of its peers or, without peers, higher by the assumed gain; but never more than computing
     leaves: what keeps the cube busy today is not lost in loading."""
-    mean, longer = bad["mean_ns"].to_numpy(dtype=np.float64), (bad["good"] / bad["tail"]).to_numpy(dtype=np.float64)
-    at_peer = (bad["flops"] / bad["peer"]).to_numpy(dtype=np.float64) * longer
-    after = np.where(np.isfinite(at_peer), at_peer, mean * (1 - assumed_gain) * longer)
-    after = np.maximum(after, mean * bad["computing"].to_numpy(dtype=np.float64) * longer)
-    return np.asarray(np.maximum(mean - after, 0.0) * bad["kernels"], dtype=np.float64)
-
-
-def _side(table: pd.DataFrame, side: str, least: float) -> pd.DataFrame:
-    """One operand of each product: its tail, whether that is bad, and whether the product sums along it (``k``)."""
-    tail, size = table[f"{side}_tail"], table["element_bytes"]
-    total = tail * size
-    matters = table[f"{side}_bytes"] >= least * (table["left_bytes"] + table["right_bytes"])
-    stored = table[f"{side}_format"] != TILED
-    summed = table[f"{side}_axis"].isin(["k", ""])
-    return pd.DataFrame(
-        {
-            "signature": table["signature"],
-            "tail": tail,
-            "summed": summed,
-            "bytes": table[f"{side}_bytes"],
-            "bad": matters & stored & ((total % LINE != 0) | (total % STRIDE == 0)),
-        }
+    rows = tails.rows
+    bad = table.iloc[rows].assign(tail=tails.length[rows], summed=tails.summed[rows])
+    mean, flops, peer, size = (bad[name].to_numpy() for name in ("mean_ns", "flops", "peer", "element_bytes"))
+    good = np.array(
+        [good_tail(*pair) for pair in zip(bad["tail"].tolist(), size.tolist(), strict=True)], dtype=np.int64
     )
+    longer = good / bad["tail"].to_numpy()
+    at_peer = flops / peer * longer
+    after = np.where(np.isfinite(at_peer), at_peer, mean * (1 - assumed_gain) * longer)
+    after = np.maximum(after, mean * computing[rows] * longer)
+    return bad.assign(good=good, saved=np.maximum(mean - after, 0.0) * bad["kernels"].to_numpy())
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """The tail of each product: of its larger operand whose tail is ``bad``. ``summed``: the product sums along it.
+    ``rows``: the products with such an operand, the largest first."""
+
+    length: Integers
+    summed: Bools
+    bad: Bools
+    rows: Integers
+
+
+def _tails(table: pd.DataFrame, least: float) -> _Tails:
+    """A product whose two operands are bad counts once, under the axis of the larger one. ``least``: part of what the
+    product reads, from which on an operand matters."""
+    tails, sizes, formats, axes = (
+        np.stack([table[f"{side}_{what}"].to_numpy() for side in ("left", "right")])
+        for what in ("tail", "bytes", "format", "axis")
+    )
+    total = tails * table["element_bytes"].to_numpy()
+    matters = sizes >= least * sizes.sum(axis=0)
+    bad = matters & (formats != TILED) & ((total % LINE != 0) | (total % STRIDE == 0))
+    side = np.where(bad, sizes, -1).argmax(axis=0)
+    each = np.arange(len(table))
+    found = np.flatnonzero(bad.any(axis=0))
+    rows = found[np.lexsort((found, side[found], -sizes[side[found], found]))]
+    return _Tails(tails[side, each], np.isin(axes[side, each], ["k", ""]), bad.any(axis=0), rows)
 
 
 def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats, similar: float) -> Floats:
@@ -259,14 +284,7 @@ def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats,
     return result
 
 
-def _conversions(kernels: StepKernels) -> pd.Series:
-    """TransData into the tiled format per step, by last axis and dtype of what they read."""
-    tail = _conversion_tails(kernels.frame)
-    conversions = kernels.frame.loc[tail.index]
-    return conversions["duration_ns"].groupby([tail, conversions["input_dtypes"].astype(str)]).sum() / kernels.steps
-
-
-def _conversion_tails(frame: pd.DataFrame) -> pd.Series:
-    """The last axis of what TransData converts to the tiled format, by row of the kernel."""
-    conversions = frame[matching(frame["type"], _TRANSDATA) & frame["output_formats"].astype(str).str.startswith(TILED)]
-    return per_text(conversions["input_shapes"], first_tail).astype("int64")
+def _converted_tails(frame: pd.DataFrame) -> Integers:
+    """The last axis of what each kernel reads if it is a TransData to the tiled format, 0 for all others."""
+    converts = matching(frame["type"], _TRANSDATA) & matching(frame["output_formats"], _TO_TILED)
+    return np.where(converts, per_text(frame["input_shapes"], first_tail).to_numpy(dtype=np.int64), 0)

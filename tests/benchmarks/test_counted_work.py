@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import reports.markdown
+from advisor_core.loaders.readers import json_events
 from advisor_core.plugins.host import Host
 from advisor_core.rules import compiled as compiling
 from advisor_core.rules.compiled import CompiledRule, Part
@@ -18,8 +20,11 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions, prepared, rule_book
 from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT, host
+from tests.report_fixtures import many_findings
 
 SETS = (ROOT / "rulesets" / "ascend", ROOT / "rulesets" / "gpu")
+UNUSED = {"concurrent.futures.process", "multiprocessing", "packaging.requirements"}
+"""What a run on one process needs of none of its inputs."""
 HEAVY = {"jinja2", "markdown_it", "msgspec", "numpy", "pandas", "pyarrow", "pydantic", "yaml"}
 PARTS = {name for name, part in vars(CompiledRule).items() if isinstance(part, Part)}
 
@@ -57,6 +62,42 @@ def test_help_imports_nothing_that_reads_profiles_or_rules() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in ran.stdout.splitlines()[-1].split()} & HEAVY == set()
+
+
+def test_a_run_on_one_process_imports_nothing_for_several(tmp_path: Path) -> None:
+    write_sample(tmp_path / "profile", scenario="healthy-training-single")
+    command = f"['run', {str(tmp_path / 'profile')!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
+    code = (
+        f"import sys\nfrom advisor_core.cli.main import cli\ncli({command}, standalone_mode=False)\nprint(*sys.modules)"
+    )
+    code += "\nprint(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.splitlines()[-1].split()) & UNUSED == set()
+
+
+def test_evidence_of_a_whole_trace_is_found_without_a_search_by_brackets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(json_events, "borders", _counting(json_events.borders, counts, "by brackets"))
+    monkeypatch.setattr(json_events, "_element_starts", _counting(json_events._element_starts, counts, "chunks"))
+    write_sample(tmp_path / "profile", scenario="slow-python")
+    assert run([tmp_path / "profile"], RunOptions()).findings
+    assert counts["chunks"] > 0
+    assert counts["by brackets"] == 0
+
+
+def test_a_report_that_is_too_long_is_not_written_once_for_each_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(reports.markdown, "text", _counting(reports.markdown.text, counts, "written"))
+    result, renderer = many_findings(), reports.markdown.MarkdownRenderer()
+    longer = renderer.render(result, "en")
+    limit = len(longer) - 15_000
+    monkeypatch.setattr(reports.markdown, "WHOLE", limit)
+    counts.clear()
+    shorter = renderer.render(result, "en")
+    assert len(shorter) <= limit
+    assert longer.count("\n### F") - shorter.count("\n### F") > counts["written"] == 2
 
 
 def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing(counted: Counter[str]) -> None:

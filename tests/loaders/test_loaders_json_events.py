@@ -136,5 +136,5 @@ def test_deep_nesting_does_not_crash() -> None:
 
 
 def test_positions_of_a_file_that_is_gone_are_those_of_the_chunks(tmp_path: Path) -> None:
-    index = ChunkIndex(np.array([1, 50]), np.array([49, 50]), np.array([0, 10]))
+    index = ChunkIndex(np.array([1, 50]), np.array([49, 50]), np.array([0, 10]), 20)
     assert index.positions(tmp_path / "gone", np.array([3, 12])).tolist() == [1, 50]

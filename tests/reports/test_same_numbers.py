@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from types import ModuleType
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from advisor_core.result.run import RunResult
 from reports.blocks import Block, Details, Document, Figure, Section

@@ -14,6 +14,7 @@ from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import COLLECTIVE_BANDWIDTH, COLLECTIVES, COMMUNICATION_TASKS
 from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
+from advisor_core.facts.device.shapes import per_text
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
@@ -255,15 +256,20 @@ def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, fa
     calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
 
 
+def _operation_names(names: pd.Series) -> pd.Series:
+    """The names of operations without what the exporter adds behind an ``@``."""
+    return per_text(names, lambda text: text.partition("@")[0])
+
+
 def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.DataFrame | None) -> pd.DataFrame:
     calls["packets"], calls["max_packet_bytes"] = -1, -1
     if bandwidth is None or not len(bandwidth):
         return calls
     links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
-    links = links.assign(name=links["name"].astype(str).str.split("@").str[0])
+    links = links[["bytes"]].assign(name=_operation_names(links["name"]))
     sums = links.groupby("name")["bytes"].sum()
     packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
-    packets = packets.assign(name=packets["name"].astype(str).str.split("@").str[0])
+    packets = packets[["packets", "max_packet_bytes"]].assign(name=_operation_names(packets["name"]))
     by_name = packets.groupby("name")
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
     repeats = calls.groupby("name")["name"].transform("size")
@@ -271,7 +277,7 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
     calls["packets"] = (calls["name"].map(by_name["packets"].sum()) / repeats).fillna(-1).astype("int64")
     calls["max_packet_bytes"] = calls["name"].map(by_name["max_packet_bytes"].max()).fillna(-1).astype("int64")
     if collectives is not None and len(collectives):
-        full = collectives.assign(name=collectives["name"].astype(str).str.split("@").str[0]).drop_duplicates("name")
+        full = collectives[["group"]].assign(name=_operation_names(collectives["name"])).drop_duplicates("name")
         groups = full.set_index("name")["group"].astype(str)
         calls["group"] = calls["name"].map(groups).fillna(calls["group"])
     return calls

@@ -90,12 +90,13 @@ def statements(given: Answers) -> list[Statement]:
 def _kernels(given: Answers) -> _Said:
     kernels = given[KERNELS]
     talks = (kernels["core"] == "COMMUNICATION").to_numpy()
-    own, collectives = kernels[~talks], kernels[talks]
+    spans = kernels[["type", "start_ns", "duration_ns"]]
+    own, collectives = spans[~talks], spans[talks]
     yield from _rows("kernels", "kernel_time", KERNELS, own["duration_ns"])
     yield from _rows("collectives", "collective_time", KERNELS, collectives["duration_ns"])
     yield from _lanes(KERNELS, own, collectives)
-    lengths = own["duration_ns"].groupby(own["type"].astype(str)).agg(["size", "sum"])
-    for kind, count, time in lengths.itertuples():
+    lengths = own.groupby("type", observed=True)["duration_ns"]
+    for kind, count, time in sorted(pd.DataFrame({"count": lengths.size(), "time": lengths.sum()}).itertuples()):
         if kind:  # level0 names no types
             yield "kernels_of", kind, KERNELS.name, count
             yield "kernel_time_of", kind, KERNELS.name, time
@@ -110,7 +111,7 @@ def _kernels(given: Answers) -> _Said:
 
 def _device_tasks(given: Answers) -> _Said:
     tasks = given[DEVICE_TASKS]
-    computing = tasks[computing_tasks(tasks, given[PROFILE].vocabulary)]
+    computing = tasks[["start_ns", "duration_ns"]][computing_tasks(tasks, given[PROFILE].vocabulary)]
     yield from _rows("kernels", "kernel_time", DEVICE_TASKS, computing["duration_ns"])
     whole = given.get(COMMUNICATION_TASKS)
     collectives = None if whole is None else whole[whole["plane"] < 0]
@@ -159,7 +160,7 @@ def _op_statistic(given: Answers) -> _Said:
 def _collectives(given: Answers) -> _Said:
     table = given[COLLECTIVES]
     yield from _rows("collectives", "collective_time", COLLECTIVES, table["elapse_ns"])
-    spans = table.assign(duration_ns=table["elapse_ns"])
+    spans = table[["step", "start_ns"]].assign(duration_ns=table["elapse_ns"])
     for step, own in spans.groupby("step"):
         yield "communication", str(step), COLLECTIVES.name, _covered(own)
 

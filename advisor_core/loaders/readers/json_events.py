@@ -114,7 +114,7 @@ def read_plain(path: Path, offset: int, size: int) -> bytes:
 @lru_cache(maxsize=256)
 def _element_starts(path: Path, offset: int, size: int, count: int, read_at: ReadAt) -> Int64Array:
     """Offsets, within a chunk, of its elements; kept, since evidence comes back to the same chunks. The quick search
-    is right where it finds as many elements as were decoded; ``count`` is -1 where that is not known."""
+    is right where it finds as many elements as were decoded."""
     try:
         data = read_at(path, offset, size)
     except OSError:
@@ -125,23 +125,23 @@ def _element_starts(path: Path, offset: int, size: int, count: int, read_at: Rea
 
 @dataclass(frozen=True)
 class ChunkIndex:
-    """Start and length of each chunk of a file, and the number of its first element."""
+    """Start and length of each chunk of a file, and the number of its first element. ``elements``: of all chunks."""
 
     offsets: Int64Array
     sizes: Int64Array
     firsts: Int64Array
+    elements: int
 
     def positions(self, path: Path, ordinals: Int64Array, read_at: ReadAt = read_plain) -> Int64Array:
         """Byte offsets of the ``{`` of elements, in a compressed file those of its content; only the chunks concerned
         are read again. Where the file is gone or has changed, the start of the chunk."""
         chunks = np.searchsorted(self.firsts, ordinals, side="right") - 1
+        counts = np.diff(self.firsts, append=self.elements)
         found = np.empty(len(ordinals), np.int64)
         for chunk in np.unique(chunks).tolist():
             here = chunks == chunk
             offset = int(self.offsets[chunk])
-            last = chunk + 1 == len(self.firsts)
-            count = -1 if last else int(self.firsts[chunk + 1] - self.firsts[chunk])
-            starts = _element_starts(path, offset, int(self.sizes[chunk]), count, read_at)
+            starts = _element_starts(path, offset, int(self.sizes[chunk]), int(counts[chunk]), read_at)
             places = ordinals[here] - self.firsts[chunk]
             known = places < len(starts)
             found[here] = offset
@@ -190,7 +190,7 @@ class ElementReader(Generic[T]):
 
     def index(self) -> ChunkIndex:
         table = np.array(self._chunks, np.int64).reshape(-1, 3)
-        return ChunkIndex(table[:, 0], table[:, 1], table[:, 2])
+        return ChunkIndex(table[:, 0], table[:, 1], table[:, 2], self._count)
 
     def __iter__(self) -> Iterator[Batch[T]]:
         wrapped = self._enter()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from advisor_core.contracts.problems import Problem
 from advisor_core.rules.files.yaml_file import Document
 
@@ -17,6 +15,8 @@ def unmet(document: Document) -> Problem | None:
     wanted = document.get(("requires",))
     if not isinstance(wanted, str):
         return None
+    from packaging.requirements import InvalidRequirement, Requirement  # few documents ask for anything
+
     try:
         requirement = Requirement(wanted)
     except InvalidRequirement:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphlib
 import math
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -74,11 +75,15 @@ def load_rules(
     return book
 
 
-def rule_files(source: Path) -> list[Path]:
-    """The files of a source. Raises `RuleFileError`."""
+def rule_files(source: Path, *, cases: bool = True) -> list[Path]:
+    """The files of a source, with the cases of its rules or without. Raises `RuleFileError`."""
     if source.is_dir():
-        files = sorted(path for end in ("yaml", "yml") for path in source.rglob(f"*.{end}") if path.is_file())
-        if files:
+        files = []
+        for folder, below, names in os.walk(source):
+            if not cases and CASES in below:
+                below.remove(CASES)
+            files += [Path(folder, name) for name in names if name.endswith((".yaml", ".yml"))]
+        if files := sorted(path for path in files if path.is_file()):
             return files
         raise RuleFileError([Problem(display(source), 0, 0, "has no rule files (*.yaml)")])
     if source.exists():
@@ -96,10 +101,10 @@ def displayed_files(sources: Iterable[Path]) -> set[str]:
     return names
 
 
-def _with_names(source: Path) -> Iterator[tuple[Path, str]]:
+def _with_names(source: Path, *, cases: bool = True) -> Iterator[tuple[Path, str]]:
     """The files of a source, each with how messages call it. Raises `RuleFileError`."""
     shown = Path(display(source))  # once: to resolve the path of each file takes longer than to read it
-    return ((file, str(shown / file.relative_to(source))) for file in rule_files(source))
+    return ((file, str(shown / file.relative_to(source))) for file in rule_files(source, cases=cases))
 
 
 def display(path: Path) -> str:
@@ -200,14 +205,12 @@ class RuleLoader:
 
     def documents(self, source: Path) -> Iterator[Document]:
         try:
-            files = _with_names(source)
+            files = _with_names(source, cases=not self.trusted)
         except RuleFileError as error:
             self.problems += error.problems
             return
         read = read_trusted_yaml if self.trusted else read_yaml
         for path, name in files:
-            if self.trusted and CASES in path.relative_to(source).parts:
-                continue
             try:
                 documents = read(path, name)
             except RuleFileError as error:

@@ -10,7 +10,7 @@ timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ class _Text:
     A constant has a single code for all rows."""
 
     codes: npt.NDArray[np.int64]
-    categories: pd.Index[str]
+    categories: Sequence[str]
 
     @property
     def known(self) -> BoolArray:
@@ -93,10 +93,11 @@ class _Text:
 
     def among(self, options: tuple[str, ...]) -> BoolArray:
         # The extra False at the end is what code -1 picks.
-        return np.asarray(np.append(self.categories.isin(options), False)[self.codes], dtype=np.bool_)
+        return np.array([*(text in options for text in self.categories), False], dtype=np.bool_)[self.codes]
 
     def equals(self, other: _Text) -> BoolArray:
-        translated = np.append(self.categories.get_indexer(other.categories), -1)[other.codes]
+        codes = {text: code for code, text in enumerate(self.categories)}
+        translated = np.array([*(codes.get(text, -1) for text in other.categories), -1], dtype=np.int64)[other.codes]
         return np.asarray(self.codes == translated)
 
 
@@ -123,7 +124,7 @@ class Evaluator:
         rows = len(self.frame)
         found = self.text(node) if node.kind == "text" else self.plain(node)
         if isinstance(found, _Text):
-            texts = np.append(found.categories.to_numpy(dtype=object), "")[found.codes]
+            texts = np.array([*found.categories, ""], dtype=object)[found.codes]
             found = Values(np.asarray(texts, dtype=object), found.known)
         return Values(np.broadcast_to(found.values, rows), np.broadcast_to(found.known, rows))
 
@@ -146,7 +147,7 @@ class Evaluator:
             codes, categories = column.cat.codes.to_numpy(), column.cat.categories
         else:
             codes, categories = pd.factorize(column)
-        return _Text(codes.astype(np.int64), pd.Index(categories, dtype=object))
+        return _Text(codes.astype(np.int64), categories.tolist())
 
     def plain(self, node: Node) -> Values:
         match node:
@@ -182,14 +183,11 @@ class Evaluator:
     def _column(self, symbol: Symbol) -> Values:
         if symbol.key not in self.frame:
             return _constant(None, symbol.kind)
-        column = self.frame[symbol.key]
+        column = self.frame[symbol.key].to_numpy()
+        known = np.asarray(~pd.isna(column))
         if symbol.kind == "bool":
-            is_known = column.notna().to_numpy()
-            flags = np.zeros(len(column), dtype=np.bool_)
-            flags[is_known] = column.to_numpy(dtype=object)[is_known].astype(np.bool_)
-            return Values(flags, is_known)
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan) * symbol.factor
-        return _finite(numbers, np.True_)
+            return Values(np.where(known, column, False).astype(np.bool_), known)
+        return _finite(np.where(known, column, np.nan).astype(np.float64) * symbol.factor, known)
 
     def membership(self, operand: Node, options: tuple[Scalar, ...]) -> Values:
         if operand.kind == "text":
@@ -228,7 +226,7 @@ def _constant(value: Scalar, kind: Kind) -> Values:
 
 def _constant_text(value: Scalar) -> _Text:
     code = np.asarray(-1 if value is None else 0, dtype=np.int64)
-    return _Text(code, pd.Index([] if value is None else [str(value)], dtype=object))
+    return _Text(code, [] if value is None else [str(value)])
 
 
 def _finite(numbers: npt.NDArray[np.float64], known: Any) -> Values:
