@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Annotated
 
+from pydantic import Field
+
+from ..described import FROM_FILES
 from ..kernels import DType, Tensor, vector
 from ..models.convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
 from ..models.eager import FP32, Eager, Pullback, call
+from ..models.model import chosen
 from ..program import (
     AwaitCommunication,
     Backward,
@@ -40,6 +45,7 @@ class NetworkShape:
     """The convolutions, each with batch normalisation behind it, and a batch of pictures. 96 pictures keep all 24 cores
     of a chip equally busy."""
 
+    __pydantic_config__ = FROM_FILES
     batch: int = 96
     size: int = 224
     convolutions: tuple[Convolution, ...] = _CONVOLUTIONS
@@ -51,18 +57,19 @@ class VisionTraining:
     """Training of a convolutional network.
 
     ``keeps_format``: tensors stay in the formats of the cube. ``fused_optimizer``: it updates all weights at once.
-    Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss`` and
-    ``item_per_parameter``: numbers that are read back in every step, ``gradient_norms``: norms of all gradients, which
-    stay on the device unless ``item_per_parameter``, ``loss_log_ns``: Python behind the loss.
+    Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss``: the loss
+    is read back in every step, with ``loss_log_ns`` of Python behind it. ``gradient_norms``: norms of all gradients are
+    worked out, which stay on the device; ``items_read``: the share of them that is read back one by one.
     """
 
-    shape: NetworkShape
-    steps: int
+    __pydantic_config__ = FROM_FILES
+    shape: Annotated[NetworkShape, Field(alias="model")] = NetworkShape()
+    steps: int = 4
     keeps_format: bool = True
     fused_optimizer: bool = True
     bucket_bytes: int = 4_000_000
     reads_loss: bool = False
-    item_per_parameter: bool = False
+    items_read: float = 0.0
     gradient_norms: bool = False
     loss_log_ns: int = 120_000
 
@@ -131,7 +138,7 @@ class VisionLoop:
             Backward(tuple(eager.backward)),
             Leave(),
             *waits,
-            *(self._norms() if training.gradient_norms or training.item_per_parameter else []),
+            *(self._norms() if training.gradient_norms or training.items_read else []),
             *([Item(loss, training.loss_log_ns)] if training.reads_loss else []),
             *self._optimizer(),
         ]
@@ -190,11 +197,11 @@ class VisionLoop:
     def _norms(self) -> list[Instruction]:
         """The norm of every gradient, read back by itself or left on the device."""
         program: list[Instruction] = [python("main.py(233): log_gradients")]
-        for gradient in self._gradients.values():
+        for place, gradient in enumerate(self._gradients.values()):
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
             program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4)]
-            program += [Item(norm)] if self._training.item_per_parameter else []
+            program += [Item(norm)] if chosen(place, self._training.items_read) else []
         return [*program, Leave()]
 
     def _optimizer(self) -> list[Instruction]:

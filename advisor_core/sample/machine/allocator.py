@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
+from ..described import FROM_FILES
+
 MIB = 1024 * 1024
 GRAIN_BYTES = 512
 PADDING_BYTES = 32
@@ -45,6 +47,7 @@ class DeviceMemory:
     can also shrink is left out: such a job must have room.
     """
 
+    __pydantic_config__ = FROM_FILES
     capacity: int = 64 * 1024 * MIB
     held: int = 0
     expandable: bool = False

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
+from ..described import FROM_FILES
 from ..kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
@@ -74,13 +75,14 @@ class KernelCost:
 class Chip:
     """An Ascend 910B-class chip."""
 
+    __pydantic_config__ = FROM_FILES
     cube_cores: int = 24
     vector_cores: int = 48
     mhz: int = 1800
     hbm_bytes_per_s: float = 1.6e12
     l2_bytes: int = 192 * 1024 * 1024
     head_tail_ns: int = 2_300
-    _known: dict[Work, KernelCost] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[Work, KernelCost] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def peak_flops(self) -> float:
@@ -199,3 +201,6 @@ class Chip:
     @staticmethod
     def _use(time_ns: float, blocks: int, pipes: tuple[str, ...], ratios: tuple[float, ...], miss: float) -> CoreUse:
         return CoreUse(round(time_ns), blocks, dict(zip(pipes, ratios, strict=True)), miss)
+
+
+ASCEND_910B = Chip()

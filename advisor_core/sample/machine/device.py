@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from ..kernels import Kernel
@@ -12,6 +12,7 @@ from .chip import Chip, KernelCost
 from .context import RankContext
 from .des import Channel, Process, Signal
 from .group import Groups
+from .physics import Traffic
 
 DELIVERY_NS = 13_000
 """From the launch call to the earliest start on an idle device (docs/sources.md#launch-latency)."""
@@ -86,6 +87,7 @@ class Device:
         communication = [group.stream for group in timeline.layout.groups(timeline.rank)]
         self.streams = (COMPUTE_STREAM, *communication)
         self._queues: dict[int, Channel[StreamTask]] = {stream: Channel(context.simulator) for stream in self.streams}
+        self._traffic = Traffic()
         self._task_ids = {COMPUTE_STREAM: count(11_051), **{stream: count(806) for stream in communication}}
 
     def post(self, stream: int, task: StreamTask) -> None:
@@ -114,12 +116,25 @@ class Device:
         start = self._context.now
         mhz = self._context.timeline.mhz(start)
         if mhz not in self._chips:
-            self._chips[mhz] = Chip(mhz=mhz)
+            self._chips[mhz] = replace(self._context.timeline.chip, mhz=mhz)
         cost: KernelCost = self._chips[mhz].cost(task.kernel)
         scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
-        yield round(cost.duration_ns * scale)
+        scale *= self._context.disturbance.of_kernel()
+        yield from self._slowed(task.kernel, round(cost.duration_ns * scale))
+        scale *= (self._context.now - start) / max(1, round(cost.duration_ns * scale))
         record = self._record(task.name, task.kernel.core, stream, start, task.step, task.launch)
         record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
+
+    def _slowed(self, kernel: Kernel, duration_ns: int) -> Process:
+        """Run a kernel that takes so long by itself, and longer where data of the rank moves meanwhile."""
+        factor = self._context.disturbance.contention(kernel)
+        began, left = self._context.now, duration_ns
+        if factor == 1.0:
+            yield left
+            return
+        # What begins while it runs is not known before: whenever it should be done it looks again.
+        while (end := self._traffic.end(began, left, factor)) > self._context.now:
+            yield end - self._context.now
 
     def _copy(self, task: CopyTask, stream: int) -> Process:
         start = self._context.now
@@ -146,6 +161,7 @@ class Device:
         yield meeting.met
         parts = self._groups.plan(meeting, request).tasks(rank, meeting.arrivals)
         end = max(part.end for part in parts)
+        self._traffic.add(max(meeting.arrivals.values()), end)
         yield end - self._context.now
         self._context.timeline.collectives.append(
             Collective(

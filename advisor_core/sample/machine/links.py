@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
+from ..described import FROM_FILES
 from ..timeline import PlaneTask, PlaneTaskKind
 
 FLAG_NS = 640
@@ -24,6 +25,7 @@ LOCAL_BYTES_PER_S = 500e9
 class Link:
     """A point-to-point link: bandwidth for large packets and the packet size that reaches half of it."""
 
+    __pydantic_config__ = FROM_FILES
     bytes_per_s: float = 20.5e9
     half_size_bytes: float = 0.5e6
     latency_ns: int = 9_000
