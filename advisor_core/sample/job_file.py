@@ -140,13 +140,19 @@ class JobFile(Model):
 
 def read_job(path: Path, catalogue: Catalogue) -> Scenario:
     """The job that a file describes; without a name of its own it has that of the file. Raises `JobFileError`."""
+    jobs = read_jobs(path, catalogue)
+    if len(jobs) != 1:
+        raise JobFileError([Problem(str(path), 0, 0, f"has {len(jobs)} documents", "a file is one job")])
+    return jobs[0]
+
+
+def read_jobs(path: Path, catalogue: Catalogue) -> list[Scenario]:
+    """The jobs of all documents of a file. Raises `JobFileError`."""
     try:
         documents = read_yaml(path)
     except RuleFileError as error:
         raise JobFileError(error.problems) from None
-    if len(documents) != 1:
-        raise JobFileError([Problem(str(path), 0, 0, f"has {len(documents)} documents", "a file is one job")])
-    return job_of(documents[0], path.stem, catalogue)
+    return [job_of(document, path.stem, catalogue) for document in documents]
 
 
 def job_of(document: Document, name: str, catalogue: Catalogue) -> Scenario:

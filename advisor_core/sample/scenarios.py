@@ -9,10 +9,10 @@ from typing import Any
 
 from advisor_core.rules.files.yaml_file import Document, read_trusted_yaml
 
-from .job_file import job_of, read_job
+from .job_file import job_of, read_job, read_jobs
 from .scenario import Scenario
 
-__all__ = ["SCENARIOS", "Scenario", "job_from"]
+__all__ = ["SCENARIOS", "Scenario", "job_from", "jobs_from"]
 
 _DOCUMENTS: Mapping[str, Document] = {
     document.data["name"]: document
@@ -34,3 +34,8 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
 def job_from(path: Path) -> Scenario:
     """The job that a file describes. Raises :class:`.job_file.JobFileError`, with the place of every mistake."""
     return read_job(path, _document)
+
+
+def jobs_from(path: Path) -> list[Scenario]:
+    """The jobs of a file of several documents, each with its name. Raises :class:`.job_file.JobFileError`."""
+    return read_jobs(path, _document)
