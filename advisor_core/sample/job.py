@@ -22,6 +22,7 @@ from .loops.training import Training, TrainingLoop
 from .loops.vision import VisionLoop, VisionTraining
 from .machine.allocator import Allocator
 from .machine.cann import CannThread
+from .machine.chip import Costs
 from .machine.context import RankContext
 from .machine.des import Process, Simulator
 from .machine.device import Device
@@ -50,7 +51,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
     key = f"{scenario.name}/{seed}"
     count = len(setup.ranks)
     groups, layout = Groups(setup.link, key, setup.slow_pairs), setup.arrangement
-    chips = {rank.mhz: replace(setup.chip, mhz=rank.mhz) for rank in setup.ranks}
+    costs = Costs(setup.chip)
     timelines = []
     for number, rank in enumerate(setup.ranks):
         loop = _loop(setup, number)
@@ -62,7 +63,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             pid=pid,
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
-            chip=chips[rank.mhz],
+            chip=replace(setup.chip, mhz=rank.mhz),
             resident_bytes=setup.memory.held + loop.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
@@ -78,7 +79,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
         )
         host = setup.host.slower(rank.host_factor)
         context = RankContext(simulator, timeline, host, key, allocator, setup.physics)
-        device = Device(context, timeline.chip, groups)
+        device = Device(context, costs, groups)
         dispatch = setup.dispatch
         cann = CannThread(
             context,

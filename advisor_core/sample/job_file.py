@@ -81,29 +81,40 @@ class LayoutEntry(Model):
         return Layout(data, self.tp, self.pp, self.ep, self.paired, self.batched)
 
 
-class JobFile(Model):
-    """One document. ``export``: generation of the export (2024 or 2025). ``loading_ns``: what the data loader needs for
-    a batch, or the scheduler of a service for a step."""
+def _like(default: Any, description: str) -> Any:
+    """A part of a job that has its settings from ``default`` where the file gives none."""
+    return Field(default_factory=lambda: default, description=description)
 
-    name: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9-]*$")
-    description: Text | None = None
-    like: str | None = None
-    export: Headers = "2025"
-    first_device: int = 0
+
+class JobFile(Model):
+    """One document. It has one of `training`, `serving`, `reinforcement` and `vision`."""
+
+    name: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9-]*$",
+        description="that of the file without one; durations depend on it",
+    )
+    description: Text | None = Field(default=None, description="what kind of job it is, and its causes, without one")
+    like: str | None = Field(default=None, description="a scenario of the catalogue")
+    export: Headers = Field(default="2025", description="generation of the export")
+    first_device: int = Field(default=0, description="number of the device of the first rank")
     training: Training | None = None
     serving: Serving | None = None
     reinforcement: Reinforcement | None = None
     vision: VisionTraining | None = None
-    layout: LayoutEntry = LayoutEntry()
-    loading_ns: int = RankSetup().loading_ns
-    host: HostCosts = HostCosts()
-    dispatch: Dispatch = Dispatch()
-    chip: Chip = Chip()
-    link: Link = HCCS
-    memory: DeviceMemory = WHOLE_DEVICE
-    variables: dict[str, str] = Field(default_factory=dict)
-    physics: Physics = IDEAL
-    causes: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
+    layout: LayoutEntry = _like(LayoutEntry(), "the ranks")
+    loading_ns: int = Field(
+        default=RankSetup().loading_ns,
+        description="what the data loader needs for a batch, or the scheduler of a service for a step",
+    )
+    host: HostCosts = _like(HostCosts(), "what the host needs for operators and calls")
+    dispatch: Dispatch = _like(Dispatch(), "the way from operators to CANN")
+    chip: Chip = _like(Chip(), "the devices")
+    link: Link = _like(HCCS, "what joins them")
+    memory: DeviceMemory = _like(WHOLE_DEVICE, "memory of a device, and how the framework uses it")
+    variables: dict[str, str] = Field(default_factory=dict, description="environment variables that are set")
+    physics: Physics = _like(IDEAL, "what no model of the job knows; off unless it is given")
+    causes: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list, description="[causes](#causes)")
 
     @model_validator(mode="after")
     def _works(self) -> JobFile:
@@ -163,10 +174,29 @@ def job_of(document: Document, name: str, catalogue: Catalogue) -> Scenario:
     except ValidationError as error:
         raise JobFileError(list(mistakes(document, JobFile, error))) from None
     setup = described.setup
+    _check(document, described, setup)
     causes = tuple(_causes(document, described, setup))
     description = described.description or _description(described, causes)
     headers, first = described.export, described.first_device
     return Scenario(described.name or name, description, headers, setup, causes, first)
+
+
+def _check(document: Document, described: JobFile, setup: Setup) -> None:
+    """Work and layout must fit. Raises `JobFileError`."""
+    layout, work = setup.arrangement, setup.training
+    if not isinstance(work, Training):
+        if not layout.only_data:
+            raise JobFileError([document.problem(("layout",), "only training is spread by tp, pp or ep")])
+        return
+    try:
+        for stage in range(layout.pipeline):
+            work.part(stage, layout.pipeline)
+        if layout.tensor > 1:
+            work.shape.divided(layout.tensor)
+        if work.shape.experts and (layout.expert == 1 or layout.tensor > 1):
+            raise ValueError("experts need an ep of more than 1 and are not divided any further")
+    except ValueError as error:
+        raise JobFileError([document.problem(("layout",), str(error))]) from None
 
 
 def _whole(document: Document, catalogue: Catalogue) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from advisor_core.cli.sample import sample
-from advisor_core.sample import SCENARIOS, job_from, write_sample
+from advisor_core.sample import SCENARIOS, job_file, job_from, write_sample
 from advisor_core.sample.causes import CAUSES, SlowLoader, Unfused
 from advisor_core.sample.job import simulate
 from advisor_core.sample.job_file import JobFileError
@@ -43,6 +44,13 @@ def test_a_file_says_what_is_other_than_in_the_job_that_it_is_like(tmp_path: Pat
     assert "4 ranks with an unfused SwiGLU and a slow data loader" in job.description.en
 
 
+def test_the_example_of_the_documentation_is_a_job(tmp_path: Path) -> None:
+    example = re.search(r"\n\n((?:    .*\n)+)", job_file.__doc__ or "")
+    assert example
+    job = job_from(described(tmp_path, re.sub("(?m)^    ", "", example.group(1))))
+    assert len(simulate(replace(job, job=replace(job.job, training=replace(job.job.training, steps=1))), 0)) == 8
+
+
 def test_the_job_without_its_causes_is_the_job_that_has_none(tmp_path: Path) -> None:
     job = job_from(described(tmp_path, JOB))
     both = job.without(["unfused-swiglu", "slow-data-loader@3"])
@@ -67,6 +75,10 @@ def test_the_job_without_its_causes_is_the_job_that_has_none(tmp_path: Path) -> 
         ("like: healthy-compact\ntraining: {steps: two}\n", '2:19: expected a whole number, found "two"'),
         ("like: healthy-compact\nlayout: {ranks: 5, tp: 2}\n", "2:9: tp x pp x dp is 4, not the 5 ranks"),
         ("like: healthy-compact\nlayout: {dp: 3, ep: 2}\n", "2 parts of the experts do not divide 3"),
+        ("like: healthy-compact\nlayout: {pp: 4}\n", r"2:9: 4 stages of \(1, 1, 1, 1\) layers for a model of 6"),
+        ("like: healthy-compact\nlayout: {tp: 3}\n", "2:9: 3 tensor-parallel ranks do not divide 8"),
+        ("like: healthy-moe\nlayout: {dp: 4}\n", "2:9: experts need an ep of more than 1"),
+        ("like: healthy-decode\nlayout: {tp: 2}\n", "2:9: only training is spread by tp, pp or ep"),
         ("like: healthy-compact\nphysics: {contention: [0.4, 0.1]}\n", "2:10: contention is two shares"),
         (
             "like: healthy-compact\ncauses: [unfused-swiglo]\n",

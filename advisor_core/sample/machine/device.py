@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from ..kernels import Kernel
 from ..program import Communicate
 from ..timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
-from .chip import Chip, KernelCost
+from .chip import Costs
 from .context import RankContext
 from .des import Channel, Process, Signal
 from .group import Groups
@@ -79,9 +79,9 @@ StreamTask = KernelTask | CopyTask | EventTask | CollectiveTask | Marker
 class Device:
     """Runs the tasks of all streams and records them."""
 
-    def __init__(self, context: RankContext, chip: Chip, groups: Groups) -> None:
+    def __init__(self, context: RankContext, costs: Costs, groups: Groups) -> None:
         self._context = context
-        self._chips = {chip.mhz: chip}
+        self._costs = costs
         self._groups = groups
         timeline = context.timeline
         communication = [group.stream for group in timeline.layout.groups(timeline.rank)]
@@ -115,9 +115,7 @@ class Device:
     def _kernel(self, task: KernelTask, stream: int) -> Process:
         start = self._context.now
         mhz = self._context.timeline.mhz(start)
-        if mhz not in self._chips:
-            self._chips[mhz] = replace(self._context.timeline.chip, mhz=mhz)
-        cost: KernelCost = self._chips[mhz].cost(task.kernel)
+        cost = self._costs.of(task.kernel, mhz)
         scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
         scale *= self._context.disturbance.of_kernel()
         yield from self._slowed(task.kernel, round(cost.duration_ns * scale))
