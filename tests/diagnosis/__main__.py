@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.diagnosis.abstention import losses
-from tests.diagnosis.counterfactuals.jobs import cases
+from tests.diagnosis.counterfactuals.jobs import Case, cases
 from tests.diagnosis.counterfactuals.measure import measured
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
@@ -38,9 +38,10 @@ def main(arguments: Sequence[str]) -> None:
         page = with_section(findings(), section_of(page))
     if options.part != "findings":
         try:
-            part = counterfactuals(options.job)
+            found = cases(options.job)
         except ValueError as error:
             parser.error(str(error))
+        part = counterfactuals(found)
         if options.job:
             sys.stdout.write(part)
             return
@@ -60,10 +61,9 @@ def findings() -> str:
         return document({name: list(part) for name, part in parts.items()}, [loss for part in lost for loss in part])
 
 
-def counterfactuals(jobs: Sequence[str] = ()) -> str:
-    """Their part of the page. Raises :class:`ValueError` for a job that there is not."""
+def counterfactuals(found: Sequence[Case]) -> str:
+    """Their part of the page."""
     # The largest first, so that no process is left with one of them at the end; the page has them in order.
-    found = cases(jobs)
     order = sorted(range(len(found)), key=lambda place: -found[place].scenario.ranks)
     with _pool() as pool:
         results = dict(zip(order, pool.map(measured, [found[place] for place in order]), strict=True))

@@ -39,6 +39,12 @@ def test_the_jobs_are_of_all_kinds_and_sizes_and_a_part_is_held_out() -> None:
         assert all(expectation(cause).says for cause in case.scenario.causes)
 
 
+def test_every_job_can_have_its_causes_in_every_dose_and_any_of_them_taken_away() -> None:
+    for case in CASES:
+        whole = case.scenario.setup
+        assert all(case.scenario.cured(*cures).setup != whole for cures in case.cures)
+
+
 def test_each_cause_any_two_and_all_are_taken_away() -> None:
     counts = {name: [len(cures) for cures in job(name).cures] for name in ("dense-kernels", "two-late-ranks")}
     assert counts == {"dense-kernels": [1] * 4 + [2] * 6 + [4], "two-late-ranks": [1, 1, 2]}

@@ -92,6 +92,20 @@ def test_half_of_the_layers_have_the_code_of_half_a_cause() -> None:
     assert half[2] - products == (whole[2] - products) // 2 > 0
 
 
+@pytest.mark.parametrize(("name", "fused"), [("unfused-optimizer", "ApplyAdamWV2"), ("cnn-unfused-optimizer", "")])
+def test_a_share_of_the_weights_is_updated_by_a_chain(name: str, fused: str) -> None:
+    """At a third of the dose a third of the kernels of the chain is there; the other weights are updated as before."""
+    job = SCENARIOS[name]
+    timelines = [
+        simulate(replace(job, causes=causes), 0)[0] for causes in ((), (Unfused("optimizer", dose=1 / 3),), job.causes)
+    ]
+    none, third, whole = (len(timeline.kernels) for timeline in timelines)
+    assert third - none == pytest.approx((whole - none) / 3, rel=0.2)
+    if fused:
+        before, after = (_kernels(timeline, fused) for timeline in timelines[:2])
+        assert after == pytest.approx(before * 2 / 3, abs=2 * job.steps)
+
+
 def test_a_share_of_the_numbers_is_read_back() -> None:
     job = SCENARIOS["item-synchronisation"]
 

@@ -67,6 +67,7 @@ class VisionTraining:
     steps: int = 4
     keeps_format: bool = True
     fused_optimizer: bool = True
+    chained_share: float = 1.0
     bucket_bytes: int = 4_000_000
     reads_loss: bool = False
     items_read: float = 0.0
@@ -205,11 +206,19 @@ class VisionLoop:
         return [*program, Leave()]
 
     def _optimizer(self) -> list[Instruction]:
-        names = list(self._weights)
-        weights, gradients, momenta = (
-            [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
-        )
-        ops = sgd(weights, gradients, momenta, fused=self._training.fused_optimizer)
+        training = self._training
+        apart = [
+            not training.fused_optimizer and chosen(place, training.chained_share)
+            for place in range(len(self._weights))
+        ]
+        ops: list[Op] = []
+        for chained in (False, True):
+            names = [name for name, alone in zip(self._weights, apart, strict=True) if alone == chained]
+            if names:
+                weights, gradients, momenta = (
+                    [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
+                )
+                ops += sgd(weights, gradients, momenta, fused=not chained)
         return [Enter("Optimizer.step#SGD.step"), python("torch/optim/sgd.py(66): step"), *ops, Leave(), Leave()]
 
 
