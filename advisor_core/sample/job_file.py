@@ -174,29 +174,29 @@ def job_of(document: Document, name: str, catalogue: Catalogue) -> Scenario:
     except ValidationError as error:
         raise JobFileError(list(mistakes(document, JobFile, error))) from None
     setup = described.setup
-    _check(document, described, setup)
+    try:
+        _fit(setup)
+    except ValueError as error:
+        raise JobFileError([document.problem(("layout",), str(error))]) from None
     causes = tuple(_causes(document, described, setup))
     description = described.description or _description(described, causes)
     headers, first = described.export, described.first_device
     return Scenario(described.name or name, description, headers, setup, causes, first)
 
 
-def _check(document: Document, described: JobFile, setup: Setup) -> None:
-    """Work and layout must fit. Raises `JobFileError`."""
+def _fit(setup: Setup) -> None:
+    """Raises :class:`ValueError` where work and layout do not fit."""
     layout, work = setup.arrangement, setup.training
     if not isinstance(work, Training):
         if not layout.only_data:
-            raise JobFileError([document.problem(("layout",), "only training is spread by tp, pp or ep")])
+            raise ValueError("only training is spread by tp, pp or ep")
         return
-    try:
-        for stage in range(layout.pipeline):
-            work.part(stage, layout.pipeline)
-        if layout.tensor > 1:
-            work.shape.divided(layout.tensor)
-        if work.shape.experts and (layout.expert == 1 or layout.tensor > 1):
-            raise ValueError("experts need an ep of more than 1 and are not divided any further")
-    except ValueError as error:
-        raise JobFileError([document.problem(("layout",), str(error))]) from None
+    for stage in range(layout.pipeline):
+        work.part(stage, layout.pipeline)
+    if layout.tensor > 1:
+        work.shape.divided(layout.tensor)
+    if work.shape.experts and (layout.expert == 1 or layout.tensor > 1):
+        raise ValueError("experts need an ep of more than 1 and are not divided any further")
 
 
 def _whole(document: Document, catalogue: Catalogue) -> dict[str, Any]:
@@ -248,6 +248,7 @@ def _causes(document: Document, described: JobFile, setup: Setup) -> Iterator[Ca
             continue
         try:
             setup = found.afflict(setup)
+            _fit(setup)
         except ValueError as error:
             problems.append(document.problem(place, f"{name}: {error}"))
             continue

@@ -79,6 +79,14 @@ def test_the_job_without_its_causes_is_the_job_that_has_none(tmp_path: Path) -> 
         ("like: healthy-compact\nlayout: {tp: 3}\n", "2:9: 3 tensor-parallel ranks do not divide 8"),
         ("like: healthy-moe\nlayout: {dp: 4}\n", "2:9: experts need an ep of more than 1"),
         ("like: healthy-decode\nlayout: {tp: 2}\n", "2:9: only training is spread by tp, pp or ep"),
+        ("like: healthy-compact\ntraining: {steps: 0}\n", "2:19: .*greater than 0"),
+        ("like: healthy-compact\nchip: {mhz: 0}\n", "2:13: .*greater than 0"),
+        ("like: healthy-compact\ncauses:\n- slow-python: {ns: -5}\n", "3:21: slow-python: ns: .*greater than or equal"),
+        (
+            "like: healthy-pipeline\ncauses:\n- pipeline-stage-imbalance: {layers: [4, 4, 4]}\n",
+            "4 stages of \\(4, 4, 4\\)",
+        ),
+        ("like: healthy-pipeline\ncauses:\n- pipeline-bubble: {fewer: 64}\n", "there are only 48 micro-batches"),
         ("like: healthy-compact\nphysics: {contention: [0.4, 0.1]}\n", "2:10: contention is two shares"),
         (
             "like: healthy-compact\ncauses: [unfused-swiglo]\n",

@@ -174,7 +174,8 @@ def _members(kind: Any) -> dict[str, Any]:
     types, written = get_type_hints(kind), get_type_hints(kind, include_extras=True)
 
     def called(name: str) -> str:
-        return next((part.alias for part in getattr(written[name], "__metadata__", ())), name)
+        aliases = (getattr(part, "alias", None) for part in getattr(written[name], "__metadata__", ()))
+        return next(filter(None, aliases), name)
 
     return {called(field.name): types[field.name] for field in fields(kind)}
 

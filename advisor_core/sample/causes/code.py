@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ..described import Natural, Positive
 from ..setup import Setup
 from .cause import Cause, change_code, change_shape, change_work, transformer
 
@@ -59,7 +60,7 @@ class UnalignedVocabulary(Cause):
     name: ClassVar[str] = "unaligned-vocabulary"
     cure: ClassVar[str] = "pad the vocabulary to a multiple of 256"
 
-    vocab: int = 50257
+    vocab: Positive = 50257
 
     def afflict(self, setup: Setup) -> Setup:
         return change_shape(setup, vocab=self.vocab)
@@ -73,7 +74,7 @@ class SixteenKibTail(Cause):
     name: ClassVar[str] = "tail-of-16-kib"
     cure: ClassVar[str] = "another feed-forward width or tensor-parallel split"
 
-    ffn: int = 8192
+    ffn: Positive = 8192
 
     def afflict(self, setup: Setup) -> Setup:
         return change_shape(setup, ffn=self.ffn)
@@ -124,7 +125,7 @@ class AiCpuOperator(Cause):
     name: ClassVar[str] = "ai-cpu-operator"
     cure: ClassVar[str] = "another element type or operator"
 
-    ns: int = 3_000_000
+    ns: Natural = 3_000_000
 
     def afflict(self, setup: Setup) -> Setup:
         return change_work(setup, ai_cpu_ns=self.part(0, self.ns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..described import Factor, Natural
 from ..setup import Setup
 from .cause import Cause, change_work
 
@@ -27,7 +28,7 @@ class SmallBuckets(Cause):
     name: ClassVar[str] = "small-communication-packets"
     cure: ClassVar[str] = "buckets of tens of MB"
 
-    bucket_bytes: int = 0
+    bucket_bytes: Natural = 0
 
     def afflict(self, setup: Setup) -> Setup:
         return change_work(setup, bucket_bytes=self.bucket_bytes)
@@ -42,7 +43,7 @@ class SlowLink(Cause):
     cure: ClassVar[str] = "repair the link"
 
     pair: tuple[int, int]
-    slowdown: float
+    slowdown: Factor
 
     @property
     def involved(self) -> tuple[int, ...]:
@@ -60,7 +61,7 @@ class SlowNetwork(Cause):
     name: ClassVar[str] = "slow-network"
     cure: ClassVar[str] = "ranks of one group within a server"
 
-    bytes_per_s: float = 3e9
+    bytes_per_s: Factor = 3e9
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, link=replace(setup.link, bytes_per_s=self.rate(setup.link.bytes_per_s, self.bytes_per_s)))

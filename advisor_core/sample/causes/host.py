@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from ..described import Natural, Positive
 from ..setup import Dispatch, Setup
 from .cause import Cause, CauseOnRanks, change_code, change_host, change_work
 
@@ -17,7 +18,7 @@ class SlowHost(Cause):
     divisible: ClassVar[bool] = True
 
     layer: Literal["python", "framework", "runtime"]
-    ns: int
+    ns: Natural
 
     @property
     def name(self) -> str:
@@ -48,9 +49,9 @@ class SlowDispatch(Cause):
     name: ClassVar[str] = "slow-host-dispatch"
     cure: ClassVar[str] = "bound threads, fewer recorded options, graph mode"
 
-    python: int = 56_000
-    operator: int = 82_000
-    autograd: int = 26_000
+    python: Natural = 56_000
+    operator: Natural = 82_000
+    autograd: Natural = 26_000
 
     def afflict(self, setup: Setup) -> Setup:
         return change_host(
@@ -106,7 +107,7 @@ class FrequentItem(Cause):
     name: ClassVar[str] = "item-synchronisation"
     cure: ClassVar[str] = "keep the norms on the device, read the loss once per step"
 
-    log_ns: int = 900_000
+    log_ns: Natural = 900_000
 
     def afflict(self, setup: Setup) -> Setup:
         return change_work(setup, items_read=self.dose, reads_loss=True, loss_log_ns=self.log_ns)
@@ -136,7 +137,7 @@ class SlowLoader(CauseOnRanks):
     name: ClassVar[str] = "slow-data-loader"
     cure: ClassVar[str] = "more workers, pinned memory, prefetching"
 
-    loading_ns: int
+    loading_ns: Natural
     ranks: tuple[int, ...] = ()
 
     def afflict(self, setup: Setup) -> Setup:
@@ -151,8 +152,8 @@ class GarbageCollection(Cause):
     divisible: ClassVar[bool] = True
     cure: ClassVar[str] = "gc.freeze() after building the model, gc.disable() in the loop"
 
-    operators: int
-    pause_ns: int
+    operators: Positive
+    pause_ns: Natural
     recorded: bool
 
     @property
@@ -173,8 +174,8 @@ class AllocatorChurn(Cause):
     name: ClassVar[str] = "allocator-churn"
     cure: ClassVar[str] = "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, no empty_cache()"
 
-    nbytes: int = 40 << 20
-    call_ns: int = 400_000
+    nbytes: Positive = 40 << 20
+    call_ns: Natural = 400_000
 
     def afflict(self, setup: Setup) -> Setup:
         return change_host(setup, malloc_bytes=self.nbytes, malloc_ns=self.part(0, self.call_ns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..described import Factor, Natural, Positive
 from ..loops.training import Training
 from ..setup import Setup
 from .cause import Cause, change_shape, change_work
@@ -32,12 +33,14 @@ class FewMicroBatches(Cause):
     name: ClassVar[str] = "pipeline-bubble"
     cure: ClassVar[str] = "more and smaller micro-batches, interleaved stages"
 
-    fewer: int
+    fewer: Positive
 
     def afflict(self, setup: Setup) -> Setup:
-        larger = change_shape(setup, batch=setup.training.shape.batch * self.fewer)
         if not isinstance(setup.training, Training):
             raise ValueError("only training has micro-batches in a pipeline")
+        if setup.training.micro_batches < self.fewer:
+            raise ValueError(f"there are only {setup.training.micro_batches} micro-batches")
+        larger = change_shape(setup, batch=setup.training.shape.batch * self.fewer)
         return change_work(larger, micro_batches=setup.training.micro_batches // self.fewer)
 
 
@@ -50,8 +53,8 @@ class HotExperts(Cause):
     name: ClassVar[str] = "expert-imbalance"
     cure: ClassVar[str] = "a balancing loss, redundant or relocated experts"
 
-    load: float
-    rank: int
+    load: Factor
+    rank: Natural
 
     @property
     def where(self) -> tuple[int, ...]:

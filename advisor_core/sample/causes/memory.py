@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..described import Natural
 from ..setup import Setup
 from .cause import Cause, change_work
 
@@ -19,7 +20,7 @@ class MemoryNearTheLimit(Cause):
     cure: ClassVar[str] = "weights that are not in use offloaded, a smaller batch, recomputation"
     risk: ClassVar[bool] = True
 
-    held: int
+    held: Natural
 
     def afflict(self, setup: Setup) -> Setup:
         return replace(setup, memory=replace(setup.memory, held=self.part(setup.memory.held, self.held)))

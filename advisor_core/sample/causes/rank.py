@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..described import Factor, Natural, Positive
 from ..setup import Setup
 from .cause import CauseOnRanks
 
@@ -17,7 +18,7 @@ class ThrottledClock(CauseOnRanks):
     name: ClassVar[str] = "throttled-clock"
     cure: ClassVar[str] = "cooling, power limit"
 
-    mhz: int
+    mhz: Positive
     ranks: tuple[int, ...] = ()
 
     def afflict(self, setup: Setup) -> Setup:
@@ -33,8 +34,8 @@ class ClockDrops(CauseOnRanks):
     name: ClassVar[str] = "clock-drops"
     cure: ClassVar[str] = "cooling, power limit"
 
-    mhz: int
-    after_ns: int
+    mhz: Positive
+    after_ns: Natural
     ranks: tuple[int, ...] = ()
 
     def afflict(self, setup: Setup) -> Setup:
@@ -51,7 +52,7 @@ class SlowHostOfRank(CauseOnRanks):
     name: ClassVar[str] = "slow-host-of-a-rank"
     cure: ClassVar[str] = "bind the threads, free the cores"
 
-    slowdown: float
+    slowdown: Factor
     ranks: tuple[int, ...]
 
     def afflict(self, setup: Setup) -> Setup:
@@ -66,7 +67,7 @@ class DataImbalance(CauseOnRanks):
     name: ClassVar[str] = "data-parallel-imbalance"
     cure: ClassVar[str] = "balance samples by tokens"
 
-    load: float
+    load: Factor
     ranks: tuple[int, ...]
 
     def afflict(self, setup: Setup) -> Setup:

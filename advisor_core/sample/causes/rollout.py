@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..described import Factor, Natural
 from ..loops.reinforcement import Reinforcement
 from ..setup import Setup
 from .cause import Cause, CauseOnRanks, change_work
@@ -19,7 +20,7 @@ class LongTailRollout(CauseOnRanks):
     name: ClassVar[str] = "long-tail-rollout"
     cure: ClassVar[str] = "balance prompts by expected length, partial or asynchronous rollout"
 
-    longest: float
+    longest: Factor
     ranks: tuple[int, ...]
 
     def afflict(self, setup: Setup) -> Setup:
@@ -34,7 +35,7 @@ class SlowReward(Cause):
     name: ClassVar[str] = "slow-reward"
     cure: ClassVar[str] = "reward in parallel processes, or while responses are still being generated"
 
-    ns: int
+    ns: Natural
 
     def afflict(self, setup: Setup) -> Setup:
         if not isinstance(setup.training, Reinforcement):
@@ -52,7 +53,7 @@ class SlowRollout(Cause):
     name: ClassVar[str] = "slow-rollout"
     cure: ClassVar[str] = "graph mode for decode"
 
-    ns: int = 180_000
+    ns: Natural = 180_000
 
     def afflict(self, setup: Setup) -> Setup:
         return change_work(setup, engine_ns=self.part(0, self.ns))

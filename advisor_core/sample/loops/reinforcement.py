@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, vector
 from ..models.eager import FP32, Eager, call
 from ..models.model import FUSED, SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
@@ -54,12 +54,12 @@ class Reinforcement:
 
     __pydantic_config__ = FROM_FILES
     shape: Annotated[ModelShape, Field(alias="model")]
-    response: int
-    reward_ns: int
-    steps: int = 2
-    micro_batches: int = 1
+    response: Positive
+    reward_ns: Natural
+    steps: Positive = 2
+    micro_batches: Positive = 1
     implementation: Implementation = FUSED
-    engine_ns: int = 0
+    engine_ns: Natural = 0
 
     @property
     def requests(self) -> int:

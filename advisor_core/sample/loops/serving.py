@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, cached_attention, vector
 from ..models.eager import Eager, Pullback, call
 from ..models.layers import (
@@ -37,11 +37,11 @@ class Serving:
 
     __pydantic_config__ = FROM_FILES
     shape: Annotated[ModelShape, Field(alias="model")]
-    cached: int
-    steps: int = 2
+    cached: Natural
+    steps: Positive = 2
     implementation: Implementation = FUSED
     waits_for_tokens: bool = False
-    sample_ns: int = 60_000
+    sample_ns: Natural = 60_000
 
 
 class Inference:

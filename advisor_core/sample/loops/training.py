@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive, Share
 from ..kernels import DType, Tensor, ai_cpu, vector
 from ..models.eager import FP32, Eager, call
 from ..models.model import FUSED, SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part, chosen
@@ -52,16 +52,16 @@ class Training:
 
     __pydantic_config__ = FROM_FILES
     shape: Annotated[ModelShape, Field(alias="model")]
-    steps: int = 2
-    micro_batches: int = 4
+    steps: Positive = 2
+    micro_batches: Positive = 4
     implementation: Implementation = FUSED
     fused_optimizer: bool = True
-    chained_share: float = 1.0
+    chained_share: Share = 1.0
     overlapped_buckets: bool = True
-    items_read: float = 0.0
-    loss_log_ns: int = 120_000
-    bucket_bytes: int = 40_000_000
-    ai_cpu_ns: int = 0
+    items_read: Share = 0.0
+    loss_log_ns: Natural = 120_000
+    bucket_bytes: Natural = 40_000_000
+    ai_cpu_ns: Natural = 0
     reads_loss: bool = True
     has_loader: bool = True
     stage_layers: tuple[int, ...] = ()

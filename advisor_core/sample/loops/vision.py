@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive, Share
 from ..kernels import DType, Tensor, vector
 from ..models.convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
 from ..models.eager import FP32, Eager, Pullback, call
@@ -46,10 +46,10 @@ class NetworkShape:
     of a chip equally busy."""
 
     __pydantic_config__ = FROM_FILES
-    batch: int = 96
-    size: int = 224
+    batch: Positive = 96
+    size: Positive = 224
     convolutions: tuple[Convolution, ...] = _CONVOLUTIONS
-    classes: int = 1000
+    classes: Positive = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class VisionTraining:
 
     __pydantic_config__ = FROM_FILES
     shape: Annotated[NetworkShape, Field(alias="model")] = NetworkShape()
-    steps: int = 4
+    steps: Positive = 4
     keeps_format: bool = True
     fused_optimizer: bool = True
-    chained_share: float = 1.0
-    bucket_bytes: int = 4_000_000
+    chained_share: Share = 1.0
+    bucket_bytes: Natural = 4_000_000
     reads_loss: bool = False
-    items_read: float = 0.0
+    items_read: Share = 0.0
     gradient_norms: bool = False
-    loss_log_ns: int = 120_000
+    loss_log_ns: Natural = 120_000
 
 
 class VisionLoop:

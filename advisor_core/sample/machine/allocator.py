@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive
 
 MIB = 1024 * 1024
 GRAIN_BYTES = 512
@@ -48,8 +48,8 @@ class DeviceMemory:
     """
 
     __pydantic_config__ = FROM_FILES
-    capacity: int = 64 * 1024 * MIB
-    held: int = 0
+    capacity: Positive = 64 * 1024 * MIB
+    held: Natural = 0
     expandable: bool = False
 
     def room(self, ranks: int) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Factor, Natural, Positive
 from ..kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
@@ -76,12 +76,12 @@ class Chip:
     """An Ascend 910B-class chip."""
 
     __pydantic_config__ = FROM_FILES
-    cube_cores: int = 24
-    vector_cores: int = 48
-    mhz: int = 1800
-    hbm_bytes_per_s: float = 1.6e12
-    l2_bytes: int = 192 * 1024 * 1024
-    head_tail_ns: int = 2_300
+    cube_cores: Positive = 24
+    vector_cores: Positive = 48
+    mhz: Positive = 1800
+    hbm_bytes_per_s: Factor = 1.6e12
+    l2_bytes: Natural = 192 * 1024 * 1024
+    head_tail_ns: Natural = 2_300
 
     @property
     def peak_flops(self) -> float:

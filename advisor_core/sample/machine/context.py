@@ -8,7 +8,7 @@ from math import exp
 from random import Random
 from typing import Literal
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural
 from ..kernels import Tensor
 from ..program import Communicate, Instruction, Launch, memory_use
 from ..timeline import Allocation, CannCall, Timeline, Workspace
@@ -41,17 +41,17 @@ class HostCosts:
     """
 
     __pydantic_config__ = FROM_FILES
-    python: int = 11_000
-    operator: int = 13_000
-    autograd: int = 11_000
-    cann: int = 7_500
-    launch: int = 3_600
-    compile: int = 330_000
-    collective: int = 150_000
-    malloc_bytes: int = 0
-    malloc_ns: int = 400_000
-    gc_every: int = 0
-    gc_pause: int = 0
+    python: Natural = 11_000
+    operator: Natural = 13_000
+    autograd: Natural = 11_000
+    cann: Natural = 7_500
+    launch: Natural = 3_600
+    compile: Natural = 330_000
+    collective: Natural = 150_000
+    malloc_bytes: Natural = 0
+    malloc_ns: Natural = 400_000
+    gc_every: Natural = 0
+    gc_pause: Natural = 0
 
     def slower(self, factor: float) -> HostCosts:
         """The costs on a host that is slower by a factor; the counts stay."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor
 
-from ..described import FROM_FILES
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, vector
 from .eager import Eager, Pullback, call, transpose
 from .layers import (
@@ -43,18 +43,18 @@ class ModelShape:
     """
 
     __pydantic_config__ = FROM_FILES
-    layers: int = 3
-    hidden: int = 2048
-    heads: int = 16
-    kv_heads: int = 4
-    ffn: int = 5632
-    vocab: int = 50257
-    sequence: int = 2048
-    batch: int = 4
-    head_size: int = 0
-    experts: int = 0
-    top_k: int = 2
-    shared_ffn: int = 0
+    layers: Positive = 3
+    hidden: Positive = 2048
+    heads: Positive = 16
+    kv_heads: Positive = 4
+    ffn: Positive = 5632
+    vocab: Positive = 50257
+    sequence: Positive = 2048
+    batch: Positive = 4
+    head_size: Natural = 0
+    experts: Natural = 0
+    top_k: Positive = 2
+    shared_ffn: Natural = 0
 
     @property
     def head_dim(self) -> int:
