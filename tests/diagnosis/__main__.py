@@ -66,7 +66,10 @@ def counterfactuals(found: Sequence[Case]) -> str:
     # The largest first, so that no process is left with one of them at the end; the page has them in order.
     order = sorted(range(len(found)), key=lambda place: -found[place].scenario.ranks)
     with _pool() as pool:
-        results = dict(zip(order, pool.map(measured, [found[place] for place in order]), strict=True))
+        results = {}
+        for place, result in zip(order, pool.map(measured, [found[place] for place in order]), strict=True):
+            results[place] = result
+            sys.stderr.write(f"{len(results)} of {len(found)}: {found[place].scenario.name}\n")
     return section([one for place in range(len(found)) for one in results[place]])
 
 
