@@ -104,7 +104,7 @@ def measured(case: Case, predict: Predict = predicted_step_ns) -> list[Counterfa
                 step,
                 true_step_ns(cured, SEED),
                 true_step_ns(cured, OTHER_SEED),
-                step_ns(cured, SEED) if long_runs and len(cures) != 2 else None,
+                step_ns(cured, SEED) if long_runs and len(cures) in {1, len(scenario.causes)} else None,
                 recorded_step_ns(report),
                 predict(report, cures),
                 predicted_range_ns(report, cures),
