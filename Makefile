@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
-.PHONY: demo test lint docs names picture wheel diagnosis programs benchmark report-fixtures versions lowest clean
+.PHONY: demo test lint docs names picture wheel diagnosis counterfactuals programs benchmark report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -49,6 +49,10 @@ picture: $(VENV)/installed
 # Simulates jobs with known causes, judges them, prints how well that went and writes docs/diagnosis.md.
 diagnosis: $(VENV)/installed
 	$(BIN)/python -m tests.diagnosis
+
+# The part of it about what a change would win; with JOBS="name ..." of some jobs, which is only printed.
+counterfactuals: $(VENV)/installed
+	$(BIN)/python -m tests.diagnosis counterfactuals $(JOBS)
 
 # Looks for the computations of recorded programs (NPU_ADVISOR_PROGRAMS: their folder), writes docs/programs.md.
 programs: $(VENV)/installed

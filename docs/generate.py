@@ -2,7 +2,7 @@
 
 ``python docs/generate.py`` writes; with ``--check`` it only compares and ends with 1 where what is there differs. The
 command line is read from click, rules from the rule book, advisors and facts from the registries, tables and files
-from their schemas, report.json and rule documents from the pydantic models, real cases from docs/cases.yaml.
+from their schemas, report.json, rule documents and jobs from the pydantic models, real cases from docs/cases.yaml.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from reference_pages.catalogue import Catalogue
 from reference_pages.command_line import command_line
 from reference_pages.facts import facts_page
 from reference_pages.index import index_page
+from reference_pages.job_file import job_file_page
 from reference_pages.markdown import TARGET, Pages
 from reference_pages.names import name_pages
 from reference_pages.report_json import report_page
@@ -50,6 +51,7 @@ def pages() -> Pages:
         CASES: cases_page(catalogue),
         "report-json.md": report_page(),
         "rule-file.md": rule_file_page(),
+        "job-file.md": job_file_page(),
         **rule_pages(catalogue),
         **name_pages(host.name_book()),
         **advisor_pages(catalogue),

@@ -12,7 +12,19 @@ from advisor_core.cli.console import EXIT_USAGE, stop
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--scenario", default="transformer-training", show_default=True, help="What to write; see --list.")
+@click.option("--scenario", help="A job of the catalogue, see --list [transformer-training].")
+@click.option(
+    "--job",
+    "job_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A job that a YAML file describes, instead of one of the catalogue.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="CAUSE",
+    help="Leave a cause of the job out; NAME@RANK is that on one rank. May be repeated.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed gives other durations.")
 @click.option(
     "--format",
@@ -46,7 +58,9 @@ from advisor_core.cli.console import EXIT_USAGE, stop
 )
 def sample(
     directory: Path,
-    scenario: str,
+    scenario: str | None,
+    job_file: Path | None,
+    without: tuple[str, ...],
     seed: int,
     format_: str,
     level: Literal["level_none", "level0", "level1", "level2"],
@@ -54,14 +68,17 @@ def sample(
     discrete: bool,
 ) -> None:
     """Write a realistic profile with known problems into DIRECTORY."""
-    from advisor_core.sample import write_sample
+    from advisor_core.sample import job_from, write_sample
 
+    if scenario and job_file:
+        stop(EXIT_USAGE, "--scenario and --job are two ways to choose one job")
     if directory.exists() and any(directory.iterdir()):
         stop(EXIT_USAGE, f"{directory} is not empty")
     try:
         written = write_sample(
             directory,
-            scenario=scenario,
+            scenario=job_from(job_file) if job_file else scenario or "transformer-training",
+            without=without,
             seed=seed,
             format=format_,
             level=level,

@@ -3,7 +3,8 @@
 A small discrete-event simulation of jobs on Ascend NPUs (:mod:`.job`) records one timeline per rank: what a rank does
 (:mod:`.loops`) around a model (:mod:`.models`) is a :mod:`.program`, which the :mod:`.machine` runs. The exports
 (:mod:`.text`, :mod:`.db`) derive every file from the timeline, so that the files agree exactly. Nothing in a profile
-says which problems it contains: that is known only to :data:`SCENARIOS`, which put together :mod:`.causes`.
+says which problems it contains: that is known only to the job that was simulated, which puts together :mod:`.causes`:
+one of the catalogue (:data:`SCENARIOS`), or one that a file describes (:mod:`.job_file`).
 
 Durations, sizes and formats come from real profiles and published figures; remarks such as
 ``docs/sources.md#task-queue`` name the source.
@@ -11,7 +12,7 @@ Durations, sizes and formats come from real profiles and published figures; rema
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .db import write_db
@@ -19,10 +20,10 @@ from .export.generation import NAMES, Headers
 from .export.recording import RECORDINGS, Level
 from .job import simulate
 from .roles import roles
-from .scenarios import SCENARIOS, Scenario
+from .scenarios import SCENARIOS, Scenario, job_from
 from .text import write_text
 
-__all__ = ["SCENARIOS", "Scenario", "write_sample"]
+__all__ = ["SCENARIOS", "Scenario", "job_from", "write_sample"]
 
 _WRITERS = {"text": write_text, "db": write_db}
 
@@ -30,7 +31,8 @@ _WRITERS = {"text": write_text, "db": write_db}
 def write_sample(
     directory: Path,
     *,
-    scenario: str = "transformer-training",
+    scenario: str | Scenario = "transformer-training",
+    without: Sequence[str] = (),
     seed: int = 0,
     format: str = "text",
     level: Level = "level1",
@@ -39,16 +41,19 @@ def write_sample(
 ) -> list[Path]:
     """Write a profile below ``directory`` and return the directories of its ranks.
 
-    The same arguments give the same bytes; the timeline depends on scenario and seed alone. ``level`` is the
+    The same arguments give the same bytes; the timeline depends on scenario and seed alone. ``scenario``: a job, or the
+    name of one in the catalogue; ``without``: causes of it that are left out (`Scenario.without`). ``level`` is the
     profiler level, ``headers`` the generation of the export, which is the scenario's own unless given. ``discrete``: a
     job of reinforcement learning is profiled role by role, as ``directory/role/*_ascend_pt``. Raises
-    :class:`ValueError` for a scenario, format, level or generation that does not exist, and for roles of a job that has
-    none.
+    :class:`ValueError` for a scenario, cause, format, level or generation that does not exist, and for roles of a job
+    that has none.
     """
-    _known("scenario", scenario, SCENARIOS)
+    if isinstance(scenario, str):
+        _known("scenario", scenario, SCENARIOS)
+        scenario = SCENARIOS[scenario]
     _known("sample format", format, _WRITERS)
     _known("level", level, RECORDINGS)
-    job = SCENARIOS[scenario]
+    job = scenario.without(without)
     generation = job.headers if headers is None else headers
     _known("headers", generation, NAMES)
     write, names, recording = _WRITERS[format], NAMES[generation], RECORDINGS[level]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from .loops.communicator import Place
 from .loops.pipeline import PipelineLoop
@@ -21,15 +22,16 @@ from .loops.training import Training, TrainingLoop
 from .loops.vision import VisionLoop, VisionTraining
 from .machine.allocator import Allocator
 from .machine.cann import CannThread
-from .machine.chip import Chip
+from .machine.chip import Costs
 from .machine.context import RankContext
 from .machine.des import Process, Simulator
 from .machine.device import Device
 from .machine.framework import FrameworkThread
 from .machine.group import Groups
 from .program import Instruction, first_step
-from .scenarios import Scenario
+from .scenario import Scenario
 from .setup import Setup
+from .shift import shift
 from .timeline import Timeline
 
 EPOCH_NS = 1_736_408_883_600_000_000
@@ -49,7 +51,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
     key = f"{scenario.name}/{seed}"
     count = len(setup.ranks)
     groups, layout = Groups(setup.link, key, setup.slow_pairs), setup.arrangement
-    chips = {rank.mhz: Chip(mhz=rank.mhz) for rank in setup.ranks}
+    costs = Costs(setup.chip)
     timelines = []
     for number, rank in enumerate(setup.ranks):
         loop = _loop(setup, number)
@@ -61,7 +63,7 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             pid=pid,
             autograd_tid=pid + 4_571,
             acl_tid=pid + 1_198,
-            chip=chips[rank.mhz],
+            chip=replace(setup.chip, mhz=rank.mhz),
             resident_bytes=setup.memory.held + loop.resident_bytes,
             start=simulator.now,
             variables=dict(setup.variables),
@@ -75,8 +77,9 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
             expandable=setup.memory.expandable,
             uncached=setup.host.malloc_bytes,
         )
-        context = RankContext(simulator, timeline, setup.host.slower(rank.host_factor), key, allocator)
-        device = Device(context, timeline.chip, groups)
+        host = setup.host.slower(rank.host_factor)
+        context = RankContext(simulator, timeline, host, key, allocator, setup.physics)
+        device = Device(context, costs, groups)
         dispatch = setup.dispatch
         cann = CannThread(
             context,
@@ -96,6 +99,8 @@ def _simulated(scenario: Scenario, seed: int) -> list[Timeline]:
     simulator.run()
     for timeline in timelines:
         timeline.collectives.sort(key=lambda collective: collective.start)
+        if offset := setup.physics.clock_offset_ns(timeline.rank):
+            shift(timeline, offset)
     return timelines
 
 

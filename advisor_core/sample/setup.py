@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .described import FROM_FILES
 from .layout import Layout
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
 from .loops.vision import VisionTraining
 from .machine.allocator import WHOLE_DEVICE, DeviceMemory
-from .machine.chip import Chip
-from .machine.context import HostCosts
+from .machine.chip import ASCEND_910B, Chip
+from .machine.context import TUNED_HOST, HostCosts
 from .machine.links import HCCS, Link
+from .machine.physics import IDEAL, Physics
 
 Work = Training | Serving | Reinforcement | VisionTraining
 """The work of a job on its devices."""
@@ -31,7 +33,7 @@ class RankSetup:
     loading_ns: int = 900_000
     host_factor: float = 1.0
     load: float = 1.0
-    mhz: int = Chip().mhz
+    mhz: int = ASCEND_910B.mhz
     longest: float = 1.0
     falls_after_ns: int = 0
     falls_to_mhz: int = 0
@@ -43,27 +45,35 @@ class Dispatch:
     behind the queue takes care of their workspace as well (TASK_QUEUE_ENABLE 1, 0 and 2), and whether every call waits
     for its task (ASCEND_LAUNCH_BLOCKING)."""
 
+    __pydantic_config__ = FROM_FILES
     task_queue: bool = True
     blocking: bool = False
     queued_workspace: bool = False
 
 
+QUEUED = Dispatch()
+ONE_RANK = (RankSetup(),)
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A job. ``slow_pairs``: links between two ranks that are slower than the others by a factor;
-    ``variables``: environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at
-    least this long, ``None`` for none; ``layout``: how the ranks are arranged, ``None`` for data parallelism alone."""
+    """A job. ``slow_pairs``: links between two ranks that are slower than the others by a factor; ``variables``:
+    environment variables that are set; ``gc_threshold_ms``: the profiler records garbage collections at least this
+    long, ``None`` for none; ``layout``: how the ranks are arranged, ``None`` for data parallelism alone; ``chip``: that
+    of all ranks, but for their clocks."""
 
     training: Work
-    host: HostCosts
-    ranks: tuple[RankSetup, ...]
-    dispatch: Dispatch = Dispatch()
+    host: HostCosts = TUNED_HOST
+    ranks: tuple[RankSetup, ...] = ONE_RANK
+    dispatch: Dispatch = QUEUED
     link: Link = HCCS
     slow_pairs: tuple[tuple[int, int, float], ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     gc_threshold_ms: float | None = None
     layout: Layout | None = None
     memory: DeviceMemory = WHOLE_DEVICE
+    chip: Chip = ASCEND_910B
+    physics: Physics = IDEAL
 
     @property
     def arrangement(self) -> Layout:

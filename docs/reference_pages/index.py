@@ -19,6 +19,7 @@ def index_page(catalogue: Catalogue) -> str:
                 "[Command line](command-line.md): commands, options, exit codes",
                 "[report.json](report-json.md): every field",
                 "[Rule files](rule-file.md): fields, conditions, units, placeholders",
+                "[Job files](job-file.md): the description of a job that `advisor sample` simulates, and its causes",
                 "[Facts](facts.md): what is derived from a profile",
                 "[Names](names/index.md): every API, variable, option, flag and command that a text names",
                 "[Real cases](cases.md): published cases of lost time, and the rules that would have named the cause",

@@ -1,33 +1,99 @@
-"""Runs the whole grid, prints the tables and writes ``docs/diagnosis.md``."""
+"""Runs the benchmark, prints its tables and writes ``docs/diagnosis.md``: all of it, or ``findings`` or
+``counterfactuals`` alone, or the counterfactuals of some jobs, which are only printed."""
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
 from tests.diagnosis.abstention import losses
+from tests.diagnosis.counterfactuals.jobs import Case, cases
+from tests.diagnosis.counterfactuals.measure import measured
+from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
 from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT, OTHER_SIZES
 from tests.diagnosis.table import document
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "diagnosis.md"
+PARTS = ("findings", "counterfactuals")
 
 
-def main() -> None:
-    """The grid, over as many processes as there are cores."""
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+def main(arguments: Sequence[str]) -> None:
+    """The parts that are asked for, over as many processes as there are cores."""
+    parser = argparse.ArgumentParser(prog="python -m tests.diagnosis", description=__doc__)
+    parser.add_argument("part", nargs="?", choices=PARTS, help="only this part")
+    parser.add_argument("job", nargs="*", help="only the counterfactuals of these jobs")
+    options = parser.parse_args(arguments)
+    if options.job and options.part != "counterfactuals":
+        parser.error("jobs are those of the counterfactuals")
+    page = PAGE.read_text(encoding="utf-8")
+    if options.part != "counterfactuals":
+        page = with_section(findings(), section_of(page))
+    if options.part != "findings":
+        try:
+            found = cases(options.job)
+        except ValueError as error:
+            parser.error(str(error))
+        part = counterfactuals(found)
+        if options.job:
+            sys.stdout.write(part)
+            return
+        page = with_section(page, part)
+    PAGE.write_text(page, encoding="utf-8")
+    sys.stdout.write(page)
+
+
+def findings() -> str:
+    """The page without the counterfactuals."""
+    with _pool() as pool:
         parts = {
             name: pool.map(diagnose, *zip(*cases, strict=True))
             for name, cases in (("catalogue", CATALOGUE), ("other sizes", OTHER_SIZES), ("held out", HELD_OUT))
         }
         lost = pool.map(losses, ABSTAINING)
-        page = document({name: list(part) for name, part in parts.items()}, [loss for part in lost for loss in part])
-    PAGE.write_text(page, encoding="utf-8")
-    sys.stdout.write(page)
+        return document({name: list(part) for name, part in parts.items()}, [loss for part in lost for loss in part])
+
+
+def counterfactuals(found: Sequence[Case]) -> str:
+    """Their part of the page."""
+    # The largest first, so that no process is left with one of them at the end; the page has them in order.
+    order = sorted(range(len(found)), key=lambda place: -found[place].scenario.ranks)
+    with _pool() as pool:
+        results = {}
+        for place, result in zip(order, pool.map(measured, [found[place] for place in order]), strict=True):
+            results[place] = result
+            sys.stderr.write(f"{len(results)} of {len(found)}: {found[place].scenario.name}\n")
+    return section([one for place in range(len(found)) for one in results[place]])
+
+
+_SECTION = re.compile(rf"^{re.escape(HEADING)}$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def section_of(page: str) -> str:
+    """The counterfactuals on the page, or nothing."""
+    found = _SECTION.search(page)
+    return found.group(0) if found else ""
+
+
+def with_section(page: str, part: str) -> str:
+    """The page with these counterfactuals, behind the first table."""
+    rest = _SECTION.sub("", page)
+    before, first, behind = rest.partition("## By cause")
+    return f"{before}{part.rstrip()}\n\n{first}{behind}" if part.strip() else rest
+
+
+@contextmanager
+def _pool() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+        yield pool
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -12,6 +12,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions
+from advisor_core.sample.causes import Cause
 from advisor_core.sample.export.generation import NAMES
 from advisor_core.sample.export.recording import RECORDINGS, Level
 from advisor_core.sample.job import simulate
@@ -142,19 +143,41 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
 
 def _cause_outcome(cost: CauseCost, truth: Truth, findings: Sequence[Finding]) -> CauseOutcome:
     cause, saved, share = cost.cause, cost.saved_ns, cost.saved_ns / truth.step_ns
+    promise = promise_of(findings, cause)
+    if promise is None:
+        return CauseOutcome(cause.name, saved, share, None, None, None)
+    prediction = Prediction(promise.basis, promise.measured_ns, saved, promise.claimed_ns)
+    return CauseOutcome(cause.name, saved, share, promise.lead.rule, promise.lead.severity, prediction)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the findings of one rule say about a cause, ns per step. ``lead``: the first of them; ``claimed_ns``: what
+    is left of it beside the other findings."""
+
+    lead: Finding
+    measured_ns: float
+    claimed_ns: float
+
+    @property
+    def basis(self) -> str:
+        """How good the number is."""
+        return self.lead.impact.basis
+
+
+def promise_of(findings: Sequence[Finding], cause: Cause) -> Promise | None:
+    """What the findings promise for the cure of a cause; ``None`` where none names it."""
     naming = [finding for finding in findings if names(finding, cause)]
     if not naming:
-        return CauseOutcome(cause.name, saved, share, None, None, None)
+        return None
     lead = naming[0]
     # A rule may have a finding per operator or place; together they are what it says about the cause. The truth is the
     # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes
     # share (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
     said = [finding for finding in naming if (finding.rule, finding.rank) == (lead.rule, lead.rank)]
-    promise = expectation(cause).promise
-    predicted = sum(f.impact.gross_ns_per_step if promise is None else _observed(f, promise) for f in said)
-    claimed = sum(finding.impact.ns_per_step for finding in said)
-    prediction = Prediction(lead.impact.basis, predicted, saved, claimed)
-    return CauseOutcome(cause.name, saved, share, lead.rule, lead.severity, prediction)
+    column = expectation(cause).promise
+    measured = sum(f.impact.gross_ns_per_step if column is None else _observed(f, column) for f in said)
+    return Promise(lead, measured, sum(finding.impact.ns_per_step for finding in said))
 
 
 def _observed(finding: Finding, column: str) -> float:

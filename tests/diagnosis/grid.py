@@ -29,8 +29,9 @@ from advisor_core.sample.causes import (
     Unfused,
 )
 from advisor_core.sample.layout import Layout
-from advisor_core.sample.scenarios import SCENARIOS, Scenario, Text
+from advisor_core.sample.scenarios import SCENARIOS, Scenario
 from advisor_core.sample.setup import RankSetup, Setup
+from advisor_core.text.base import Text
 
 Case = tuple[Scenario, int]
 """A scenario and a seed."""
@@ -75,7 +76,7 @@ def _arranged(job: Setup, layout: Layout, **loop: object) -> Setup:
 
 
 def _case(name: str, seed: int, job: Setup, *causes: Cause) -> Case:
-    return Scenario(name, Text(name, name), "2025", job, causes), seed
+    return Scenario(name, Text(en=name, zh=name), "2025", job, causes), seed
 
 
 _COMPACT = SCENARIOS["healthy-compact"].job

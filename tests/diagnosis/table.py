@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.diagnosis.abstention import Loss
 from tests.diagnosis.diagnosis import CauseOutcome, Outcome, Prediction
+from tests.diagnosis.markdown import percent, table
 from tests.diagnosis.scores import CauseScore, Totals, by_cause, total
 
 COMMAND = "make diagnosis"
@@ -60,32 +61,23 @@ def document(parts: Mapping[str, Sequence[Outcome]], lost: Sequence[Loss]) -> st
     return "\n".join(page)
 
 
-def _grid(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
-
-
-def _percent(value: float) -> str:
-    return "-" if value != value else f"{100 * value:.0f} %"
-
-
 def _totals(rows: Sequence[tuple[str, Totals]]) -> str:
     head = (
         "part", "causes", "found", "precision", "first", "promises kept", "by what is claimed",
         "median error, measured and estimates", "healthy jobs", "alarms on them",
     )  # fmt: skip
-    return _grid(
+    return table(
         head,
         [
             (
                 name,
                 t.causes,
-                f"{t.found} ({_percent(t.recall)})",
-                _percent(t.precision),
+                f"{t.found} ({percent(t.recall)})",
+                percent(t.precision),
                 f"{t.ranked} of {t.rankable}",
                 f"{t.kept} of {len(t.predictions)}",
                 f"{t.claims_kept} of {len(t.predictions)}",
-                _percent(t.median_error("exact", "estimate")),
+                percent(t.median_error("exact", "estimate")),
                 t.healthy,
                 t.healthy_alarms,
             )
@@ -116,15 +108,15 @@ def _causes(scores: Sequence[CauseScore]) -> str:
     ]
     quiet = [score.cause for score in scores if not score.present]
     note = f"\nBelow 3 % of the step wherever simulated: {', '.join(quiet)}.\n" if quiet else ""
-    return _grid(head, rows) + note
+    return table(head, rows) + note
 
 
 def _worth(cause: CauseOutcome) -> str:
-    return "a risk" if cause.risk else f"{_percent(cause.share)} of the step"
+    return "a risk" if cause.risk else f"{percent(cause.share)} of the step"
 
 
 def _saved(cause: CauseOutcome) -> str:
-    return "(risk)" if cause.risk else f"{cause.saved_ns / 1e6:.2f} ms ({_percent(cause.share)})"
+    return "(risk)" if cause.risk else f"{cause.saved_ns / 1e6:.2f} ms ({percent(cause.share)})"
 
 
 def _shortfalls(outcomes: Sequence[Outcome]) -> str:
@@ -147,7 +139,7 @@ def _shortfalls(outcomes: Sequence[Outcome]) -> str:
 
 def _scenarios(outcomes: Sequence[Outcome]) -> str:
     head = ("scenario", "step", "causes: saved by the cure, named by", "first", "false findings")
-    return _grid(
+    return table(
         head,
         [
             (
@@ -182,4 +174,4 @@ def _lost(lost: Sequence[Loss]) -> str:
         for loss in lost
     ]
     honest = sum(loss.honest for loss in lost)
-    return intro + f"\n{honest} of {len(lost)} without fault.\n\n" + _grid(head, rows)
+    return intro + f"\n{honest} of {len(lost)} without fault.\n\n" + table(head, rows)

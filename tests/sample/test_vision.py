@@ -11,7 +11,7 @@ import pytest
 
 from advisor_core.sample import SCENARIOS
 from advisor_core.sample.job import simulate
-from advisor_core.sample.kernels import ConvolutionWork, Kernel, PoolingWork, Work
+from advisor_core.sample.kernels import ConvolutionWork, PoolingWork, Work
 from advisor_core.sample.machine.chip import Chip
 from advisor_core.sample.timeline import Timeline
 from tests.sample.export import Export
@@ -73,7 +73,7 @@ def test_durations_are_those_of_a_real_job(profiles: Path, rank: int) -> None:
     chip, real, simulated = Chip(), 0.0, 0.0
     for row in rows:
         work = pooling(row) if "MaxPool" in row["Type"] else convolution(row)
-        cost = chip.cost(Kernel(row["Name"], row["Type"], "AI_CORE", (), (), work))
+        cost = chip.cost(work)
         took, duration = cost.duration_ns / 1000, float(row["Duration(us)"])
         assert took == pytest.approx(duration, rel=0.35), row["Input Shapes"]
         if cost.cube is not None and not work.narrow:  # type: ignore[union-attr]
@@ -84,7 +84,7 @@ def test_durations_are_those_of_a_real_job(profiles: Path, rank: int) -> None:
 
 def test_a_convolution_uses_the_cores_that_its_pictures_divide_among() -> None:
     work = ConvolutionWork("forward", 10**10, 32, 10**6, narrow=False, single=True)
-    cost = Chip().cost(Kernel("", "Conv2D", "AI_CORE", (), (), work))
+    cost = Chip().cost(work)
     assert cost.cube is not None and cost.cube.blocks == 16
 
 

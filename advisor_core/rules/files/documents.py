@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args, get_origin
+from dataclasses import fields, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,6 +26,9 @@ _EXPECTED: Mapping[str, str] = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
 }
+_UNKNOWN = frozenset({"extra_forbidden", "unexpected_keyword_argument"})
+"""What pydantic says of a key that a model, or a dataclass, does not have."""
+_MISSING = frozenset({"missing", "missing_argument"})
 _LOOKS: Mapping[str, str] = {
     "id": "an id such as HD001",
     "after": "an id such as HD001",
@@ -69,29 +73,30 @@ def read_document(document: Document) -> Described:
         # By way of JSON, where pydantic's strict mode accepts a list for a tuple and still nothing else.
         return model.model_validate_json(json.dumps(document.data), strict=True)
     except ValidationError as error:
-        raise RuleFileError(_problems(document, model, error)) from None
+        raise RuleFileError(mistakes(document, model, error)) from None
 
 
-def _problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
-    """One problem per mistake: for a value that may be this or that, pydantic complains once for each."""
+def mistakes(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
+    """The mistakes of a document that should be a ``model``, in the words of its author. One problem per mistake: for a
+    value that may be this or that, pydantic complains once for each."""
     places: dict[KeyPath, list[Any]] = {}
     for detail in error.errors(include_url=False):
         places.setdefault(in_file(document, detail["loc"]), []).append(detail)
     meant: set[KeyPath] = set()
     """Keys that are missing because they are misspelt: one mistake, one message."""
     for path, details in places.items():
-        if any(detail["type"] == "extra_forbidden" for detail in details):
+        if any(detail["type"] in _UNKNOWN for detail in details):
             hint = meant_key(document, model, path)
             meant.add((*path[:-1], hint))
             said = f"did you mean {hint!r}?" if hint else ""
             yield document.problem(path, f"unknown key {path[-1]!r}", said, key=True)
             continue
-        rest = [detail for detail in details if detail["type"] != "missing"]
+        rest = [detail for detail in details if detail["type"] not in _MISSING]
         if rest:
             yield _problem(document, path, rest)
     for path, details in places.items():
         for detail in details:
-            if detail["type"] == "missing" and (*path, detail["loc"][-1]) not in meant:
+            if detail["type"] in _MISSING and (*path, detail["loc"][-1]) not in meant:
                 yield document.problem(path, f"missing key {detail['loc'][-1]!r}", key=True)
 
 
@@ -127,7 +132,8 @@ def _problem(document: Document, path: KeyPath, details: list[Any]) -> Problem:
         message = f"{shorten(str(named))!r} is not {_LOOKS.get(field, 'spelt as it must be')}"
         return document.problem(path, message, key=is_key)
     field = next((str(step) for step in reversed(path) if isinstance(step, str)), "the document")
-    return document.problem(path, re.sub(r"^(\w+) should", f"{field!r} should", str(detail["msg"])))
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return document.problem(path, re.sub(r"^(\w+) should", f"{field!r} should", message))
 
 
 def in_file(document: Document, location: tuple[int | str, ...]) -> KeyPath:
@@ -148,6 +154,8 @@ def _keys(model: type[BaseModel], path: KeyPath) -> Iterator[str]:
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from kind.model_fields
+        elif is_dataclass(kind):
+            yield from _members(kind)
 
 
 def _below(kind: Any, step: str | int) -> Iterator[Any]:
@@ -155,8 +163,21 @@ def _below(kind: Any, step: str | int) -> Iterator[Any]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(str(step))
         yield from _alternatives(field.annotation) if field else ()
+    elif is_dataclass(kind):
+        yield from _alternatives(_members(kind).get(str(step)))
     elif get_origin(kind) in {list, dict}:
         yield from _alternatives(get_args(kind)[-1])
+
+
+def _members(kind: Any) -> dict[str, Any]:
+    """The fields of a dataclass and their types, by the names that a file has for them."""
+    types, written = get_type_hints(kind), get_type_hints(kind, include_extras=True)
+
+    def called(name: str) -> str:
+        aliases = (getattr(part, "alias", None) for part in getattr(written[name], "__metadata__", ()))
+        return next(filter(None, aliases), name)
+
+    return {called(field.name): types[field.name] for field in fields(kind)}
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
+from typing import Annotated
 
+from pydantic import Field
+
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, vector
 from ..models.eager import FP32, Eager, call
-from ..models.model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
+from ..models.model import FUSED, SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
 from ..program import (
     CloseMark,
     Enter,
@@ -48,13 +52,14 @@ class Reinforcement:
     before each operator of a pass.
     """
 
-    shape: ModelShape
-    implementation: Implementation
-    steps: int
-    micro_batches: int
-    response: int
-    reward_ns: int
-    engine_ns: int = 0
+    __pydantic_config__ = FROM_FILES
+    shape: Annotated[ModelShape, Field(alias="model")]
+    response: Positive
+    reward_ns: Natural
+    steps: Positive = 2
+    micro_batches: Positive = 1
+    implementation: Implementation = FUSED
+    engine_ns: Natural = 0
 
     @property
     def requests(self) -> int:
@@ -71,13 +76,9 @@ class Reinforcement:
         """The training of the actor."""
         return Training(
             self.shape,
-            self.implementation,
+            implementation=self.implementation,
             steps=self.steps,
             micro_batches=self.micro_batches,
-            fused_optimizer=True,
-            overlapped_buckets=True,
-            item_per_parameter=False,
-            loss_log_ns=120_000,
             reads_loss=False,
             has_loader=False,
         )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Annotated
 
+from pydantic import Field
+
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, cached_attention, vector
 from ..models.eager import Eager, Pullback, call
 from ..models.layers import (
@@ -18,7 +22,7 @@ from ..models.layers import (
     unfused_rotary,
     unfused_swiglu,
 )
-from ..models.model import SHARED_WEIGHT, Implementation, ModelShape, Parameters
+from ..models.model import FUSED, SHARED_WEIGHT, Implementation, ModelShape, Parameters
 from ..program import Enter, Instruction, Item, Leave, NextBatch, free_after_last_use
 from .training import FIRST_STEP
 
@@ -31,12 +35,13 @@ class Serving:
     (docs/sources.md#asynchronous-scheduling).
     """
 
-    shape: ModelShape
-    implementation: Implementation
-    steps: int
-    cached: int
+    __pydantic_config__ = FROM_FILES
+    shape: Annotated[ModelShape, Field(alias="model")]
+    cached: Natural
+    steps: Positive = 2
+    implementation: Implementation = FUSED
     waits_for_tokens: bool = False
-    sample_ns: int = 60_000
+    sample_ns: Natural = 60_000
 
 
 class Inference:
@@ -97,6 +102,7 @@ class Inference:
         return [*eager.forward, call("aten::argmax", "aclnnArgMax", greedy, scalars=2)], chosen
 
     def _layer(self, eager: Eager, shape: ModelShape, x: Tensor, layer: int, cached: int) -> Tensor:
+        whole, self._implementation = self._implementation, self._implementation.of(layer)
         eager.enter(f"nn.Module: DecoderLayer_{layer}", "model.py(141): forward")
         normed, _ = self._norm(eager, x, f"{layer}.input_norm")
         mixed = self._attention(eager, shape, normed, layer, cached)
@@ -108,6 +114,7 @@ class Inference:
         projected, _ = linear(eager, hidden, f"{layer}.down")
         out = residual(eager, middle, projected)
         eager.leave()
+        self._implementation = whole
         return out
 
     def _norm(self, eager: Eager, x: Tensor, weight: str) -> tuple[Tensor, Pullback]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import count, cycle
+from typing import Annotated
 
+from pydantic import Field
+
+from ..described import FROM_FILES, Natural, Positive, Share
 from ..kernels import DType, Tensor, ai_cpu, vector
 from ..models.eager import FP32, Eager, call
-from ..models.model import SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part
+from ..models.model import FUSED, SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters, Part, chosen
 from ..models.moe import MoeDecoder, Routing
 from ..models.tensor_parallel import TensorParallelDecoder
 from ..program import (
@@ -34,26 +38,30 @@ class Training:
     """Training: the model, and the work of the loop around it.
 
     ``bucket_bytes``: gradients that are reduced together fill a buffer of this size, 0 for one by one; they are reduced
-    as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``ai_cpu_ns``: an operator per
+    as buffers fill up if ``overlapped_buckets``, else after the backward pass. ``chained_share``: of the weights, those
+    that an optimizer which is not fused updates by a chain of operators. ``ai_cpu_ns``: an operator per
     micro-batch that the cores have no kernel for. ``reads_loss``: the loss is read back and logged in every step.
     ``has_loader``: batches come from a data loader, else from the memory of the host.
     ``stage_layers``: layers of each stage of a pipeline, empty for equally many;
     ``expert_load``: shares of the routed tokens by rank of an expert-parallel group, empty for equal ones.
     ``lengths``: the tokens per sample of successive steps, over and over; empty for those of the shape.
     ``keeps_hidden``: the loop holds on to the last hidden state of every micro-batch. ``gradient_norms``: gradients are
-    clipped by their norms, which stay on the device unless ``item_per_parameter`` reads them back one by one.
+    clipped by their norms, which stay on the device. ``items_read``: the share of the norms, and of the losses of
+    micro-batches, that are read back one by one.
     """
 
-    shape: ModelShape
-    implementation: Implementation
-    steps: int
-    micro_batches: int
-    fused_optimizer: bool
-    overlapped_buckets: bool
-    item_per_parameter: bool
-    loss_log_ns: int
-    bucket_bytes: int = 40_000_000
-    ai_cpu_ns: int = 0
+    __pydantic_config__ = FROM_FILES
+    shape: Annotated[ModelShape, Field(alias="model")]
+    steps: Positive = 2
+    micro_batches: Positive = 4
+    implementation: Implementation = FUSED
+    fused_optimizer: bool = True
+    chained_share: Share = 1.0
+    overlapped_buckets: bool = True
+    items_read: Share = 0.0
+    loss_log_ns: Natural = 120_000
+    bucket_bytes: Natural = 40_000_000
+    ai_cpu_ns: Natural = 0
     reads_loss: bool = True
     has_loader: bool = True
     stage_layers: tuple[int, ...] = ()
@@ -159,8 +167,8 @@ class TrainingLoop:
         program += self._sum_norm_gradients()
         # As with DDP, all gradients are reduced before the first weight is updated.
         program += [AwaitCommunication(reduction) for reduction in reductions]
-        if training.gradient_norms or training.item_per_parameter:
-            program += self._clip(read=training.item_per_parameter)
+        if training.gradient_norms or training.items_read:
+            program += self._clip()
         if training.reads_loss and loss is not None:
             program.append(Item(loss, training.loss_log_ns))
         program += self._optimizer()
@@ -218,7 +226,7 @@ class TrainingLoop:
             ordered, places = labels.like(), labels.like()
             sort = ai_cpu("aclnnSort", "Sort", (labels,), (ordered, places), training.ai_cpu_ns)
             program.append(call("aten::sort", "aclnnSort", sort, scalars=3))
-        if training.item_per_parameter:
+        if chosen(micro, training.items_read):
             # The loop checks every loss for NaN before it goes on.
             program.append(Item(loss, training.loss_log_ns))
         program += [
@@ -302,14 +310,14 @@ class TrainingLoop:
             self._gradients[name] = average
         return [*program, Leave()]
 
-    def _clip(self, *, read: bool) -> list[Instruction]:
+    def _clip(self) -> list[Instruction]:
         """The norm of every gradient, read back by itself or left on the device; then all of them are scaled."""
         program: list[Instruction] = [python("train.py(102): clip_gradients")]
-        for gradient in self._gradients.values():
+        for place, gradient in enumerate(self._gradients.values()):
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
             program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4)]
-            program += [Item(norm)] if read else []
+            program += [Item(norm)] if chosen(place, self._training.items_read) else []
         gradients = tuple(self._gradients.values())
         scaled = tuple(gradient.view(*gradient.shape) for gradient in gradients)
         scale = vector("aclnnForeachMulScalarV2", "ForeachMulScalar", gradients, scaled, infix="ForeachMulScalarV2")
@@ -322,11 +330,11 @@ class TrainingLoop:
             Enter(f"Optimizer.step#{'NpuFusedAdamW' if fused else 'AdamW'}.step"),
             python(frame),
         ]
-        for name in self._parameters.weights:
-            program += self._update(name)
+        for place, name in enumerate(self._parameters.weights):
+            program += self._update(name, fused or not chosen(place, self._training.chained_share))
         return [*program, Leave(), Leave()]
 
-    def _update(self, name: str) -> list[Op]:
+    def _update(self, name: str, fused: bool) -> list[Op]:
         """AdamW of one parameter: one fused kernel, or the chain of the single-tensor implementation."""
         weight, gradient = self._parameters.weights[name], self._gradients[name]
         master, first, second = self._moments[name]
@@ -334,7 +342,7 @@ class TrainingLoop:
         def inplace(target: Tensor) -> Tensor:
             return target.view(*target.shape)
 
-        if self._training.fused_optimizer:
+        if fused:
             outputs = tuple(inplace(tensor) for tensor in (weight, master, first, second))
             kernel = vector(
                 "aclnnApplyAdamWV2",

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Annotated
 
+from pydantic import Field
+
+from ..described import FROM_FILES, Natural, Positive, Share
 from ..kernels import DType, Tensor, vector
 from ..models.convolution import Convolution, Layers, Picture, fractal, plain, prepare, sgd
 from ..models.eager import FP32, Eager, Pullback, call
+from ..models.model import chosen
 from ..program import (
     AwaitCommunication,
     Backward,
@@ -40,10 +45,11 @@ class NetworkShape:
     """The convolutions, each with batch normalisation behind it, and a batch of pictures. 96 pictures keep all 24 cores
     of a chip equally busy."""
 
-    batch: int = 96
-    size: int = 224
+    __pydantic_config__ = FROM_FILES
+    batch: Positive = 96
+    size: Positive = 224
     convolutions: tuple[Convolution, ...] = _CONVOLUTIONS
-    classes: int = 1000
+    classes: Positive = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +57,22 @@ class VisionTraining:
     """Training of a convolutional network.
 
     ``keeps_format``: tensors stay in the formats of the cube. ``fused_optimizer``: it updates all weights at once.
-    Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss`` and
-    ``item_per_parameter``: numbers that are read back in every step, ``gradient_norms``: norms of all gradients, which
-    stay on the device unless ``item_per_parameter``, ``loss_log_ns``: Python behind the loss.
+    Gradients are reduced in buckets of ``bucket_bytes`` as they become ready. ``reads_loss``: the loss
+    is read back in every step, with ``loss_log_ns`` of Python behind it. ``gradient_norms``: norms of all gradients are
+    worked out, which stay on the device; ``items_read``: the share of them that is read back one by one.
     """
 
-    shape: NetworkShape
-    steps: int
+    __pydantic_config__ = FROM_FILES
+    shape: Annotated[NetworkShape, Field(alias="model")] = NetworkShape()
+    steps: Positive = 4
     keeps_format: bool = True
     fused_optimizer: bool = True
-    bucket_bytes: int = 4_000_000
+    chained_share: Share = 1.0
+    bucket_bytes: Natural = 4_000_000
     reads_loss: bool = False
-    item_per_parameter: bool = False
+    items_read: Share = 0.0
     gradient_norms: bool = False
-    loss_log_ns: int = 120_000
+    loss_log_ns: Natural = 120_000
 
 
 class VisionLoop:
@@ -131,7 +139,7 @@ class VisionLoop:
             Backward(tuple(eager.backward)),
             Leave(),
             *waits,
-            *(self._norms() if training.gradient_norms or training.item_per_parameter else []),
+            *(self._norms() if training.gradient_norms or training.items_read else []),
             *([Item(loss, training.loss_log_ns)] if training.reads_loss else []),
             *self._optimizer(),
         ]
@@ -190,19 +198,27 @@ class VisionLoop:
     def _norms(self) -> list[Instruction]:
         """The norm of every gradient, read back by itself or left on the device."""
         program: list[Instruction] = [python("main.py(233): log_gradients")]
-        for gradient in self._gradients.values():
+        for place, gradient in enumerate(self._gradients.values()):
             norm = Tensor((), FP32)
             kernel = vector("aclnnLinalgVectorNorm", "LpNormV2", (gradient,), (norm,), share=0.35)
             program += [call("aten::linalg_vector_norm", "aclnnLinalgVectorNorm", kernel, scalars=4)]
-            program += [Item(norm)] if self._training.item_per_parameter else []
+            program += [Item(norm)] if chosen(place, self._training.items_read) else []
         return [*program, Leave()]
 
     def _optimizer(self) -> list[Instruction]:
-        names = list(self._weights)
-        weights, gradients, momenta = (
-            [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
-        )
-        ops = sgd(weights, gradients, momenta, fused=self._training.fused_optimizer)
+        training = self._training
+        apart = [
+            not training.fused_optimizer and chosen(place, training.chained_share)
+            for place in range(len(self._weights))
+        ]
+        ops: list[Op] = []
+        for chained in (False, True):
+            names = [name for name, alone in zip(self._weights, apart, strict=True) if alone == chained]
+            if names:
+                weights, gradients, momenta = (
+                    [tensors[name] for name in names] for tensors in (self._weights, self._gradients, self._momenta)
+                )
+                ops += sgd(weights, gradients, momenta, fused=not chained)
         return [Enter("Optimizer.step#SGD.step"), python("torch/optim/sgd.py(66): step"), *ops, Leave(), Leave()]
 
 

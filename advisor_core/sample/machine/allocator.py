@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
+from ..described import FROM_FILES, Natural, Positive
+
 MIB = 1024 * 1024
 GRAIN_BYTES = 512
 PADDING_BYTES = 32
@@ -45,8 +47,9 @@ class DeviceMemory:
     can also shrink is left out: such a job must have room.
     """
 
-    capacity: int = 64 * 1024 * MIB
-    held: int = 0
+    __pydantic_config__ = FROM_FILES
+    capacity: Positive = 64 * 1024 * MIB
+    held: Natural = 0
     expandable: bool = False
 
     def room(self, ranks: int) -> int:

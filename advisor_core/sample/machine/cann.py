@@ -105,7 +105,10 @@ class CannThread:
         context = self._context
         tid = context.timeline.acl_tid
         while True:
+            slept = self._queue.empty
             entry = yield from self._queue.get()
+            if slept:
+                yield context.disturbance.wake_up_ns()
             if isinstance(entry, Drain):
                 self._finish(entry)
                 continue

@@ -10,9 +10,10 @@ mac pipe, docs/sources.md#peak-of-the-cube), 2-3 us between a kernel's duration 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import ceil
 
+from ..described import FROM_FILES, Factor, Natural, Positive
 from ..kernels import AiCpuWork, AttentionWork, ConvolutionWork, Kernel, MatMulWork, PoolingWork, VectorWork, Work
 
 CUBE_FLOPS_PER_CYCLE = 2 * 16 * 16 * 16
@@ -74,36 +75,32 @@ class KernelCost:
 class Chip:
     """An Ascend 910B-class chip."""
 
-    cube_cores: int = 24
-    vector_cores: int = 48
-    mhz: int = 1800
-    hbm_bytes_per_s: float = 1.6e12
-    l2_bytes: int = 192 * 1024 * 1024
-    head_tail_ns: int = 2_300
-    _known: dict[Work, KernelCost] = field(default_factory=dict, compare=False, repr=False)
+    __pydantic_config__ = FROM_FILES
+    cube_cores: Positive = 24
+    vector_cores: Positive = 48
+    mhz: Positive = 1800
+    hbm_bytes_per_s: Factor = 1.6e12
+    l2_bytes: Natural = 192 * 1024 * 1024
+    head_tail_ns: Natural = 2_300
 
     @property
     def peak_flops(self) -> float:
         """Peak 16-bit matrix throughput, FLOP/s: cores x MHz x 8192 (docs/sources.md#peak-of-the-cube)."""
         return self.cube_cores * self.mhz * 1e6 * CUBE_FLOPS_PER_CYCLE
 
-    def cost(self, kernel: Kernel) -> KernelCost:
-        """The cost of a kernel; kernels of equal work cost the same."""
-        work = kernel.work
-        if work not in self._known:
-            if isinstance(work, MatMulWork):
-                self._known[work] = self._matmul(work)
-            elif isinstance(work, AttentionWork):
-                self._known[work] = self._attention(work)
-            elif isinstance(work, ConvolutionWork):
-                self._known[work] = self._convolution(work)
-            elif isinstance(work, PoolingWork):
-                self._known[work] = self._pooling(work)
-            elif isinstance(work, AiCpuWork):
-                self._known[work] = KernelCost(work.ns, None, None)
-            else:
-                self._known[work] = self._vector(work)
-        return self._known[work]
+    def cost(self, work: Work) -> KernelCost:
+        """The cost of a kernel's work."""
+        if isinstance(work, MatMulWork):
+            return self._matmul(work)
+        if isinstance(work, AttentionWork):
+            return self._attention(work)
+        if isinstance(work, ConvolutionWork):
+            return self._convolution(work)
+        if isinstance(work, PoolingWork):
+            return self._pooling(work)
+        if isinstance(work, AiCpuWork):
+            return KernelCost(work.ns, None, None)
+        return self._vector(work)
 
     def _matmul(self, work: MatMulWork) -> KernelCost:
         balance, blocks = max(self._tiling(work, base_n) for base_n in (256, 128))
@@ -199,3 +196,21 @@ class Chip:
     @staticmethod
     def _use(time_ns: float, blocks: int, pipes: tuple[str, ...], ratios: tuple[float, ...], miss: float) -> CoreUse:
         return CoreUse(round(time_ns), blocks, dict(zip(pipes, ratios, strict=True)), miss)
+
+
+ASCEND_910B = Chip()
+
+
+class Costs:
+    """The costs of kernels on the chips of a job, which differ in their clock alone; equal work costs the same."""
+
+    def __init__(self, chip: Chip) -> None:
+        self._chip = chip
+        self._known: dict[tuple[int, Work], KernelCost] = {}
+
+    def of(self, kernel: Kernel, mhz: int) -> KernelCost:
+        """The cost of a kernel at a clock."""
+        key = (mhz, kernel.work)
+        if key not in self._known:
+            self._known[key] = replace(self._chip, mhz=mhz).cost(kernel.work)
+        return self._known[key]

@@ -8,11 +8,13 @@ from math import exp
 from random import Random
 from typing import Literal
 
+from ..described import FROM_FILES, Natural
 from ..kernels import Tensor
 from ..program import Communicate, Instruction, Launch, memory_use
 from ..timeline import Allocation, CannCall, Timeline, Workspace
 from .allocator import Allocator, Block, DriverCall
 from .des import Signal, Simulator
+from .physics import IDEAL, Disturbance, Physics
 
 _WITH_CUBE = frozenset({"AI_CORE", "MIX_AIC"})
 Actor = Literal["host", "cann", "device"]
@@ -29,7 +31,8 @@ SPREAD = 0.16
 
 @dataclass(frozen=True, slots=True)
 class HostCosts:
-    """Durations of the host's work, nanoseconds (with stacks and shapes recorded).
+    """Durations of the host's work, nanoseconds (with stacks and shapes recorded); those of a tuned job, which
+    binds its threads and records less than the usual options.
 
     ``python`` and ``operator`` per forward operator, ``autograd`` per backward operator; ``cann`` per
     operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator.
@@ -37,17 +40,18 @@ class HostCosts:
     (0: the framework keeps its memory); ``gc_pause`` every ``gc_every`` operators (0: never).
     """
 
-    python: int
-    operator: int
-    autograd: int
-    cann: int = 7_500
-    launch: int = 3_600
-    compile: int = 330_000
-    collective: int = 150_000
-    malloc_bytes: int = 0
-    malloc_ns: int = 400_000
-    gc_every: int = 0
-    gc_pause: int = 0
+    __pydantic_config__ = FROM_FILES
+    python: Natural = 11_000
+    operator: Natural = 13_000
+    autograd: Natural = 11_000
+    cann: Natural = 7_500
+    launch: Natural = 3_600
+    compile: Natural = 330_000
+    collective: Natural = 150_000
+    malloc_bytes: Natural = 0
+    malloc_ns: Natural = 400_000
+    gc_every: Natural = 0
+    gc_pause: Natural = 0
 
     def slower(self, factor: float) -> HostCosts:
         """The costs on a host that is slower by a factor; the counts stay."""
@@ -61,11 +65,20 @@ class HostCosts:
         return replace(self, **times)
 
 
+TUNED_HOST = HostCosts()
+
+
 class RankContext:
     """The shared state of one rank."""
 
     def __init__(
-        self, simulator: Simulator, timeline: Timeline, costs: HostCosts, seed: str, allocator: Allocator
+        self,
+        simulator: Simulator,
+        timeline: Timeline,
+        costs: HostCosts,
+        seed: str,
+        allocator: Allocator,
+        physics: Physics = IDEAL,
     ) -> None:
         self.simulator = simulator
         self.timeline = timeline
@@ -77,6 +90,7 @@ class RankContext:
             "cann": Random(f"{seed}/{timeline.rank}/cann"),
             "device": Random(f"{seed}/{timeline.rank}/device"),
         }
+        self.disturbance = Disturbance(physics, seed, timeline.rank)
         self._connection = count(936)
         self._python_id = count()
         self._communicated: dict[tuple[str, int], Signal] = {}
@@ -90,7 +104,8 @@ class RankContext:
 
     def vary(self, actor: Actor, mean: float) -> int:
         """A duration around its mean, nanoseconds; long ones are more likely than short ones."""
-        return max(150, round(mean * exp(self.random[actor].gauss(0.0, SPREAD))))
+        drawn = mean * exp(self.random[actor].gauss(0.0, SPREAD))
+        return max(150, round(drawn * self.disturbance.of_host()))
 
     def garbage_is_due(self) -> bool:
         """Counts an operator; whether the interpreter collects garbage before it."""

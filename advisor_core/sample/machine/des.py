@@ -73,6 +73,11 @@ class Channel(Generic[T]):
         self._filled = Signal()
         self._drained = Signal()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self._items
+
     def room(self) -> Process:
         """Wait while the queue is full."""
         while self._capacity is not None and len(self._items) >= self._capacity:

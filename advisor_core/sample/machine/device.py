@@ -8,10 +8,11 @@ from itertools import count
 from ..kernels import Kernel
 from ..program import Communicate
 from ..timeline import COMPUTE_STREAM, Collective, DeviceTask, LaunchPoint
-from .chip import Chip, KernelCost
+from .chip import Costs
 from .context import RankContext
 from .des import Channel, Process, Signal
 from .group import Groups
+from .physics import Traffic
 
 DELIVERY_NS = 13_000
 """From the launch call to the earliest start on an idle device (docs/sources.md#launch-latency)."""
@@ -78,14 +79,15 @@ StreamTask = KernelTask | CopyTask | EventTask | CollectiveTask | Marker
 class Device:
     """Runs the tasks of all streams and records them."""
 
-    def __init__(self, context: RankContext, chip: Chip, groups: Groups) -> None:
+    def __init__(self, context: RankContext, costs: Costs, groups: Groups) -> None:
         self._context = context
-        self._chips = {chip.mhz: chip}
+        self._costs = costs
         self._groups = groups
         timeline = context.timeline
         communication = [group.stream for group in timeline.layout.groups(timeline.rank)]
         self.streams = (COMPUTE_STREAM, *communication)
         self._queues: dict[int, Channel[StreamTask]] = {stream: Channel(context.simulator) for stream in self.streams}
+        self._traffic = Traffic()
         self._task_ids = {COMPUTE_STREAM: count(11_051), **{stream: count(806) for stream in communication}}
 
     def post(self, stream: int, task: StreamTask) -> None:
@@ -113,13 +115,24 @@ class Device:
     def _kernel(self, task: KernelTask, stream: int) -> Process:
         start = self._context.now
         mhz = self._context.timeline.mhz(start)
-        if mhz not in self._chips:
-            self._chips[mhz] = Chip(mhz=mhz)
-        cost: KernelCost = self._chips[mhz].cost(task.kernel)
+        cost = self._costs.of(task.kernel, mhz)
         scale = max(0.95, 1 + KERNEL_SPREAD * self._context.random["device"].gauss(0, 1))
-        yield round(cost.duration_ns * scale)
+        scale *= self._context.disturbance.of_kernel()
+        yield from self._slowed(task.kernel, round(cost.duration_ns * scale))
+        scale *= (self._context.now - start) / max(1, round(cost.duration_ns * scale))
         record = self._record(task.name, task.kernel.core, stream, start, task.step, task.launch)
         record.kernel, record.cost, record.scale, record.mhz = task.kernel, cost, scale, mhz
+
+    def _slowed(self, kernel: Kernel, duration_ns: int) -> Process:
+        """Run a kernel that takes so long by itself, and longer where data of the rank moves meanwhile."""
+        factor = self._context.disturbance.contention(kernel)
+        began, left = self._context.now, duration_ns
+        if factor == 1.0:
+            yield left
+            return
+        # What begins while it runs is not known before: whenever it should be done it looks again.
+        while (end := self._traffic.end(began, left, factor)) > self._context.now:
+            yield end - self._context.now
 
     def _copy(self, task: CopyTask, stream: int) -> Process:
         start = self._context.now
@@ -146,6 +159,7 @@ class Device:
         yield meeting.met
         parts = self._groups.plan(meeting, request).tasks(rank, meeting.arrivals)
         end = max(part.end for part in parts)
+        self._traffic.add(max(meeting.arrivals.values()), end)
         yield end - self._context.now
         self._context.timeline.collectives.append(
             Collective(

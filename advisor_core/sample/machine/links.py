@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
+from ..described import FROM_FILES, Factor, Natural
 from ..timeline import PlaneTask, PlaneTaskKind
 
 FLAG_NS = 640
@@ -24,9 +25,10 @@ LOCAL_BYTES_PER_S = 500e9
 class Link:
     """A point-to-point link: bandwidth for large packets and the packet size that reaches half of it."""
 
-    bytes_per_s: float = 20.5e9
-    half_size_bytes: float = 0.5e6
-    latency_ns: int = 9_000
+    __pydantic_config__ = FROM_FILES
+    bytes_per_s: Factor = 20.5e9
+    half_size_bytes: Factor = 0.5e6
+    latency_ns: Natural = 9_000
 
     def transfer_ns(self, nbytes: int, random: Random) -> int:
         """Time of one packet, nanoseconds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..described import FROM_FILES, Positive
 from ..kernels import ConvolutionWork, DType, Kernel, PoolingWork, Tensor, matmul, vector
 from ..program import Op
 from .eager import FP32, Eager, Pullback, call
@@ -22,9 +23,10 @@ BLOCKED, PLAIN, WEIGHTS = "NC1HWC0", "NCHW", "FRACTAL_Z"
 class Convolution:
     """One convolution, square, with ``channels`` results; ``pooled`` by the maximum of three by three of them."""
 
-    channels: int
-    kernel: int
-    stride: int = 1
+    __pydantic_config__ = FROM_FILES
+    channels: Positive
+    kernel: Positive
+    stride: Positive = 1
     pooled: bool = False
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import floor
 
+from ..described import FROM_FILES, Natural, Positive
 from ..kernels import DType, Tensor, vector
 from .eager import Eager, Pullback, call, transpose
 from .layers import (
@@ -26,6 +28,11 @@ SHARED_WEIGHT = "embedding"
 """The table of the embedding is also the weight of the output projection."""
 
 
+def chosen(place: int, share: float) -> bool:
+    """Whether a share of things that are counted from 0, spread evenly, has this one."""
+    return floor((place + 1) * share) > floor(place * share)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """The dimensions of the model and of one micro-batch.
@@ -35,18 +42,19 @@ class ModelShape:
     besides one of width ``shared_ffn`` that all tokens go to.
     """
 
-    layers: int = 3
-    hidden: int = 2048
-    heads: int = 16
-    kv_heads: int = 4
-    ffn: int = 5632
-    vocab: int = 50257
-    sequence: int = 2048
-    batch: int = 4
-    head_size: int = 0
-    experts: int = 0
-    top_k: int = 2
-    shared_ffn: int = 0
+    __pydantic_config__ = FROM_FILES
+    layers: Positive = 3
+    hidden: Positive = 2048
+    heads: Positive = 16
+    kv_heads: Positive = 4
+    ffn: Positive = 5632
+    vocab: Positive = 50257
+    sequence: Positive = 2048
+    batch: Positive = 4
+    head_size: Natural = 0
+    experts: Natural = 0
+    top_k: Positive = 2
+    shared_ffn: Natural = 0
 
     @property
     def head_dim(self) -> int:
@@ -86,21 +94,35 @@ class ModelShape:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """Variants of the model code: each switch is one known cause of lost time and its cure."""
+    """Variants of the model code: each switch is one known cause of lost time and its cure. ``partly``: switches that
+    are set otherwise in a part of the layers, each with its setting there and the share of the layers."""
 
-    fused_norm: bool
-    fused_rotary: bool
-    fused_swiglu: bool
-    fused_loss: bool
-    merged_qkv: bool
-    compiled_concat: bool
+    __pydantic_config__ = FROM_FILES
+    fused_norm: bool = True
+    fused_rotary: bool = True
+    fused_swiglu: bool = True
+    fused_loss: bool = True
+    merged_qkv: bool = True
+    compiled_concat: bool = False
     private_format: bool = False
     single_precision: bool = False
+    partly: tuple[tuple[str, bool, float], ...] = ()
+
+    def of(self, layer: int) -> Implementation:
+        """The code of one layer."""
+        if not self.partly:
+            return self
+        here = {name: setting for name, setting, share in self.partly if chosen(layer, share)}
+        return replace(self, **here)  # type: ignore[arg-type]
 
     @property
     def dtype(self) -> DType:
         """The element type of weights and activations."""
         return DType.FP32 if self.single_precision else DType.BF16
+
+
+FUSED = Implementation()
+"""Code that has been tuned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +153,14 @@ class Parameters:
     ) -> None:
         self._dtype = implementation.dtype
         part = Part(range(shape.layers)) if part is None else part
-        merged_qkv = implementation.merged_qkv
         hidden, queries, kv = shape.hidden, shape.query_hidden, shape.kv_hidden
         self.weights: dict[str, Tensor] = {"norm": self._weight(hidden)} if part.last else {}
         for layer in part.layers:
             self.weights[f"{layer}.input_norm"] = self._weight(hidden)
             self.weights[f"{layer}.post_norm"] = self._weight(hidden)
         for layer in part.layers:
-            projections = {"qkv": queries + 2 * kv} if merged_qkv else {"q": queries, "k": kv, "v": kv}
+            merged = implementation.of(layer).merged_qkv
+            projections = {"qkv": queries + 2 * kv} if merged else {"q": queries, "k": kv, "v": kv}
             for name, width in projections.items():
                 self.weights[f"{layer}.{name}"] = self._weight(width, hidden)
             self.weights[f"{layer}.o"] = self._weight(hidden, queries)
@@ -242,6 +264,7 @@ class Decoder:
         self._eager.accumulate(SHARED_WEIGHT, table)
 
     def _block(self, x: Tensor, layer: int) -> tuple[Tensor, Pullback]:
+        whole, self._implementation = self._implementation, self._implementation.of(layer)
         self._eager.enter(f"nn.Module: DecoderLayer_{layer}", "model.py(141): forward")
         self._eager.enter(f"nn.Module: RMSNorm_{2 * layer}", "model.py(38): forward")
         normed, norm_back = self._rms_norm(x, f"{layer}.input_norm")
@@ -262,6 +285,7 @@ class Decoder:
         self._eager.leave()
         out = residual(self._eager, middle, projected)
         self._eager.leave()
+        self._implementation = whole
 
         def pullback(dy: Tensor) -> Tensor:
             inner = post_norm_back(fed_back(feed_back(projected_back(dy))))

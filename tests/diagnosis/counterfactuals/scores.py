@@ -1,0 +1,65 @@
+"""Scores over many counterfactuals: errors of steps and of savings, ranges, and what no prediction can avoid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from statistics import median
+
+from tests.diagnosis.counterfactuals.measure import Counterfactual
+
+NEAR = 0.05
+"""The error that the joint step of all cures may have."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Absolute relative errors."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, errors: Iterable[float | None]) -> Errors:
+        """Of those that there are."""
+        return cls(tuple(sorted(abs(error) for error in errors if error is not None)))
+
+    @property
+    def median(self) -> float:
+        """NaN without any."""
+        return median(self.values) if self.values else float("nan")
+
+    @property
+    def p95(self) -> float:
+        """The smallest error that 95 % do not exceed; NaN without any."""
+        return self.values[ceil(0.95 * len(self.values)) - 1] if self.values else float("nan")
+
+
+@dataclass(frozen=True)
+class Score:
+    """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
+    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``noise``: what another seed makes
+    of the truth; ``long``: what a long run makes of it."""
+
+    count: int
+    predicted: int
+    inside: int
+    near: int
+    steps: Errors
+    savings: Errors
+    noise: Errors
+    long: Errors
+
+
+def score(found: Sequence[Counterfactual]) -> Score:
+    """Everything in one row."""
+    return Score(
+        count=len(found),
+        predicted=sum(one.predicted_ns is not None for one in found),
+        inside=sum(bool(one.inside) for one in found),
+        near=sum(one.step_error is not None and abs(one.step_error) <= NEAR for one in found),
+        steps=Errors.of(one.step_error for one in found),
+        savings=Errors.of(one.saving_error for one in found),
+        noise=Errors.of(one.noise for one in found),
+        long=Errors.of(None if one.long_ns is None else (one.long_ns - one.true_ns) / one.true_ns for one in found),
+    )

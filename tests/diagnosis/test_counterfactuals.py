@@ -1,0 +1,141 @@
+"""The judge of predictions: that its truth is one, that it counts right, and that its page can be written in parts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from advisor_core.sample.scenarios import SCENARIOS
+from tests.diagnosis.__main__ import section_of, with_section
+from tests.diagnosis.counterfactuals.jobs import DOSES, Case, cases
+from tests.diagnosis.counterfactuals.measure import Counterfactual, measured, true_step_ns
+from tests.diagnosis.counterfactuals.page import HEADING, section
+from tests.diagnosis.counterfactuals.predictions import predicted_range_ns, predicted_step_ns, recorded_step_ns
+from tests.diagnosis.counterfactuals.scores import Errors, score
+from tests.diagnosis.diagnosis import analyse
+from tests.diagnosis.expectations import expectation
+
+CASES = cases()
+
+
+def job(name: str) -> Case:
+    return next(case for case in CASES if case.scenario.name == name and case.dose == 1 and not case.unshared)
+
+
+def test_the_jobs_are_of_all_kinds_and_sizes_and_a_part_is_held_out() -> None:
+    whole = [case for case in CASES if case.dose == 1 and not case.unshared]
+    assert {type(case.scenario.training).__name__ for case in whole} == {
+        "Training", "Serving", "Reinforcement", "VisionTraining",
+    }  # fmt: skip
+    assert min(case.scenario.ranks for case in whole) == 1 and max(case.scenario.ranks for case in whole) == 16
+    seen, held_out = ({case.scenario.name for case in whole if case.part == part} for part in ("seen", "held out"))
+    assert seen and held_out and not seen & held_out
+    assert len(seen) + len(held_out) == len(whole)
+    assert {case.dose for case in CASES} == {1.0, *DOSES}
+    for case in whole:
+        assert len(case.scenario.causes) >= 2
+        assert all(expectation(cause).says for cause in case.scenario.causes)
+
+
+def test_every_job_can_have_its_causes_in_every_dose_and_any_of_them_taken_away() -> None:
+    for case in CASES:
+        whole = case.scenario.setup
+        assert all(case.scenario.cured(*cures).setup != whole for cures in case.cures)
+
+
+def test_each_cause_any_two_and_all_are_taken_away() -> None:
+    counts = {name: [len(cures) for cures in job(name).cures] for name in ("dense-kernels", "two-late-ranks")}
+    assert counts == {"dense-kernels": [1] * 4 + [2] * 6 + [4], "two-late-ranks": [1, 1, 2]}
+    with pytest.raises(ValueError, match="no job nonsense; there are: dense-one"):
+        cases(["nonsense"])
+
+
+def test_the_physics_of_a_case_is_what_the_job_runs_with() -> None:
+    shared, unshared = (
+        next(case for case in CASES if case.scenario.name == "dense-two" and case.unshared is unshared)
+        for unshared in (False, True)
+    )
+    assert shared.scenario.job.physics.contention == (0.0, 0.0)
+    assert unshared.scenario.job.physics.contention == (0.1, 0.4)
+    assert [unshared.scenario.job.physics.clock_offset_ns(rank) for rank in (0, 1)] == [0, 1_700_000]
+
+
+@pytest.mark.parametrize("unshared", [False, True])
+def test_the_step_of_the_report_is_the_step_of_the_simulation(unshared: bool) -> None:
+    """Otherwise an error of a prediction would be one of definitions."""
+    (case,) = [c for c in cases(["pictures-two"]) if c.dose == 1 and c.unshared is unshared]
+    report = analyse(case.scenario, 0).model_dump(mode="json")
+    assert recorded_step_ns(report) == pytest.approx(true_step_ns(case.scenario, 0), rel=0.002)
+
+
+def test_on_parallel_paths_one_cure_hides_behind_the_other() -> None:
+    scenario = job("two-late-ranks").scenario
+    loader, clock = scenario.causes
+    step, alone, other, both = (
+        true_step_ns(scenario.cured(*cures), 0) for cures in ((), (loader,), (clock,), (loader, clock))
+    )
+    assert step - other < 0.001 * step
+    assert alone - both > 0.1 * step
+
+
+def test_a_prediction_is_the_step_less_the_promises_or_nothing() -> None:
+    scenario = SCENARIOS["slow-data-loader"]
+    report = analyse(scenario, 0).model_dump(mode="json")
+    (finding,) = (finding for finding in report["findings"] if finding["rule"] == "HD007")
+    saved = finding["impact"]["gross_ns_per_step"]
+    step = recorded_step_ns(report)
+    assert predicted_step_ns(report, scenario.causes) == round(step - saved)
+    assert predicted_step_ns(report, ()) == round(step)
+    assert predicted_range_ns(report, scenario.causes) == (step - 1.2 * saved, step - 0.8 * saved)
+    unnamed = (*scenario.causes, *SCENARIOS["leak"].causes)
+    assert predicted_step_ns(report, unnamed) is None and predicted_range_ns(report, unnamed) is None
+
+
+def test_a_case_is_measured_with_the_prediction_that_it_is_given() -> None:
+    found = measured(replace(job("prefill-one"), dose=0.5), lambda report, without: 100_000_000 * len(without))
+    assert [one.cures for one in found] == [("unfused-rotary",), ("unfused-rotary", "format-conversions")]
+    assert [one.predicted_ns for one in found] == [1e8, 2e8]
+    assert all(one.true_ns < one.step_ns and abs(one.noise) < 0.01 for one in found)
+
+
+def _made(predicted: float | None, true: float = 80.0, cures: int = 1, **changes: object) -> Counterfactual:
+    made = Counterfactual(
+        "made", "seen", False, 1.0, ("a",) * cures, 2, 100.0, true, true * 1.01, None, 100.0, predicted,
+        None if predicted is None else (predicted - 5, predicted + 5),
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_errors_are_of_the_step_and_of_the_saving_where_there_is_one() -> None:
+    one = _made(76.0)
+    assert one.step_error == pytest.approx(-0.05) and one.saving_error == pytest.approx(0.2) and one.inside
+    assert one.noise == pytest.approx(0.01)
+    assert _made(90.0, true=98.0).saving_error is None  # 2 % of the step are not worth it
+    assert _made(86.0).inside is False
+    unknown = _made(None)
+    assert (unknown.step_error, unknown.saving_error, unknown.inside) == (None, None, None)
+    assert [_made(76.0, cures=count, of=of).kind for count, of in ((1, 3), (2, 3), (3, 3), (2, 2))] == [
+        "alone", "two", "all", "all",
+    ]  # fmt: skip
+
+
+def test_scores_count_what_they_say() -> None:
+    found = [_made(76.0), _made(80.0), _made(100.0), _made(None)]
+    s = score(found)
+    assert (s.count, s.predicted, s.inside, s.near) == (4, 3, 2, 2)
+    assert s.steps.median == pytest.approx(0.05) and s.steps.p95 == pytest.approx(0.25)
+    assert s.savings.median == pytest.approx(0.2)
+    assert math.isnan(Errors.of([None]).median) and math.isnan(Errors.of([]).p95)
+    assert Errors.of([-number / 100 for number in range(1, 101)]).p95 == 0.95
+
+
+def test_the_part_of_the_page_is_replaced_and_the_rest_stays() -> None:
+    page = "# Page\n\n## In short\n\na\n\n## By cause, catalogue\n\nb\n"
+    part = section([_made(76.0), _made(None, cures=2), _made(90.0, unshared=True), _made(90.0, dose=0.5)])
+    once = with_section(page, part)
+    assert section_of(page) == "" and section_of(once).strip() == part.strip()
+    assert with_section(once, part) == once and with_section(once, "") == page
+    assert with_section(once, f"{HEADING}\n\nother\n") == page.replace("## By", f"{HEADING}\n\nother\n\n## By")
+    assert "| made | a | 0.0 ms | 0.0 ms | - | 0.0 ms | -5.0 % | +20.0 % |" in once
