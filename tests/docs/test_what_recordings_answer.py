@@ -22,7 +22,7 @@ ASKED = {
     "Why the device idles": {"HD002", "GHD002"},
     "Kernels and fusion": {"PB017", "NS001", "NS004", "GPB001", "GNS001"},
     "Pipes and shapes": {"PB001", "PB002", "SA001", "GSA001"},
-    "Who waits for whom": {"CO002", "CO010", "CO015", "GCO002"},
+    "Who waits for whom": {"CO002", "CO010", "CO015", "GCO005"},
 }
 """Rules that judge what a column is about: one of them with an answer is an answer."""
 ON_CONDITIONS = ("with ", "by several")
