@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -36,17 +36,29 @@ class Cures:
 
 
 class JobReplay:
-    """A job that can be replayed with any of its ``cures``, by name."""
+    """A job that can be replayed with any of its ``cures``, by name. ``error_share``: of a step, how far the replay is
+    off when each unexplained delay is the usual one of its kind (`advisor_core.facts.replay.explained`)."""
 
-    def __init__(self, job: JobGraph, cures: Mapping[str, Cures]) -> None:
+    def __init__(self, job: JobGraph, cures: Mapping[str, Cures], error_share: float = 0.0) -> None:
         self.job = job
         self.cures = dict(cures)
+        self.error_share = error_share
         self._lasting = cache(self._replayed)
 
     def step_ns(self, names: Iterable[str] = (), *, sure: bool = False) -> int:
         """The time of a step with these cures. ``sure``: only with the dependencies that files record, or that the
         runtime makes."""
         return self._lasting(frozenset(names), sure)[1].ns // self.job.steps
+
+    def after_range_ns(self, names: Collection[str]) -> tuple[int, int]:
+        """The least and the most that a step takes with these cures: where no inferred dependency holds and where each
+        does, give or take the error of the replay on this recording."""
+        after = self.step_ns(names)
+        if after == self.step_ns():
+            return after, after
+        sure = self.step_ns() - (self.step_ns(sure=True) - self.step_ns(names, sure=True))
+        margin = round(self.error_share * self.step_ns())
+        return min(after, sure) - margin, max(after, sure) + margin
 
     def _replayed(self, names: frozenset[str], sure: bool) -> tuple[Graph, Lasting]:
         chosen = [self.cures[name] for name in sorted(names)]

@@ -30,7 +30,7 @@ def plan(replayed: JobReplay) -> Plan | None:
             Action(
                 finding=name,
                 alone_ns=alone[name],
-                range_ns=_range(alone[name], replayed.step_ns(sure=True) - replayed.step_ns([name], sure=True)),
+                range_ns=_savings(step, replayed.after_range_ns([name])),
                 last_ns=replayed.step_ns(set(ordered) - {name}) - replayed.step_ns(ordered),
                 gain_ns=before - after,
                 step_after_ns=after,
@@ -39,11 +39,10 @@ def plan(replayed: JobReplay) -> Plan | None:
             )
         )
         before = after
-    saved = replayed.step_ns(sure=True) - replayed.step_ns(ordered, sure=True)
     return Plan(
         step_ns=step,
         after_ns=before,
-        after_range_ns=_range(before, step - saved),
+        after_range_ns=replayed.after_range_ns(ordered),
         actions=actions,
         parts_before=replayed.parts(),
         parts_after=replayed.parts(ordered),
@@ -109,5 +108,7 @@ def _gain(replayed: JobReplay, name: str, others: Sequence[str]) -> int:
     return replayed.step_ns(others) - replayed.step_ns([*others, name])
 
 
-def _range(one: int, other: int) -> tuple[int, int]:
-    return min(one, other), max(one, other)
+def _savings(step: int, after: tuple[int, int]) -> tuple[int, int]:
+    """The least and the most that is saved; never less than nothing."""
+    least, most = after
+    return max(0, step - most), max(0, step - least)

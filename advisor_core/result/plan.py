@@ -10,10 +10,12 @@ from advisor_core.text.base import Model
 class Action(Model):
     """The change that a finding proposes. All times are of one step of the job.
 
-    ``alone_ns``: what it wins by itself; ``range_ns``: the same where every dependency that no file records is taken to
-    hold, and where none of them is, the lesser first. ``last_ns``: what it wins when all others of the plan are made
-    already. ``gain_ns``: what it wins on top of those before it in the plan, so that these add up. ``step_after_ns``:
-    the step with it and those before it. ``needs``: fingerprints of changes without which it wins little."""
+    ``alone_ns``: what it wins by itself; ``range_ns``: the least and the most of that, where every dependency that no
+    file records is taken to hold and where none of them is, give or take the error of the replay on this recording.
+    ``last_ns``: what it wins when all others of the plan are made already. ``gain_ns``: what it wins on top of those
+    before it in the plan, so that these add up. ``step_after_ns``: the step with it and those before it. ``needs``:
+    fingerprints of changes without which it wins little; ``covers``: of findings whose own change wins nothing more
+    once this one and those before it are made."""
 
     finding: str
     problem: str = Field("", description="number of the problem that the finding is")

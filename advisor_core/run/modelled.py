@@ -29,4 +29,6 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | Non
         if isinstance(draft.cure, JobCure):
             cures[draft.finding.fingerprint] = Cures(of_job=(draft.cure,))
     world = max((outcome.world_size for outcome in outcomes if outcome.world_size), default=0)
-    return JobReplay(job_graph(models, world), cures)
+    errors = [outcome.explained.error_share for outcome in outcomes if outcome.explained is not None]
+    error = max((error for error in errors if error == error), default=0.0)
+    return JobReplay(job_graph(models, world), cures, error)

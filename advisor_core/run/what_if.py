@@ -47,14 +47,12 @@ def what_if(
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
     known = [name for name in asked if name in replayed.cures]
     cures = replayed.cures | {_ASKED: Cures(of_job=_own(replayed, scale or {}, rank_as or {}))}
-    changed = JobReplay(replayed.job, cures)
+    changed = JobReplay(replayed.job, cures, replayed.error_share)
     names = [*known, _ASKED]
-    step, after = changed.step_ns(), changed.step_ns(names)
-    sure = step - (changed.step_ns(sure=True) - changed.step_ns(names, sure=True))
     return result, WhatIf(
-        step_ns=step,
-        after_ns=after,
-        after_range_ns=(min(after, sure), max(after, sure)),
+        step_ns=changed.step_ns(),
+        after_ns=changed.step_ns(names),
+        after_range_ns=changed.after_range_ns(names),
         without=known,
         untold=[name for name in asked if name not in replayed.cures],
         parts_before=changed.parts(),

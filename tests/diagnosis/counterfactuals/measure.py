@@ -6,18 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from advisor_core.sample.causes import Cause
-from advisor_core.sample.job import simulate
-from advisor_core.sample.scenarios import Scenario
-from advisor_core.sample.timeline import Timeline
 from tests.diagnosis.counterfactuals.jobs import Case
-from tests.diagnosis.counterfactuals.predictions import (
-    Range,
-    Report,
-    predicted_range_ns,
-    predicted_step_ns,
-    recorded_step_ns,
-)
-from tests.diagnosis.diagnosis import analyse
+from tests.diagnosis.counterfactuals.predictions import Prediction, Range
 from tests.diagnosis.truth import step_ns
 
 SEED, OTHER_SEED = 0, 1
@@ -27,10 +17,9 @@ WORTH_SAVING = 0.03
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """A set of cures of a job. Times are ns per step: ``step_ns`` of the job as it is, ``true_ns`` and
-    ``other_seed_ns`` of the cured job over as many steps as are recorded, with the seed of the recording and with
-    another one; ``long_ns`` over a long run, where that was simulated; ``reported_ns`` what the report takes for the
-    step of the recording."""
+    """A set of cures of a job. Times are ns per step of a long run: ``step_ns`` of the job as it is, ``true_ns`` of the
+    cured job with the seed of the recording, ``other_seed_ns`` with another one, where that was simulated;
+    ``reported_ns`` what the replay takes for the step of the recording."""
 
     job: str
     part: str
@@ -40,8 +29,7 @@ class Counterfactual:
     of: int
     step_ns: float
     true_ns: float
-    other_seed_ns: float
-    long_ns: float | None
+    other_seed_ns: float | None
     reported_ns: float
     predicted_ns: float | None
     range_ns: Range | None
@@ -71,9 +59,9 @@ class Counterfactual:
         return (self.reported_ns - self.predicted_ns - self.saved_ns) / self.saved_ns
 
     @property
-    def noise(self) -> float:
+    def noise(self) -> float | None:
         """By how much the same job with another seed differs: no prediction can be better."""
-        return (self.other_seed_ns - self.true_ns) / self.true_ns
+        return None if self.other_seed_ns is None else (self.other_seed_ns - self.true_ns) / self.true_ns
 
     @property
     def inside(self) -> bool | None:
@@ -81,15 +69,15 @@ class Counterfactual:
         return None if self.range_ns is None else self.range_ns[0] <= self.true_ns <= self.range_ns[1]
 
 
-Predict = Callable[[Report, Sequence[Cause]], int | None]
+Predict = Callable[[Prediction, Sequence[Cause]], float | None]
 
 
-def measured(case: Case, predict: Predict = predicted_step_ns) -> list[Counterfactual]:
+def measured(case: Case, predict: Predict = Prediction.step_ns) -> list[Counterfactual]:
     """All sets of cures of one case."""
     scenario = case.scenario
-    report = analyse(scenario, SEED).model_dump(mode="json")
-    step = true_step_ns(scenario, SEED)
-    long_runs = case.dose == 1 and not case.unshared
+    prediction = Prediction(scenario, SEED)
+    step = step_ns(scenario, SEED)
+    also_another_seed = case.dose == 1 and not case.unshared
     found = []
     for cures in case.cures:
         cured = scenario.cured(*cures)
@@ -102,23 +90,11 @@ def measured(case: Case, predict: Predict = predicted_step_ns) -> list[Counterfa
                 tuple(cause.name for cause in cures),
                 len(scenario.causes),
                 step,
-                true_step_ns(cured, SEED),
-                true_step_ns(cured, OTHER_SEED),
-                step_ns(cured, SEED) if long_runs and len(cures) in {1, len(scenario.causes)} else None,
-                recorded_step_ns(report),
-                predict(report, cures),
-                predicted_range_ns(report, cures),
+                step_ns(cured, SEED),
+                step_ns(cured, OTHER_SEED) if also_another_seed and len(cures) != 2 else None,
+                prediction.reported_ns,
+                predict(prediction, cures),
+                prediction.range_ns(cures),
             )
         )
     return found
-
-
-def true_step_ns(scenario: Scenario, seed: int) -> float:
-    """The step over as many steps as the job records, as `recorded_step_ns` has it of a report: from the first work of
-    a device to its last, on the rank for which that is longest."""
-    return max(map(_span_ns, simulate(scenario, seed))) / scenario.steps
-
-
-def _span_ns(timeline: Timeline) -> int:
-    work = [*timeline.tasks, *timeline.collectives]
-    return max(part.end for part in work) - min(part.start for part in work)

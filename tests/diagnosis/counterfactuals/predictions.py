@@ -1,50 +1,61 @@
-"""The side that is judged: what a report says the step would be without some causes. It sees ``report.json`` alone.
+"""The side that is judged: what the model of the recorded job says the step would be without some causes.
 
-Today that is the step less what the findings that name the causes promise, each by itself.
+A cause is taken away by the changes that the findings propose that name it; the step is that of a long run, as in the
+plan of the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
-from advisor_core.result.run import RunResult
+from advisor_core.run.modelled import job_replay
+from advisor_core.run.pipeline import analysed, job_rules
+from advisor_core.run.rank import RunOptions, prepared
 from advisor_core.sample.causes import Cause
-from tests.diagnosis.diagnosis import promise_of
+from advisor_core.sample.scenarios import Scenario
+from tests.diagnosis.diagnosis import write
+from tests.diagnosis.expectations import names
 
-Report = Mapping[str, Any]
-"""What `report.json` holds."""
 Range = tuple[float, float]
 
 
-def recorded_step_ns(report: Report) -> float:
-    """The step as recorded: from the first start to the last end of a rank, by the number of steps; of the rank for
-    which that is longest."""
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for step in report["profile"]["steps"]:
-        spans.setdefault(step["rank"], []).append((step["start_ns"], step["end_ns"]))
-    return max(
-        (max(end for _, end in steps) - min(start for start, _ in steps)) / len(steps) for steps in spans.values()
-    )
+class Prediction:
+    """What the recording of a simulated job says of it without some of its causes. Raises ValueError where nothing of
+    it can be replayed."""
 
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
+            write(scenario, seed, Path(folder))
+            self.result, outcomes = analysed([Path(folder)], RunOptions(), jobs=1)
+        replayed = job_replay(outcomes, job_rules(*prepared(RunOptions()), outcomes))
+        if replayed is None:
+            raise ValueError(f"{scenario.name} cannot be replayed")
+        self._replayed = replayed
 
-def predicted_step_ns(report: Report, without: Sequence[Cause]) -> int | None:
-    """The step without these causes; ``None`` where the report does not name one of them."""
-    promises = [promise_of(RunResult.model_validate(report).findings, cause) for cause in without]
-    if any(promise is None for promise in promises):
-        return None
-    return round(recorded_step_ns(report) - sum(promise.measured_ns for promise in promises if promise is not None))
+    @property
+    def reported_ns(self) -> float:
+        """The step of the recording, as it is replayed without a change."""
+        return self._replayed.step_ns()
 
+    def step_ns(self, without: Sequence[Cause]) -> float | None:
+        """The step without these causes; ``None`` where no finding with a change names one of them."""
+        found = self._found(without)
+        return None if found is None else self._replayed.step_ns(found)
 
-def predicted_range_ns(report: Report, without: Sequence[Cause]) -> Range | None:
-    """The range that is promised for the same step: an estimate is meant to be within 20 % of what is saved, and an
-    upper bound not below it."""
-    promises = [promise_of(RunResult.model_validate(report).findings, cause) for cause in without]
-    low = high = recorded_step_ns(report)
-    for promise in promises:
-        if promise is None:
-            return None
-        bound = promise.basis == "upper_bound"
-        low -= promise.measured_ns * (1.0 if bound else 1.2)
-        high -= promise.measured_ns * (0.0 if bound else 0.8)
-    return low, high
+    def range_ns(self, without: Sequence[Cause]) -> Range | None:
+        """The range that is promised for the same step."""
+        found = self._found(without)
+        return None if found is None else self._replayed.after_range_ns(found)
+
+    def _found(self, without: Sequence[Cause]) -> list[str] | None:
+        """The changes that take these causes away: for each cause those of the first rule that names it and has one."""
+        found: list[str] = []
+        known = self._replayed.cures
+        for cause in without:
+            naming = [one for one in self.result.findings if names(one, cause) and one.fingerprint in known]
+            if not naming:
+                return None
+            found += [one.fingerprint for one in naming if one.rule == naming[0].rule]
+        return list(dict.fromkeys(found))

@@ -39,7 +39,7 @@ class Errors:
 class Score:
     """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
     whose truth is in the promised range; ``near``: those whose step is within 5 %; ``noise``: what another seed makes
-    of the truth; ``long``: what a long run makes of it."""
+    of the truth."""
 
     count: int
     predicted: int
@@ -48,7 +48,6 @@ class Score:
     steps: Errors
     savings: Errors
     noise: Errors
-    long: Errors
 
 
 def score(found: Sequence[Counterfactual]) -> Score:
@@ -61,5 +60,4 @@ def score(found: Sequence[Counterfactual]) -> Score:
         steps=Errors.of(one.step_error for one in found),
         savings=Errors.of(one.saving_error for one in found),
         noise=Errors.of(one.noise for one in found),
-        long=Errors.of(None if one.long_ns is None else (one.long_ns - one.true_ns) / one.true_ns for one in found),
     )
