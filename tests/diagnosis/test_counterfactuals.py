@@ -64,7 +64,7 @@ def test_the_physics_of_a_case_is_what_the_job_runs_with() -> None:
 
 @pytest.mark.parametrize("unshared", [False, True])
 def test_the_step_of_the_report_is_the_step_of_the_simulation(unshared: bool) -> None:
-    """But for what few recorded steps have by chance: otherwise an error of a prediction would be one of definitions."""
+    """But for what few recorded steps have by chance: else an error of a prediction would be one of definitions."""
     (case,) = [c for c in cases(["pictures-two"]) if c.dose == 1 and c.unshared is unshared]
     assert Prediction(case.scenario, 0).reported_ns == pytest.approx(step_ns(case.scenario, 0), rel=0.04)
 
