@@ -26,9 +26,12 @@ class AsPeers(Cure):
 
 @dataclass(frozen=True)
 class EvenWork(Cure):
-    """Ranks that share out the work evenly: between two calls that they have in common each takes the mean of all."""
+    """Ranks that share out work evenly: between two calls that they have in common the kernels of each take the mean of
+    all, but for what a rank is slower at everything else. ``operators``: types of kernels by which the stretches are
+    known that are this work; without one all are."""
 
     ranks: tuple[int, ...]
+    operators: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

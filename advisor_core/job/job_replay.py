@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, changed
 from advisor_core.facts.replay.edges import INFERRED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.job.job_graph import JobGraph
-from advisor_core.job.own_time import JobCure, own_times, with_cure
+from advisor_core.job.own_time import JobCure, OwnTime
 from advisor_core.replay.critical_path import critical_path
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
@@ -63,12 +62,12 @@ class JobReplay:
     def _replayed(self, names: frozenset[str], sure: bool) -> tuple[Graph, Lasting]:
         chosen = [self.cures[name] for name in sorted(names)]
         graphs = []
-        for model, offset in zip(self.job.models, self.job.offset_ns, strict=True):
+        for number, model in enumerate(self.job.models):
             own = [cures.of_ranks[model.rank] for cures in chosen if model.rank in cures.of_ranks]
             recorded = model.replay.recorded
             graph = changed(recorded, own) if own else recorded.graph
             for cure in (cure for cures in chosen for cure in cures.of_job):
-                graph = with_cure(model, offset, graph, cure, self._own_times)
+                graph = self._own_time.with_cure(number, graph, cure)
             if sure:
                 graph = graph.changed(lag=np.where(np.isin(recorded.edges.kind, INFERRED), NEVER, graph.lag))
             graphs.append(graph)
@@ -111,8 +110,8 @@ class JobReplay:
         return Limit(rank=rank, chain=chain, share=round(ns / max(1, lasting.until - lasting.since), 6))
 
     @cached_property
-    def _own_times(self) -> pd.DataFrame:
-        return own_times(self.job)
+    def _own_time(self) -> OwnTime:
+        return OwnTime(self.job)
 
     @cached_property
     def _owners(self) -> list[tuple[int | None, str]]:

@@ -1,13 +1,12 @@
 """The own time of ranks: from leaving one call that joins ranks to arriving at the next.
 
 Ranks that do the same work arrive together where each takes as long as the others. So a cure that makes a rank as quick
-as its peers, or shares out their work evenly, scales the own time of the rank before each call.
+as its peers, or shares out their work evenly, scales what the rank does before each call.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, OperatorsTake
 from advisor_core.facts.intervals import Ints
@@ -20,36 +19,90 @@ JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
 """Cures of the whole job."""
 
 
-def own_times(job: JobGraph) -> pd.DataFrame:
-    """The calls that join ranks, by rank and in order of arrival, with ``own_ns``: from leaving the call before, or
-    from the first task of the job, to arriving."""
-    calls = job.calls.sort_values(["rank", "start_ns"], kind="stable", ignore_index=True)
-    first = min(
-        int(model.nodes.start_ns[model.nodes.kind == TASK].min()) - offset
-        for model, offset in zip(job.models, job.offset_ns, strict=True)
-    )
-    ended = (calls["end_ns"] - first).groupby(calls["rank"]).cummax()
-    left = ended.groupby(calls["rank"]).shift(fill_value=0)
-    return calls.assign(own_ns=(calls["start_ns"] - first - left).clip(lower=0))
+class OwnTime:
+    """The calls that join the ranks of a job, and what each rank did before each of them."""
+
+    def __init__(self, job: JobGraph) -> None:
+        self.job = job
+        calls = job.calls.sort_values(["rank", "start_ns"], kind="stable", ignore_index=True)
+        first = min(
+            int(model.nodes.start_ns[model.nodes.kind == TASK].min()) - offset
+            for model, offset in zip(job.models, job.offset_ns, strict=True)
+        )
+        ended = (calls["end_ns"] - first).groupby(calls["rank"]).cummax()
+        left = ended.groupby(calls["rank"]).shift(fill_value=0)
+        self.calls = calls.assign(own_ns=(calls["start_ns"] - first - left).clip(lower=0))
+        """By rank and in order of arrival, with ``own_ns``: from leaving the call before, or from the first task of the
+        job, to arriving."""
+
+    def with_cure(self, number: int, graph: Graph, cure: JobCure) -> Graph:
+        """The graph of the rank with this number in the job, as changed so far, with the cure."""
+        model = self.job.models[number]
+        if isinstance(cure, KernelsTake):
+            return _scaled(graph, np.where(_kernels(model), cure.share.get(model.rank, 1.0), 1.0))
+        if isinstance(cure, OperatorsTake):
+            return _scaled(graph, _of_operators(model, cure))
+        if isinstance(cure, EvenWork):
+            return _scaled(graph, np.where(_kernels(model), self._at_nodes(number, self._evened(cure)), 1.0))
+        share = self._at_nodes(number, self._as_peers(cure))
+        return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+
+    def _at_nodes(self, number: int, shares: np.ndarray) -> np.ndarray:
+        """Of each node of a rank the share of the call that it comes before; 1 behind the last. ``shares``: of each
+        row of ``calls``."""
+        own = (self.calls["rank"] == self.job.models[number].rank).to_numpy()
+        found: np.ndarray = np.append(shares[own], 1.0)[self._call_behind(number)]
+        return found
+
+    def _call_behind(self, number: int) -> Ints:
+        """Of each node of a rank the number of the call of the rank that comes next."""
+        model, offset = self.job.models[number], self.job.offset_ns[number]
+        arrivals = self.calls.loc[self.calls["rank"] == model.rank, "start_ns"].to_numpy() + offset
+        return np.searchsorted(arrivals, model.nodes.end_ns, side="left")
+
+    def _as_peers(self, cure: AsPeers) -> np.ndarray:
+        """The share of its own time that the rank then takes before each call: less than 1 where it is later than its
+        peers."""
+        calls = self.calls
+        peers = calls[calls["rank"].isin(cure.peers)].groupby("call")["own_ns"].median()
+        usual = calls["call"].map(peers).to_numpy(dtype=np.float64)
+        share = np.fmin(usual / np.maximum(calls["own_ns"].to_numpy(), 1), 1.0)
+        return np.where((calls["rank"] == cure.rank).to_numpy() & np.isfinite(usual), share, 1.0)
+
+    def _evened(self, cure: EvenWork) -> np.ndarray:
+        """The share of their time that the kernels of each rank before each call then take."""
+        calls = self.calls
+        worked, is_work = np.zeros(len(calls)), np.zeros(len(calls), dtype=np.bool_)
+        for number, model in enumerate(self.job.models):
+            own = np.flatnonzero(calls["rank"] == model.rank)
+            behind, kernels = self._call_behind(number), _kernels(model)
+            took = model.replay.recorded.graph.duration
+            worked[own] = np.bincount(behind[kernels], took[kernels], len(own) + 1)[: len(own)]
+            named = kernels & _of_types(model, cure.operators) if cure.operators else kernels
+            is_work[own] = np.bincount(behind[named], minlength=len(own) + 1)[: len(own)] > 0
+        inside = calls["rank"].isin(cure.ranks).to_numpy()
+        is_work &= inside & (worked > 0)
+        frame = calls[["rank", "call"]].assign(worked=worked)
+        elsewhere = frame[inside & ~is_work].groupby("rank")["worked"].sum()
+        slower = frame["rank"].map(elsewhere / elsewhere.mean()).to_numpy(dtype=np.float64)
+        slower = np.where(slower > 0, slower, 1.0)
+        even = (frame["worked"] / slower)[is_work].groupby(frame["call"]).mean()
+        mean = frame["call"].map(even).to_numpy(dtype=np.float64) * slower
+        return np.where(is_work, mean / np.maximum(worked, 1), 1.0)
 
 
-def with_cure(model: RankModel, offset_ns: int, graph: Graph, cure: JobCure, times: pd.DataFrame) -> Graph:
-    """The graph of a rank, as changed so far, with the cure. ``times``: of `own_times`."""
-    if isinstance(cure, KernelsTake):
-        kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
-        return _scaled(graph, np.where(kernels, cure.share.get(model.rank, 1.0), 1.0))
-    if isinstance(cure, OperatorsTake):
-        return _scaled(graph, _of_operators(model, cure))
-    shares = _as_peers(cure, times) if isinstance(cure, AsPeers) else _evened(cure, times)
-    own = times["rank"] == model.rank
-    before = np.append(shares[own.to_numpy()], 1.0)
-    arrivals = times.loc[own, "start_ns"].to_numpy() + offset_ns
-    share = before[np.searchsorted(arrivals, model.nodes.end_ns, side="left")]
-    if isinstance(cure, EvenWork):
-        # Work is in kernels: the host that hands them over is at another place meanwhile.
-        computes = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
-        return _scaled(graph, np.where(computes, share, 1.0))
-    return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+def _kernels(model: RankModel) -> np.ndarray:
+    """The nodes that compute."""
+    found: np.ndarray = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+    return found
+
+
+def _of_types(model: RankModel, types: frozenset[str]) -> np.ndarray:
+    """The tasks of these operator types."""
+    named = model.operators["type"].isin(types).to_numpy()
+    tasks = model.nodes.kind == TASK
+    found: np.ndarray = tasks & named[np.where(tasks, model.nodes.row, 0)]
+    return found
 
 
 def _of_operators(model: RankModel, cure: OperatorsTake) -> np.ndarray:
@@ -57,24 +110,8 @@ def _of_operators(model: RankModel, cure: OperatorsTake) -> np.ndarray:
     share = np.ones(len(model.operators))
     for name, taken in cure.share.items():
         share[(model.operators == name).any(axis=1).to_numpy()] = taken
-    return np.where(model.nodes.kind == TASK, share[np.minimum(model.nodes.row, len(share) - 1)], 1.0)
-
-
-def _as_peers(cure: AsPeers, times: pd.DataFrame) -> np.ndarray:
-    """The share of its own time that each row of ``times`` then takes: less than 1 of the rank where it is later than
-    its peers."""
-    peers = times[times["rank"].isin(cure.peers)].groupby("call")["own_ns"].median()
-    usual = times["call"].map(peers).to_numpy(dtype=np.float64)
-    share = np.fmin(usual / np.maximum(times["own_ns"].to_numpy(), 1), 1.0)
-    return np.where((times["rank"] == cure.rank).to_numpy() & np.isfinite(usual), share, 1.0)
-
-
-def _evened(cure: EvenWork, times: pd.DataFrame) -> np.ndarray:
-    """As `_as_peers`, of ranks that take the mean of all."""
-    inside = times["rank"].isin(cure.ranks).to_numpy()
-    mean = times["call"].map(times[inside].groupby("call")["own_ns"].mean()).to_numpy(dtype=np.float64)
-    own = times["own_ns"].to_numpy()
-    return np.where(inside & np.isfinite(mean) & (own > 0), mean / np.maximum(own, 1), 1.0)
+    tasks = model.nodes.kind == TASK
+    return np.where(tasks, share[np.where(tasks, model.nodes.row, 0)], 1.0)
 
 
 def _scaled(graph: Graph, share: np.ndarray, *, waits: bool = False) -> Graph:

@@ -42,13 +42,14 @@ class ExpertPart:
     """The part of one rank in a group of experts. ``members``: ranks that share out the experts. ``phases_ns``: its
     grouped products between one exchange of tokens and the next, over all steps. ``rows``: of their first inputs per
     step, NaN unknown. ``wait_ns``: per step in exchanges, uncovered and not moving data. ``longest``: its longest
-    grouped products with where they stand in the profile."""
+    grouped products with where they stand in the profile. ``types``: the operator types of these."""
 
     members: tuple[int, ...]
     phases_ns: np.ndarray
     rows: float
     wait_ns: float
     longest: pd.DataFrame
+    types: frozenset[str]
 
 
 @fact(
@@ -87,6 +88,7 @@ def expert_part(facts: Facts) -> ExpertPart:
         _rows(facts, experts) / steps,
         float(waiting.sum()) / steps,
         longest_kernels(facts, experts),
+        frozenset(kinds[experts.index]),
     )
 
 
@@ -205,7 +207,11 @@ def experts(facts: JobFacts, params: Params) -> Observations:
             (rank for rank in subjects[number] if rank != longest), key=lambda rank: (-parts[rank].wait_ns, rank)
         )
 
-    return Observations(frame, evidence, losers, cure=lambda number: EvenWork(tuple(subjects[number])))
+    def cure(number: int) -> EvenWork:
+        ranks = subjects[number]
+        return EvenWork(tuple(ranks), frozenset().union(*(parts[rank].types for rank in ranks)))
+
+    return Observations(frame, evidence, losers, cure)
 
 
 def _evened(parts: Mapping[int, ExpertPart], ranks: Sequence[int], totals: pd.Series, steps: int) -> float:
