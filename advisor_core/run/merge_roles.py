@@ -16,7 +16,8 @@ _SEVERITIES = ("error", "warning", "info")
 
 def of_role(result: RunResult, role: str) -> RunResult:
     """The result of one role, with its name on all that it holds. Fingerprints of findings become those of the role:
-    the same problem in two roles is two findings."""
+    the same problem in two roles is two findings. The replay is of one job, not of roles that take turns: it has no
+    model and no plan."""
     profile = result.profile.model_copy(
         update={"steps": _named(result.profile.steps, role), "roles": {role: result.profile.kind}}
     )
@@ -31,6 +32,8 @@ def of_role(result: RunResult, role: str) -> RunResult:
             "views": _named(views, role),
             "diagnostics": _named(result.diagnostics, role),
             "role_environments": {role: result.environment},
+            "model": None,
+            "plan": None,
         }
     )
 

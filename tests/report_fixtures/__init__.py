@@ -124,7 +124,7 @@ def many_findings() -> RunResult:
     in all simulated jobs, and a page has to hold those that are not."""
     result = many_ranks()
     each = [_of_rank(finding, rank) for rank in result.profile.ranks for finding in two_of_four().findings[2:5]]
-    return recomposed(result.model_copy(update={"findings": each}))
+    return recomposed(result.model_copy(update={"findings": each, "plan": None}))
 
 
 def _of_rank(finding: Finding, rank: int) -> Finding:
