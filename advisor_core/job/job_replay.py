@@ -18,12 +18,12 @@ from advisor_core.job.own_time import JobCure, OwnTime
 from advisor_core.replay.critical_path import critical_path
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
-from advisor_core.result.plan import Limit
+from advisor_core.result.plan import Chain, Limit
 
 PARTS = ("compute", "communication", "idle")
 
-HOST, QUEUE, KERNELS, COLLECTIVES, DELAYS = "host", "queue", "kernels", "collectives", "delays"
-"""Whose time a stretch of the critical path is; delays are what passes between one node and the next."""
+_CHAINS: dict[int, Chain] = {FEED: "host", CALL: "host", RETURN: "host", LAUNCH: "queue", TASK: "kernels"}
+"""Whose time a node of each kind is."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class JobReplay:
         before = np.concatenate([[min(lasting.since, int(begun[0]))], ended[path][:-1]])
         held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
         delays = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
-        total: dict[tuple[int | None, str], int] = defaultdict(int)
+        total: dict[tuple[int | None, Chain], int] = defaultdict(int)
         for node, own, late in zip(path.tolist(), held.tolist(), delays.tolist(), strict=True):
             rank, chain = self._owners[node]
             total[rank, chain] += own
-            total[rank, DELAYS] += late
+            total[rank, "delays"] += late
         (rank, chain), ns = max(total.items(), key=lambda item: (item[1], item[0][1], -(item[0][0] or 0)))
         return Limit(rank=rank, chain=chain, share=round(ns / max(1, lasting.until - lasting.since), 6))
 
@@ -114,17 +114,16 @@ class JobReplay:
         return OwnTime(self.job)
 
     @cached_property
-    def _owners(self) -> list[tuple[int | None, str]]:
+    def _owners(self) -> list[tuple[int | None, Chain]]:
         """The rank and the chain of each node of the job; the hub of a call is of no rank."""
-        owners: list[tuple[int | None, str]] = [(None, COLLECTIVES)] * len(self.job.graph)
-        names = {FEED: HOST, CALL: HOST, RETURN: HOST, LAUNCH: QUEUE, TASK: KERNELS}
+        owners: list[tuple[int | None, Chain]] = [(None, "collectives")] * len(self.job.graph)
         for model, numbers, arrivals in zip(self.job.models, self.job.numbers, self.job.arrivals, strict=True):
             talks = model.replay.recorded.talks.tolist()
             nodes = zip(numbers.tolist(), arrivals.tolist(), model.nodes.kind.tolist(), talks, strict=True)
             for number, arrival, kind, talk in nodes:
-                owners[number] = model.rank, COLLECTIVES if talk else names[kind]
+                owners[number] = model.rank, "collectives" if talk else _CHAINS[kind]
                 if arrival >= 0:
-                    owners[arrival] = model.rank, COLLECTIVES
+                    owners[arrival] = model.rank, "collectives"
         return owners
 
     def _spans(self, graph: Graph, ended: Ints, number: int) -> tuple[Ints, Ints]:

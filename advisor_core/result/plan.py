@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from advisor_core.text.base import Model
+
+Chain = Literal["host", "queue", "kernels", "collectives", "delays"]
 
 
 class Action(Model):
@@ -29,11 +33,12 @@ class Action(Model):
 
 
 class Limit(Model):
-    """What the end of the step waits for most of the time. ``rank``: whose time it is, ``chain``: ``host``, ``queue``,
-    ``kernels``, ``collectives`` or ``delays``; ``share``: of the step."""
+    """What the end of the step waits for most of the time. ``rank``: whose time it is, ``None`` of a collective of
+    several; ``chain``: the host, the thread that empties the task queue, kernels, collectives, or what passes between
+    one task and the next; ``share``: of the step."""
 
     rank: int | None
-    chain: str
+    chain: Chain
     share: float
 
 

@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor_core.api.renderers import Action, Limit, Plan
-from reports.blocks import Below, Block, Column, Line, Link, Paragraph, Piece, Prose, Row, Section, Table, Words, line
+from reports.blocks import (
+    Below,
+    Block,
+    Column,
+    Details,
+    Line,
+    Link,
+    Paragraph,
+    Piece,
+    Prose,
+    Row,
+    Section,
+    Table,
+    Words,
+    line,
+)
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import first_sentence
 from reports.sections.problem_words import brief_title, settings
+
+FIRST = 4
+"""So many changes stand on the first screen, the others behind them."""
 
 
 def plan(outline: Outline, t: Labels) -> Section | None:
@@ -21,9 +39,13 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     heads = [t(f"plan.{name}") for name in ("gain", "after", "alone", "last")]
     columns = (Column(t("plan.change"), style="long"), *(Column(head, numeric=True) for head in heads))
     rows = tuple(_row(action, outline, t) for action in told.actions)
-    blocks: list[Block] = [
-        Paragraph(line(summary(told, t))),
-        Table(columns, rows, "plan"),
+    first, rest = rows[:FIRST], rows[FIRST:]
+    blocks: list[Block] = [Paragraph(line(summary(told, t))), Table(columns, first, "plan")]
+    if rest:
+        wins = sum(action.gain_ns for action in told.actions[FIRST:])
+        more = line(t("plan.more", count=len(rest), time=t.time(wins)))
+        blocks.append(Details(more, (Table(columns, rest, "plan"),)))
+    blocks += [
         Paragraph(line(_parts(told, t)), "small"),
         Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
     ]

@@ -55,6 +55,7 @@ window.onload = () => {{
             .map(e => e.outerHTML.slice(0, 80)),
     scripts: d.scripts.length, handlers: all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
     fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
+    planned: d.querySelectorAll('table.plan tbody tr')[2]?.getBoundingClientRect().bottom ?? null,
     bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
 }};</script>"""
 
@@ -127,8 +128,11 @@ def test_the_probe_notices_evidence_that_is_cut_off(probe: Callable[..., Any], s
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_the_first_screen_holds_verdict_bars_and_findings(probe: Callable[..., Any], lang: str) -> None:
-    assert probe(HtmlRenderer().render(report_fixtures.training(), lang), 1280)["fold"] <= 800
+def test_the_first_screen_holds_verdict_bars_and_the_first_changes(probe: Callable[..., Any], lang: str) -> None:
+    seen = probe(HtmlRenderer().render(report_fixtures.training(), lang), 1280)
+    assert seen["planned"] <= 800 < seen["fold"]
+    nothing = probe(HtmlRenderer().render(report_fixtures.nothing_found(), lang), 1280)
+    assert nothing["planned"] is None
 
 
 def test_the_probe_would_notice(probe: Callable[..., Any]) -> None:

@@ -75,11 +75,10 @@ def test_rules_for_other_devices_are_not_judged_and_say_why(recorded: Recorded) 
 )
 def test_a_report_tells_it_in_one_line(recorded: Recorded, lang: str, said: str) -> None:
     result = recorded("gpu")
-    for report in (
-        HtmlRenderer().render(result, lang),
-        MarkdownRenderer().render(result, lang),
-        summary(result, lang, ["report.html"]),
-    ):
+    brief = summary(result, lang, ["report.html"])
+    assert brief.count(said) <= 1  # what it leaves out first where it is short of room
+    assert not ascend_rules() & set(re.findall(r"\b[A-Z]{2,5}\d{3}\b", brief))
+    for report in (HtmlRenderer().render(result, lang), MarkdownRenderer().render(result, lang)):
         assert report.count(said) == 1
         assert str(len(ascend_rules())) in next(line for line in report.splitlines() if said in line)
         assert not ascend_rules() & set(re.findall(r"\b[A-Z]{2,5}\d{3}\b", report))

@@ -124,7 +124,7 @@ def many_findings() -> RunResult:
     in all simulated jobs, and a page has to hold those that are not."""
     result = many_ranks()
     each = [_of_rank(finding, rank) for rank in result.profile.ranks for finding in two_of_four().findings[2:5]]
-    return recomposed(result.model_copy(update={"findings": each, "plan": None}))
+    return recomposed(result.model_copy(update={"findings": each}))
 
 
 def _of_rank(finding: Finding, rank: int) -> Finding:
@@ -149,11 +149,15 @@ def empty() -> RunResult:
 
 
 def recomposed(result: RunResult) -> RunResult:
-    """The result with what follows from its ledger and its findings; claims of entries that it does not have go."""
+    """The result with what follows from its ledger and its findings; claims of entries that it does not have go, and a
+    plan that names findings that it does not have."""
     booked = {(step.role, step.rank, entry.path) for step in result.ledger for entry in step.entries}
 
     def possible(finding: Finding) -> Finding:
         claims = [claim for claim in finding.impact.claims if (finding.role, claim.rank, claim.path) in booked]
         return finding.model_copy(update={"impact": finding.impact.model_copy(update={"claims": claims})})
 
-    return compose(result.model_copy(update={"findings": [possible(finding) for finding in result.findings]}))
+    there = {finding.fingerprint for finding in result.findings}
+    plan = result.plan if result.plan and {action.finding for action in result.plan.actions} <= there else None
+    findings = [possible(finding) for finding in result.findings]
+    return compose(result.model_copy(update={"findings": findings, "plan": plan}))

@@ -25,7 +25,19 @@ MARKUP: Final = "```\nx\n```\n\n# y\n\n<b onclick=alert(1)>x</b>\n\n| a | b |\n"
 """Blocks of Markdown, which only texts of rules can hold."""
 
 _FIXED: Final = frozenset(
-    ("actor", "also_causes", "causes", "number", "parent", "parts", "rule", "schema_version", "sha256", "symptoms")
+    (
+        "actor",
+        "also_causes",
+        "causes",
+        "number",
+        "parent",
+        "parts",
+        "problem",
+        "rule",
+        "schema_version",
+        "sha256",
+        "symptoms",
+    )
 ) | {"unit", "vendor"}
 """Fields that hold a word of the tool, or numbers of problems."""
 

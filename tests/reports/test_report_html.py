@@ -203,7 +203,7 @@ def test_the_first_screen_answers_what_where_and_what_to_do(example: ModuleType)
 def test_the_first_screen_says_which_setting_to_change(example: ModuleType) -> None:
     html = HtmlRenderer().render(example.launch_blocking(), "en")
     page = Page(html[html.index("<header") : html.index("<nav")])
-    assert "ASCEND_LAUNCH_BLOCKING=0" in page.text
+    assert "ASCEND_LAUNCH_BLOCKING=1" in page.text
 
 
 def test_no_finding_is_not_called_health(example: ModuleType) -> None:

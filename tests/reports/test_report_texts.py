@@ -86,7 +86,7 @@ def test_markdown_says_what_the_page_says(example: ModuleType) -> None:
     for said in ("[F1](#f1)", "### F1\n", "unknown: this profile"):
         assert said in text, said
     assert "#### F1a\n" in MarkdownRenderer().render(example.two_of_four(), "en")
-    assert "`ASCEND_LAUNCH_BLOCKING=0`" in MarkdownRenderer().render(example.launch_blocking(), "en")
+    assert "`ASCEND_LAUNCH_BLOCKING=1`" in MarkdownRenderer().render(example.launch_blocking(), "en")
     assert "not a clean bill of health" in MarkdownRenderer().render(example.nothing_found(), "en")
 
 
@@ -118,7 +118,7 @@ def test_terminal_summary_says_what_matters(example: ModuleType) -> None:
         "1 cannot be answered",
     ):
         assert said in text, said
-    assert "ASCEND_LAUNCH_BLOCKING=0" in summary(example.launch_blocking(), "en", [])
+    assert "ASCEND_LAUNCH_BLOCKING=1" in summary(example.launch_blocking(), "en", [])
 
 
 @pytest.mark.parametrize("name", NAMES)
