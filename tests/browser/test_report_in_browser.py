@@ -55,7 +55,7 @@ window.onload = () => {{
             .map(e => e.outerHTML.slice(0, 80)),
     scripts: d.scripts.length, handlers: all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
     fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
-    planned: d.querySelectorAll('table.plan tbody tr')[2]?.getBoundingClientRect().bottom ?? null,
+    planned: d.querySelectorAll('table.plan tbody tr')[1]?.getBoundingClientRect().bottom ?? null,
     bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
 }};</script>"""
 
