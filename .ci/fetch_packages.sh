@@ -12,6 +12,7 @@ fetch() {  # package, version of Python, platform
 
 fetch verl==0.9.1 3.11 any
 fetch transformers==5.23.0 3.11 any
+fetch torchdata==0.11.0 3.11 any
 fetch torch==2.9.1 3.11 manylinux_2_28_aarch64
 fetch torch-npu==2.14.0 3.11 manylinux_2_28_x86_64
 fetch megatron-core==0.19.2 3.12 manylinux_2_28_x86_64
