@@ -7,6 +7,7 @@ and the rule checker import it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -143,6 +144,8 @@ def format_exact(value: Scalar, unit: str, lang: str = "en") -> str:
         return _format_other(value, lang)
     if base_of(unit)[0] == "ratio":
         percent = Fraction(str(value)) * (base_of(unit)[1] * 100)
+        if abs(percent) > sys.float_info.max:
+            return word("unknown", lang)
         return f"{_shortest(float(percent))} %"
     return _labelled(_shortest(value), unit)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from advisor_core.text.units import (
@@ -96,6 +96,7 @@ def test_chosen_units() -> None:
 
 
 @given(st.one_of(st.floats(), st.integers(-(2**63), 2**63)), st.sampled_from([*UNITS, "", "tokens"]))
+@example(1.797693134862316e306, "ratio")
 def test_no_number_is_ever_scientific(value: float, unit: str) -> None:
     for text in (format_quantity(value, unit), format_exact(value, unit), format_raw(value)):
         number = text.split(" ")[0]
