@@ -115,7 +115,7 @@ def format_quantity(value: Scalar, unit: str, lang: str = "en") -> str:
         return format_in(value, unit, unit, lang)
     base, factor = base_of(unit)
     if base == "ratio":
-        return f"{_fixed(convert(value, unit, 'percent'), 1)} %"
+        return format_in(value, unit, "percent", lang)
     if base not in _READABLE:
         return _labelled(_plain_number(value), unit)
     amount = float(value) * float(factor)
