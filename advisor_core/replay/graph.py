@@ -111,8 +111,8 @@ class Layout:
 
     ``sources`` (places), ``edges`` (numbers of the graph's edges, or -1 - node for the edge from the node before it on
     the chain in a lower level): the edges in order of their target.
-    ``targets``: places with an edge into them, in order; ``first``: the first edge of each, and the number of edges;
-    ``target_begins``: the first of each level, and their number.
+    ``targets``: places with an edge into them, in order; ``first``: the first edge of each, counted within its level.
+    ``target_begins`` and ``edge_begins``: the first target and the first edge of each level, and their numbers.
     """
 
     nodes: Ints
@@ -124,6 +124,7 @@ class Layout:
     targets: Ints
     first: Ints
     target_begins: Ints
+    edge_begins: Ints
 
     @classmethod
     def of(cls, graph: Graph) -> Layout:
@@ -146,6 +147,8 @@ class Layout:
         numbers = np.concatenate([np.arange(len(graph.source)), -1 - goes_on])
         order = np.argsort(targets, kind="stable")
         into, first = np.unique(targets[order], return_index=True)
+        target_begins = np.searchsorted(into, begins)
+        edge_begins = np.append(first, len(targets))[target_begins]
         return cls(
             nodes=nodes,
             place=place,
@@ -154,8 +157,9 @@ class Layout:
             sources=sources[order],
             edges=numbers[order],
             targets=into,
-            first=np.concatenate([first, [len(targets)]]),
-            target_begins=np.searchsorted(into, begins),
+            first=first - edge_begins[level[into]],
+            target_begins=target_begins,
+            edge_begins=edge_begins,
         )
 
     def lags(self, graph: Graph) -> Ints:

@@ -9,6 +9,8 @@ another and are laid so far apart that one running maximum serves them all.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from advisor_core.replay.graph import NEVER, Graph, Ints
@@ -26,23 +28,22 @@ def ends(graph: Graph, free: Ints | None = None) -> Ints:
     layout = graph.layout
     duration = graph.duration[layout.nodes]
     sums = np.cumsum(duration + graph.pause[layout.nodes])
+    shift = sums - layout.block * _APART
+    own = duration - shift
     lags = layout.lags(graph)
     ready = np.full(len(graph), _UNBOUND, dtype=np.int64)
     begins = np.flatnonzero(graph.before < 0)
     ready[layout.place[begins]] = 0 if free is None else free[graph.chain[begins]]
     ended = np.empty(len(graph), dtype=np.int64)
-    levels = zip(layout.begins[:-1].tolist(), layout.begins[1:].tolist(), strict=True)
-    into = zip(layout.target_begins[:-1].tolist(), layout.target_begins[1:].tolist(), strict=True)
-    for (low, high), (first, last) in zip(levels, into, strict=True):
+    borders = (layout.begins, layout.target_begins, layout.edge_begins)
+    levels = (itertools.pairwise(border.tolist()) for border in borders)
+    for (low, high), (first, last), (since, until) in zip(*levels, strict=True):
         if last > first:
-            edges = layout.first[first : last + 1]
-            arrived = ended[layout.sources[edges[0] : edges[-1]]] + lags[edges[0] : edges[-1]]
+            arrived = ended[layout.sources[since:until]] + lags[since:until]
             targets = layout.targets[first:last]
-            latest = np.maximum.reduceat(arrived, edges[:-1] - edges[0])
+            latest = np.maximum.reduceat(arrived, layout.first[first:last])
             ready[targets] = np.maximum(ready[targets], latest)
-        apart = layout.block[low:high] * _APART
-        lead = ready[low:high] + duration[low:high] - sums[low:high] + apart
-        ended[low:high] = np.maximum.accumulate(lead) - apart + sums[low:high]
+        ended[low:high] = np.maximum.accumulate(ready[low:high] + own[low:high]) + shift[low:high]
     found = np.empty(len(graph), dtype=np.int64)
     found[layout.nodes] = ended
     return found
