@@ -29,7 +29,7 @@ from advisor_core.replay.graph import Graph
 from advisor_core.replay.long_run import Lasting, once, repeated
 
 CONFIRMED = 0.9
-"""What is inferred from one repetition must hold in so many of them."""
+"""Share of the repetitions in which something that is inferred must hold."""
 
 _BEFORE_ALL = -1
 """Of nodes that end at the same moment a hub comes first: it depends on none of them."""
@@ -44,7 +44,7 @@ class JobGraph:
     ``numbers``: of each rank, the number that each node of its own graph has in this one (of a collective the one where
     the rank leaves); ``arrivals``: the number of the one where it arrives, -1 of what is no call of several ranks.
     ``calls``: the calls that join ranks, a row for each rank: ``rank``, ``call``, ``start_ns`` and ``end_ns`` by the
-    clock of the first rank; ``early_leaves``: how many ranks left one before the last of them arrived.
+    clock of the first rank.
     """
 
     models: tuple[RankModel, ...]
@@ -55,7 +55,6 @@ class JobGraph:
     numbers: tuple[Ints, ...]
     arrivals: tuple[Ints, ...]
     calls: pd.DataFrame
-    early_leaves: int
     _retime: Callable[[Sequence[Graph]], Graph]
 
     @property
@@ -92,8 +91,7 @@ def job_graph(models: Sequence[RankModel], world_size: int) -> JobGraph:
     offsets = clock_offsets(calls, {model.rank: int(model.nodes.end_ns.max()) for model in models})
     ahead = calls["rank"].map(offsets)
     calls = calls.assign(start_ns=calls["start_ns"] - ahead, end_ns=calls["end_ns"] - ahead)
-    members, early = _members(calls)
-    return _assembled(models, [offsets[model.rank] for model in models], members, early)
+    return _assembled(models, [offsets[model.rank] for model in models], _members(calls))
 
 
 _TIMED = ("rank", "call", "node", "start_ns", "end_ns")
@@ -105,19 +103,17 @@ def _timed_calls(models: Sequence[RankModel], world_size: int) -> pd.DataFrame:
     parts = [pd.DataFrame({name: pd.Series(dtype="int64") for name in _TIMED} | {"known": pd.Series(dtype="bool")})]
     same = same_calls({model.rank: model.calls for model in models if model.calls is not None}, world_size)
     for model in models:
-        own = same[same["rank"] == model.rank]
-        works = own["work"].to_numpy(dtype=np.int64)
-        rows = 1 + max(int(model.nodes.row.max(initial=-1)), int(works.max(initial=-1)))
-        node = model.nodes.of(TASK, rows)[works]
-        made = {
+        shared = same[same["rank"] == model.rank]
+        node = model.nodes.at(TASK, shared["work"].to_numpy(dtype=np.int64))
+        timed = {
             "rank": model.rank,
-            "call": own["call"].to_numpy(dtype=np.int64),
+            "call": shared["call"].to_numpy(dtype=np.int64),
             "node": node,
             "start_ns": model.nodes.start_ns[node],
             "end_ns": model.nodes.end_ns[node],
-            "known": own["known"].to_numpy(dtype=bool),
+            "known": shared["known"].to_numpy(dtype=bool),
         }
-        parts.append(pd.DataFrame(made)[node >= 0])
+        parts.append(pd.DataFrame(timed)[node >= 0])
     return pd.concat(parts, ignore_index=True)
 
 
@@ -138,20 +134,19 @@ def _agreeing(calls: pd.DataFrame) -> pd.DataFrame:
     return together[together["known"] | together["call"].map(often).eq(True)]
 
 
-def _members(calls: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+def _members(calls: pd.DataFrame) -> pd.DataFrame:
     """The rows of calls that several ranks have, with ``hub_ns``, when the data had reached the first of them, and
-    ``waits``, whether it waited for the others; and how many did not though others arrived."""
+    ``waits``, whether it waited for the others."""
     calls = calls[calls.groupby("call")["rank"].transform("size") > 1]
     arrived = calls.groupby("call")["start_ns"].transform("max")
     waits = calls["end_ns"] > arrived
     known = waits.groupby(calls["call"]).transform("any")
     calls = calls.assign(arrived_ns=arrived, waits=waits)[known]
     first = calls[calls["waits"]].groupby("call")["end_ns"].min()
-    found = calls.assign(hub_ns=calls["call"].map(first)).sort_values(["call", "rank"], ignore_index=True)
-    return found, int((~found["waits"]).sum())
+    return calls.assign(hub_ns=calls["call"].map(first)).sort_values(["call", "rank"], ignore_index=True)
 
 
-def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.DataFrame, early: int) -> JobGraph:
+def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.DataFrame) -> JobGraph:
     graphs = [model.replay.recorded.graph for model in models]
     counts = [len(graph) for graph in graphs]
     first_node = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -221,6 +216,5 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
         numbers=tuple(number[low:high] for low, high in itertools.pairwise(first_node)),
         arrivals=tuple(arrivals[low:high] for low, high in itertools.pairwise(first_node)),
         calls=members[["rank", "call", "start_ns", "end_ns"]],
-        early_leaves=early,
         _retime=retime,
     )

@@ -1,4 +1,4 @@
-"""What the steps of a job would take with changes: each replay is of all ranks, with all changes at once."""
+"""Replay of the steps of a job with changes: of all ranks, with all changes at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from advisor_core.result.plan import Chain, Limit
 PARTS = ("compute", "communication", "idle")
 
 _CHAINS: dict[int, Chain] = {FEED: "host", CALL: "host", RETURN: "host", LAUNCH: "queue", TASK: "kernels"}
-"""Whose time a node of each kind is."""
+"""The owner of the time of each kind of node."""
 
 
 @dataclass(frozen=True)
 class Cures:
-    """What following the advice of one finding would change: of single ranks, and of the job."""
+    """The changes that following the advice of one finding brings: to single ranks, and to the job."""
 
     of_ranks: Mapping[int, Change] = field(default_factory=dict)
     of_job: tuple[JobCure, ...] = ()
@@ -63,9 +63,9 @@ class JobReplay:
         chosen = [self.cures[name] for name in sorted(names)]
         graphs = []
         for number, model in enumerate(self.job.models):
-            own = [cures.of_ranks[model.rank] for cures in chosen if model.rank in cures.of_ranks]
+            changes = [cures.of_ranks[model.rank] for cures in chosen if model.rank in cures.of_ranks]
             recorded = model.replay.recorded
-            graph = changed(recorded, own) if own else recorded.graph
+            graph = changed(recorded, changes) if changes else recorded.graph
             for cure in (cure for cures in chosen for cure in cures.of_job):
                 graph = self._own_time.with_cure(number, graph, cure)
             if sure:
@@ -93,7 +93,7 @@ class JobReplay:
         return parts
 
     def limit(self, names: Iterable[str] = ()) -> Limit:
-        """Whose time the end of the step waits for most: the largest owner on the critical path."""
+        """The largest owner of time on the critical path: what the end of the step waits for most."""
         graph, lasting = self._lasting(frozenset(names), False)
         ended = lasting.ended
         path, _ = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))

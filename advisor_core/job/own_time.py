@@ -6,6 +6,9 @@ as its peers, or shares out their work evenly, scales what the rank does before 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, OperatorsTake
@@ -34,6 +37,8 @@ class OwnTime:
         self.calls = calls.assign(own_ns=(calls["start_ns"] - first - left).clip(lower=0))
         """By rank and in order of arrival, with ``own_ns``: from leaving the call before, or from the first task of the
         job, to arriving."""
+        self._shares: Callable[[AsPeers | EvenWork], np.ndarray] = cache(self._compared)
+        """Of each row of ``calls``, for a cure that compares all ranks once for each of them."""
 
     def with_cure(self, number: int, graph: Graph, cure: JobCure) -> Graph:
         """The graph of the rank with this number in the job, as changed so far, with the cure."""
@@ -42,10 +47,13 @@ class OwnTime:
             return _scaled(graph, np.where(_kernels(model), cure.share.get(model.rank, 1.0), 1.0))
         if isinstance(cure, OperatorsTake):
             return _scaled(graph, _of_operators(model, cure))
+        share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
-            return _scaled(graph, np.where(_kernels(model), self._at_nodes(number, self._evened(cure)), 1.0))
-        share = self._at_nodes(number, self._as_peers(cure))
+            return _scaled(graph, np.where(_kernels(model), share, 1.0))
         return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+
+    def _compared(self, cure: AsPeers | EvenWork) -> np.ndarray:
+        return self._evened(cure) if isinstance(cure, EvenWork) else self._as_peers(cure)
 
     def _at_nodes(self, number: int, shares: np.ndarray) -> np.ndarray:
         """Of each node of a rank the share of the call that it comes before; 1 behind the last. ``shares``: of each

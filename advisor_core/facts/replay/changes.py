@@ -60,8 +60,7 @@ class HostChange(Cure):
         duration = duration - moved
         if len(self.handed_over):
             duration[feeds] += ENTRY_NS
-            launched = nodes.of(LAUNCH, int(nodes.row[feeds].max()) + 1)[nodes.row[feeds]]
-            duration[launched] += moved[feeds]
+            duration[nodes.at(LAUNCH, nodes.row[feeds])] += moved[feeds]
         gone = (nodes.kind == RETURN) & (self.feeding.at(_begins(recorded)) >= 0)
         duration = np.where(gone, 0, np.maximum(0, duration))
         edges = recorded.edges
@@ -74,9 +73,7 @@ def _begins(recorded: RankGraph) -> Ints:
     nodes = recorded.nodes
     returns = np.flatnonzero(nodes.kind == RETURN)
     begins = nodes.start_ns.copy()
-    if len(returns):
-        calls = nodes.of(CALL, int(nodes.row[returns].max()) + 1)
-        begins[returns] = nodes.end_ns[calls[nodes.row[returns]]]
+    begins[returns] = nodes.end_ns[nodes.at(CALL, nodes.row[returns])]
     return begins
 
 
@@ -144,15 +141,14 @@ class Shortening(Cure):
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph in which each of the tasks is shorter by the same share. ``graph``: that of ``recorded``, with
         other changes made already."""
-        rows = 1 + max(int(recorded.nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
-        own = recorded.nodes.of(TASK, rows)[self.tasks]
-        own = own[own >= 0]
-        took = int(recorded.graph.duration[own].sum())
+        tasks = recorded.nodes.at(TASK, self.tasks)
+        tasks = tasks[tasks >= 0]
+        took = int(recorded.graph.duration[tasks].sum())
         if not took:
             return graph
         stays = 1 - min(1.0, self.by_ns * self.steps / took)
         duration = graph.duration.copy()
-        duration[own] = np.rint(duration[own] * stays).astype(np.int64)
+        duration[tasks] = np.rint(duration[tasks] * stays).astype(np.int64)
         return graph.changed(duration=duration)
 
 

@@ -45,9 +45,13 @@ class Nodes:
     def of(self, kind: int, rows: int) -> Ints:
         """The node of each row of that kind, -1 where there is none. ``rows``: how many rows there are."""
         found = np.full(rows, -1, dtype=np.int64)
-        own = np.flatnonzero(self.kind == kind)
-        found[self.row[own]] = own
+        numbers = np.flatnonzero(self.kind == kind)
+        found[self.row[numbers]] = numbers
         return found
+
+    def at(self, kind: int, rows: Ints) -> Ints:
+        """The node of that kind at each of these rows, -1 where there is none."""
+        return self.of(kind, 1 + max(int(self.row.max(initial=-1)), int(rows.max(initial=-1))))[rows]
 
 
 def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, starts: Ints) -> Nodes:
@@ -85,15 +89,21 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, s
 
 
 def _between_steps(entered: Ints, started: Ints, syncs: Layer, starts: Ints) -> int:
-    """How many calls wait for the device behind the last task of a step: nearer to it than to the first of the next, as
-    they are handed over; the median. The last recorded step has as many, and further ones come from the profiler."""
-    if not len(entered) or len(starts) < 2:
-        return 0
-    places = np.searchsorted(np.maximum.accumulate(started), starts[1:], side="left")
-    places = places[(places > 0) & (places < len(entered))]
+    """The number of calls that wait for the device behind the last task of a step: nearer to it than to the first of
+    the next, as they are handed over; the median. The last recorded step has as many, and further ones come from the
+    profiler."""
+    places = openings(started, starts)
     last, first = entered[places - 1], entered[places]
     calls = np.searchsorted(syncs.starts, last + (first - last) // 2) - np.searchsorted(syncs.starts, last)
     return int(np.median(calls)) if len(calls) else 0
+
+
+def openings(started: Ints, starts: Ints) -> Ints:
+    """Of tasks in the order in which they were handed over, the places of those that each step but the first begins
+    with. ``started``: of the tasks, ``starts``: of the steps, both in device time."""
+    # The host hands tasks over in order, but for those of streams that run ahead.
+    places = np.unique(np.searchsorted(np.maximum.accumulate(started), starts[1:], side="left"))
+    return places[(places > 0) & (places < len(started))]
 
 
 def _streams(work: pd.DataFrame, rows: Ints, start: Ints, end: Ints) -> Ints:

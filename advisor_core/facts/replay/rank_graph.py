@@ -37,13 +37,13 @@ class RankGraph:
     origin_ns: int
 
     def replayed(self) -> Ints:
-        """When each node ends in the unchanged replay, device time in ns."""
+        """The end of each node in the unchanged replay, device time in ns."""
         return ends(self.graph, self.free_ns) + self.origin_ns
 
 
 @fact("rank_graph", needs=(work, launches, steps), wants=(host_activity,))
 def rank_graph(facts: Facts) -> RankGraph:
-    """What each task, launch and call of the rank waited for, as a graph that can be replayed."""
+    """The tasks, launches and calls of the rank with what each waited for, as a graph that can be replayed."""
     device, launched, windows = facts[work], facts[launches], facts[steps]
     begin, finish = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     starts = device["start_ns"].to_numpy()

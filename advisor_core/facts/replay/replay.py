@@ -1,4 +1,4 @@
-"""What the recorded steps would take after a change.
+"""Replay of the recorded steps of a rank after a change.
 
 With two recorded steps or more the answer is about a long run of such steps: the recorded ones, over and over, each
 turn beginning where every chain ended in the turn before it, until two turns take equally long. The profile begins with
@@ -21,7 +21,7 @@ from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, HostChange
-from advisor_core.facts.replay.nodes import FEED, FEEDERS, TASK
+from advisor_core.facts.replay.nodes import FEED, FEEDERS, TASK, openings
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph
@@ -62,11 +62,11 @@ class Replay:
 
     @cached_property
     def recorded_ns(self) -> int:
-        """How long the replayed steps take when nothing is changed: in a long run, else as recorded."""
+        """Time of the replayed steps when nothing is changed: in a long run, else as recorded."""
         return self._lasts(self.recorded.graph)
 
     def _lasts(self, graph: Graph) -> int:
-        """How long the steps take."""
+        """Time of the steps."""
         nodes = self.recorded.nodes
         tasks = np.flatnonzero(nodes.kind == TASK)
         if not len(tasks):
@@ -81,23 +81,13 @@ class Replay:
 
 @fact("replay", needs=(rank_graph, steps, HOST_EVENTS), wants=(host_activity,))
 def replay(facts: Facts) -> Replay:
-    """What the recorded steps would take after a change (a long run of them where several were recorded)."""
+    """The replay of the recorded steps after a change (a long run of them where several were recorded)."""
     recorded, windows = facts[rank_graph], facts[steps]
-    openings = np.zeros(0, dtype=np.int64)
+    opening = np.zeros(0, dtype=np.int64)
     # Without the calls of the host it is not known where it waited for the device.
     if host_activity in facts:
-        openings = _openings(recorded, windows["start_ns"].to_numpy()[1:])
-    return Replay(recorded, len(windows), openings)
-
-
-def _openings(recorded: RankGraph, starts: Ints) -> Ints:
-    """The first task of each step to be handed over. ``starts``: of the steps, in device time."""
-    nodes = recorded.nodes
-    feeds = np.flatnonzero(nodes.kind == FEED)
-    if not len(feeds):
-        return feeds
-    tasks = nodes.of(TASK, int(nodes.row.max()) + 1)[nodes.row[feeds]]
-    # The host hands tasks over in order, but for those of streams that run ahead.
-    reached = np.maximum.accumulate(nodes.start_ns[tasks])
-    places = np.unique(np.searchsorted(reached, starts, side="left"))
-    return feeds[places[(places > 0) & (places < len(feeds))]]
+        nodes = recorded.nodes
+        feeds = np.flatnonzero(nodes.kind == FEED)
+        started = nodes.start_ns[nodes.at(TASK, nodes.row[feeds])]
+        opening = feeds[openings(started, windows["start_ns"].to_numpy())]
+    return Replay(recorded, len(windows), opening)
