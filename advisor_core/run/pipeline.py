@@ -83,8 +83,9 @@ def analysed(
     roles: Sequence[str] = (),
     jobs: int | None = None,
     progress: Progress = lambda line: None,
-) -> tuple[RunResult, list[RankOutcome]]:
-    """As `run`, with the outcome of each rank."""
+) -> tuple[RunResult, JobReplay | None]:
+    """As `run`, with the replay of the job: ``None`` where nothing can be replayed, or where there are several
+    roles."""
     began = time.perf_counter()
     host, book = prepared(options)
     guarded = loaders(host)
@@ -94,12 +95,12 @@ def analysed(
         raise failures[0][1]
     _require_step(outcomes, options)
     role = role_of(sources[0]) if len(roles) == 1 else None
-    result = _of_roles(host, book, outcomes, failures, role)
+    result, replayed = _of_roles(host, book, outcomes, failures, role)
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
     result = result.model_copy(update={"labels": compose_headings(host, result)})
     timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
     diagnostics = [*problems_of(guarded), *result.diagnostics]
-    return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), outcomes
+    return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
 
 
 def _sources(
@@ -125,7 +126,7 @@ def _of_roles(
     outcomes: Sequence[RankOutcome],
     failures: Sequence[tuple[RankInput, InputError]],
     role: str | None,
-) -> RunResult:
+) -> tuple[RunResult, JobReplay | None]:
     """One result; the ranks of a role are compared with one another, and with those of no other role."""
     roles = {outcome.role for outcome in outcomes} | {source.role for source, _ in failures}
     if len(roles) == 1:
@@ -135,10 +136,10 @@ def _of_roles(
         own = [outcome for outcome in outcomes if outcome.role == role]
         failed = [failure for failure in failures if failure[0].role == role]
         if own:
-            parts.append((role, of_role(combine(host, book, own, failed), role)))
+            parts.append((role, of_role(combine(host, book, own, failed)[0], role)))
     unread = [failure for failure in failures if failure[0].role not in dict(parts)]
     unheard = [_unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
-    return joined(parts, unheard)
+    return joined(parts, unheard), None
 
 
 Failure = tuple[RankInput, InputError]
@@ -221,12 +222,14 @@ def combine(
     outcomes: Sequence[RankOutcome],
     failures: Sequence[tuple[RankInput, InputError]] = (),
     role: str | None = None,
-) -> RunResult:
-    """One result from the outcomes of all ranks. A pure function: the same outcomes give the same bytes."""
+) -> tuple[RunResult, JobReplay | None]:
+    """One result from the outcomes of all ranks, and the replay that its plan is of. A pure function: the same outcomes
+    give the same bytes."""
     context = _job_context(outcomes)
     env = _common_variables(outcomes)
+    known = job_of(context, outcomes[0].source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}
-    job = job_rules(host, book, outcomes)
+    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     runs = [*by_rank.values(), job]
@@ -235,7 +238,7 @@ def combine(
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     replayed = job_replay(outcomes, job)
-    return RunResult(
+    result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
         environment=Environment(chip=outcomes[0].chip, variables=env, profiler=dict(outcomes[0].profiler)),
@@ -257,14 +260,7 @@ def combine(
         plan=None if replayed is None else plan(replayed),
         phases=[time for outcome in outcomes for time in outcome.phases],
     )
-
-
-def job_rules(host: Host, book: RuleBook, outcomes: Sequence[RankOutcome]) -> RuleRun:
-    """The rules that need the facts of all ranks."""
-    context = _job_context(outcomes)
-    known = job_of(context, outcomes[0].source.versions, _common_variables(outcomes))
-    vendors = {outcome.vendor for outcome in outcomes}
-    return run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
+    return result, replayed
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:

@@ -10,9 +10,8 @@ from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
 from advisor_core.result.plan import WhatIf
 from advisor_core.result.run import RunResult
-from advisor_core.run.modelled import job_replay
-from advisor_core.run.pipeline import Progress, analysed, job_rules
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.pipeline import Progress, analysed
+from advisor_core.run.rank import RunOptions
 
 _ASKED = "asked"
 
@@ -37,11 +36,9 @@ def what_if(
 
     Raises `WhatIfError`, and what `advisor_core.run.pipeline.run` raises.
     """
-    result, outcomes = analysed(paths, options, jobs=jobs, progress=progress)
+    result, replayed = analysed(paths, options, jobs=jobs, progress=progress)
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
-    host, book = prepared(options)
-    replayed = job_replay(outcomes, job_rules(host, book, outcomes))
     if replayed is None:
         raise WhatIfError("nothing can be replayed: no rank has launches, or the ranks have different numbers of steps")
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
-from advisor_core.run.modelled import job_replay
-from advisor_core.run.pipeline import analysed, job_rules
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.pipeline import analysed
+from advisor_core.run.rank import RunOptions
 from tests.job.test_job_graph import assert_exact
 
 JOINED = {"ascend/alexnet-ddp-text-level1": 4, "ascend/alexnet-ddp-db-level1": 4, "kineto/trace-diff": 0}
@@ -23,8 +22,7 @@ def test_the_replay_of_all_ranks_gives_the_recorded_times(profiles: Path, record
     folder = profiles / recording
     if not folder.is_dir():
         pytest.skip(f"{recording} is not there")
-    _, outcomes = analysed([folder], RunOptions(), jobs=1)
-    replayed = job_replay(outcomes, job_rules(*prepared(RunOptions()), outcomes))
+    _, replayed = analysed([folder], RunOptions(), jobs=1)
     assert replayed is not None
     assert replayed.job.calls["call"].nunique() == JOINED[recording]
     assert_exact(replayed.job)

@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from advisor_core.run.modelled import job_replay
-from advisor_core.run.pipeline import analysed, job_rules
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.pipeline import analysed
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
 from tests.diagnosis.diagnosis import write
@@ -28,8 +27,7 @@ class Prediction:
     def __init__(self, scenario: Scenario, seed: int) -> None:
         with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
             write(scenario, seed, Path(folder))
-            self.result, outcomes = analysed([Path(folder)], RunOptions(), jobs=1)
-        replayed = job_replay(outcomes, job_rules(*prepared(RunOptions()), outcomes))
+            self.result, replayed = analysed([Path(folder)], RunOptions(), jobs=1)
         if replayed is None:
             raise ValueError(f"{scenario.name} cannot be replayed")
         self._replayed = replayed
