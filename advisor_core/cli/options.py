@@ -8,12 +8,22 @@ from typing import Any, TypeVar
 
 import click
 
+from advisor_core.cli.console import EXIT_USAGE, stop
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The parts of comma-separated values of an option that may be repeated."""
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def assignment(option: str, form: str, entry: str) -> tuple[str, str]:
+    """Both sides of the last ``=`` of the value of an option. Stops where one is missing; ``form``: what it takes."""
+    name, separator, value = (part.strip() for part in entry.rpartition("="))
+    if not (name and separator and value):
+        stop(EXIT_USAGE, f"{option} takes {form}, not {entry!r}")
+    return name, value
 
 
 def ruleset_option(command: _F) -> _F:

@@ -20,7 +20,7 @@ from advisor_core.cli.console import (
     tell,
     tell_rank,
 )
-from advisor_core.cli.options import language_option, ruleset_option, split
+from advisor_core.cli.options import assignment, language_option, ruleset_option, split
 from advisor_core.cli.outcome import crashed, nothing_judged, reaches, remarks
 from advisor_core.cli.report_files import chosen_renderers, earlier_reports, render_all, summary, write_all
 
@@ -141,7 +141,7 @@ def run(
         ignore=ignore,
         overrides=tuple(_override(setting) for setting in settings),
         step=step,
-        phase_marks=tuple(_phase_mark(mark) for mark in phase_marks),
+        phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
     )
     try:
         renderers = chosen_renderers(formats)
@@ -211,10 +211,3 @@ def _override(setting: str) -> tuple[str, Scalar]:
         except ValueError:
             continue
     return name.strip(), text
-
-
-def _phase_mark(mark: str) -> tuple[str, str]:
-    text, separator, phase = (part.strip() for part in mark.rpartition("="))
-    if not (text and separator and phase):
-        stop(EXIT_USAGE, f"--phase-mark takes TEXT=PHASE, not {mark!r}")
-    return text, phase

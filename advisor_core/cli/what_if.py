@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor_core.cli.console import EXIT_INPUT, EXIT_USAGE, epilog, printable, stop, tell
-from advisor_core.cli.options import language_option, ruleset_option, split
+from advisor_core.cli.options import assignment, language_option, ruleset_option, split
 
 if TYPE_CHECKING:
     from advisor_core.result.plan import Limit, WhatIf
@@ -65,12 +65,8 @@ def what_if(
     from advisor_core.run.what_if import WhatIfError
     from advisor_core.run.what_if import what_if as ask
 
-    factors = {name: _factor(text, entry) for entry in scale for name, text in [_pair(entry, "--scale TYPE=FACTOR")]}
-    ranks = {
-        _rank(name, entry): _rank(other, entry)
-        for entry in rank_as
-        for name, other in [_pair(entry, "--rank-as RANK=OTHER")]
-    }
+    factors = dict(_factor(entry) for entry in scale)
+    ranks = dict(_ranks(entry) for entry in rank_as)
     options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
     try:
         with quietly():
@@ -119,24 +115,19 @@ def _limit(limit: Limit) -> str:
     return f"{limit.chain}{of} ({limit.share:.0%})"
 
 
-def _pair(entry: str, usage: str) -> tuple[str, str]:
-    name, separator, value = (part.strip() for part in entry.rpartition("="))
-    if not (name and separator and value):
-        stop(EXIT_USAGE, f"{usage.split()[0]} takes {usage.split()[1]}, not {entry!r}")
-    return name, value
-
-
-def _factor(text: str, entry: str) -> float:
+def _factor(entry: str) -> tuple[str, float]:
+    name, text = assignment("--scale", "TYPE=FACTOR", entry)
     try:
         factor = float(text)
     except ValueError:
         factor = -1.0
     if not 0 <= factor < float("inf"):
         stop(EXIT_USAGE, f"--scale takes a factor of 0 or more, not {entry!r}")
-    return factor
+    return name, factor
 
 
-def _rank(text: str, entry: str) -> int:
-    if not text.isdecimal():
+def _ranks(entry: str) -> tuple[int, int]:
+    rank, other = assignment("--rank-as", "RANK=OTHER", entry)
+    if not (rank.isdecimal() and other.isdecimal()):
         stop(EXIT_USAGE, f"--rank-as takes two ranks, not {entry!r}")
-    return int(text)
+    return int(rank), int(other)
