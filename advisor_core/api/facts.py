@@ -32,7 +32,7 @@ from advisor_core.contracts.tables import (
     RowRef,
     row_refs,
 )
-from advisor_core.facts.communication.calls import collective_calls
+from advisor_core.facts.communication.calls import collective_calls, operation_names
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import Chip, chip
@@ -166,6 +166,7 @@ __all__ = [
     "memory_steps",
     "moved_bytes",
     "of_graph_engine",
+    "operation_names",
     "paused",
     "peaks",
     "per_text",

@@ -16,7 +16,7 @@ from advisor_core.api.facts import (
     Facts,
     Merging,
     collective_calls,
-    per_text,
+    operation_names,
     row_refs,
 )
 from advisors.columns import LEAF, OPERATION, SHARE_OF_STEP, TIME
@@ -68,11 +68,6 @@ def shorter(calls: pd.DataFrame, less_ns: pd.Series) -> Merging:
     took = calls["elapse_ns"].to_numpy(dtype=np.float64)
     after = took - less_ns.to_numpy(dtype=np.float64).clip(0, took)
     return Merging.none(calls["work"].to_numpy(dtype=np.int64), took, after)
-
-
-def operation_names(names: pd.Series) -> pd.Series:
-    """The names of operations in files of the exporter, without what these add behind an ``@``."""
-    return per_text(names, lambda text: text.partition("@")[0])
 
 
 def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Reference]:

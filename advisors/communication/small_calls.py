@@ -17,13 +17,13 @@ from advisor_core.api.facts import (
     Unavailable,
     collective_calls,
     collective_state,
+    operation_names,
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import (
     calls_in_steps,
     divides_or_sums,
-    operation_names,
     point_to_point,
     reduces,
     shorter,

@@ -256,8 +256,8 @@ def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, fa
     calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
 
 
-def _operation_names(names: pd.Series) -> pd.Series:
-    """The names of operations without what the exporter adds behind an ``@``."""
+def operation_names(names: pd.Series) -> pd.Series:
+    """The names of operations in files of the exporter, without what these add behind an ``@``."""
     return per_text(names, lambda text: text.partition("@")[0])
 
 
@@ -266,10 +266,10 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
     if bandwidth is None or not len(bandwidth):
         return calls
     links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
-    links = links[["bytes"]].assign(name=_operation_names(links["name"]))
+    links = links[["bytes"]].assign(name=operation_names(links["name"]))
     sums = links.groupby("name")["bytes"].sum()
     packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
-    packets = packets[["packets", "max_packet_bytes"]].assign(name=_operation_names(packets["name"]))
+    packets = packets[["packets", "max_packet_bytes"]].assign(name=operation_names(packets["name"]))
     by_name = packets.groupby("name")
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
     repeats = calls.groupby("name")["name"].transform("size")
@@ -277,7 +277,7 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
     calls["packets"] = (calls["name"].map(by_name["packets"].sum()) / repeats).fillna(-1).astype("int64")
     calls["max_packet_bytes"] = calls["name"].map(by_name["max_packet_bytes"].max()).fillna(-1).astype("int64")
     if collectives is not None and len(collectives):
-        full = collectives[["group"]].assign(name=_operation_names(collectives["name"])).drop_duplicates("name")
+        full = collectives[["group"]].assign(name=operation_names(collectives["name"])).drop_duplicates("name")
         groups = full.set_index("name")["group"].astype(str)
         calls["group"] = calls["name"].map(groups).fillna(calls["group"])
     return calls

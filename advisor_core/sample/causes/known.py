@@ -12,35 +12,8 @@ from pydantic import TypeAdapter
 
 from advisor_core.text.base import Text
 
+from . import code, communication, host, layout, memory, rank, rollout
 from .cause import Cause
-from .code import (
-    AiCpuOperator,
-    ConvertedPictures,
-    PrivateFormat,
-    SinglePrecision,
-    SixteenKibTail,
-    SmallMatmuls,
-    UnalignedVocabulary,
-    Unfused,
-)
-from .communication import NoOverlap, SlowLink, SlowNetwork, SmallBuckets
-from .host import (
-    AllocatorChurn,
-    FrequentItem,
-    GarbageCollection,
-    LaunchBlocking,
-    OnlineCompilation,
-    SlowDispatch,
-    SlowHost,
-    SlowLoader,
-    SynchronousSampling,
-    TaskQueueOff,
-    WorkspaceOnMainThread,
-)
-from .layout import EvenLayers, FewMicroBatches, HotExperts
-from .memory import Fragmentation, Leak, MemoryNearTheLimit
-from .rank import ClockDrops, DataImbalance, SlowHostOfRank, ThrottledClock
-from .rollout import LongTailRollout, SlowReward, SlowRollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,64 +42,78 @@ def _known(kind: type[Cause], en: str, zh: str, **preset: Any) -> KnownCause:
 
 CAUSES: Mapping[str, KnownCause] = MappingProxyType(
     {
-        "slow-python": _known(SlowHost, "much Python between operators", "算子之间的 Python 开销大", layer="python"),
+        "slow-python": _known(
+            host.SlowHost, "much Python between operators", "算子之间的 Python 开销大", layer="python"
+        ),
         "slow-framework": _known(
-            SlowHost, "operators that are slow on the host", "算子在主机侧执行慢", layer="framework"
+            host.SlowHost, "operators that are slow on the host", "算子在主机侧执行慢", layer="framework"
         ),
-        "slow-runtime": _known(SlowHost, "slow calls into CANN", "CANN 调用慢", layer="runtime"),
-        "slow-host-dispatch": _known(SlowDispatch, "slow dispatch", "下发慢"),
-        "task-queue-off": _known(TaskQueueOff, "no task queue", "未启用任务队列"),
+        "slow-runtime": _known(host.SlowHost, "slow calls into CANN", "CANN 调用慢", layer="runtime"),
+        "slow-host-dispatch": _known(host.SlowDispatch, "slow dispatch", "下发慢"),
+        "task-queue-off": _known(host.TaskQueueOff, "no task queue", "未启用任务队列"),
         "workspace-on-main-thread": _known(
-            WorkspaceOnMainThread, "workspace on the main thread", "workspace 在主线程处理"
+            host.WorkspaceOnMainThread, "workspace on the main thread", "workspace 在主线程处理"
         ),
-        "clock-drops": _known(ClockDrops, "a clock that falls", "芯片中途降频"),
-        "launch-blocking": _known(LaunchBlocking, "every launch waits for its kernel", "每次下发都等待算子完成"),
-        "item-synchronisation": _known(FrequentItem, "numbers read back all the time", "频繁回读标量"),
-        "synchronous-sampling": _known(SynchronousSampling, "steps that wait for their tokens", "每步都等待采样结果"),
-        "slow-data-loader": _known(SlowLoader, "a slow data loader", "数据加载慢"),
-        "garbage-collection": _known(GarbageCollection, "garbage collection", "垃圾回收", recorded=True),
+        "clock-drops": _known(rank.ClockDrops, "a clock that falls", "芯片中途降频"),
+        "launch-blocking": _known(host.LaunchBlocking, "every launch waits for its kernel", "每次下发都等待算子完成"),
+        "item-synchronisation": _known(host.FrequentItem, "numbers read back all the time", "频繁回读标量"),
+        "synchronous-sampling": _known(
+            host.SynchronousSampling, "steps that wait for their tokens", "每步都等待采样结果"
+        ),
+        "slow-data-loader": _known(host.SlowLoader, "a slow data loader", "数据加载慢"),
+        "garbage-collection": _known(host.GarbageCollection, "garbage collection", "垃圾回收", recorded=True),
         "unrecorded-garbage-collection": _known(
-            GarbageCollection, "garbage collection that is not recorded", "未记录的垃圾回收", recorded=False
+            host.GarbageCollection, "garbage collection that is not recorded", "未记录的垃圾回收", recorded=False
         ),
         "allocator-churn": _known(
-            AllocatorChurn, "memory taken from the driver all the time", "频繁向驱动申请和释放内存"
+            host.AllocatorChurn, "memory taken from the driver all the time", "频繁向驱动申请和释放内存"
         ),
-        "online-compilation": _known(OnlineCompilation, "operators compiled online", "算子在线编译"),
-        "unfused-rms-norm": _known(Unfused, "an unfused RMSNorm", "RMSNorm 未融合", what="rms-norm"),
-        "unfused-swiglu": _known(Unfused, "an unfused SwiGLU", "SwiGLU 未融合", what="swiglu"),
-        "unfused-rotary": _known(Unfused, "an unfused rotary embedding", "旋转位置编码未融合", what="rotary"),
-        "unfused-cross-entropy": _known(Unfused, "an unfused cross-entropy", "交叉熵未融合", what="cross-entropy"),
-        "unfused-optimizer": _known(Unfused, "an unfused optimizer", "优化器未融合", what="optimizer"),
-        "unaligned-vocabulary": _known(UnalignedVocabulary, "a vocabulary that is not aligned", "词表未对齐"),
-        "tail-of-16-kib": _known(SixteenKibTail, "a last axis of 16 KiB", "尾轴为 16 KiB 的倍数"),
-        "small-matmuls-on-one-input": _known(SmallMatmuls, "three products of one input", "同一输入的三个小矩阵乘"),
-        "format-conversions": _known(PrivateFormat, "format conversions around products", "矩阵乘前后的格式转换"),
-        "fp32-where-bf16-would-do": _known(SinglePrecision, "FP32 throughout", "全程使用 FP32"),
-        "ai-cpu-operator": _known(AiCpuOperator, "an operator on the AI CPU", "AI CPU 算子"),
-        "communication-not-overlapped": _known(NoOverlap, "communication after the backward pass", "反向结束后才通信"),
-        "small-communication-packets": _known(SmallBuckets, "gradients reduced one by one", "梯度逐个归约"),
-        "slow-link": _known(SlowLink, "a slow link", "慢链路"),
-        "slow-network": _known(SlowNetwork, "a slow network", "网络慢"),
+        "online-compilation": _known(host.OnlineCompilation, "operators compiled online", "算子在线编译"),
+        "unfused-rms-norm": _known(code.Unfused, "an unfused RMSNorm", "RMSNorm 未融合", what="rms-norm"),
+        "unfused-swiglu": _known(code.Unfused, "an unfused SwiGLU", "SwiGLU 未融合", what="swiglu"),
+        "unfused-rotary": _known(code.Unfused, "an unfused rotary embedding", "旋转位置编码未融合", what="rotary"),
+        "unfused-cross-entropy": _known(code.Unfused, "an unfused cross-entropy", "交叉熵未融合", what="cross-entropy"),
+        "unfused-optimizer": _known(code.Unfused, "an unfused optimizer", "优化器未融合", what="optimizer"),
+        "unaligned-vocabulary": _known(code.UnalignedVocabulary, "a vocabulary that is not aligned", "词表未对齐"),
+        "tail-of-16-kib": _known(code.SixteenKibTail, "a last axis of 16 KiB", "尾轴为 16 KiB 的倍数"),
+        "small-matmuls-on-one-input": _known(
+            code.SmallMatmuls, "three products of one input", "同一输入的三个小矩阵乘"
+        ),
+        "format-conversions": _known(code.PrivateFormat, "format conversions around products", "矩阵乘前后的格式转换"),
+        "fp32-where-bf16-would-do": _known(code.SinglePrecision, "FP32 throughout", "全程使用 FP32"),
+        "ai-cpu-operator": _known(code.AiCpuOperator, "an operator on the AI CPU", "AI CPU 算子"),
+        "communication-not-overlapped": _known(
+            communication.NoOverlap, "communication after the backward pass", "反向结束后才通信"
+        ),
+        "small-communication-packets": _known(
+            communication.SmallBuckets, "gradients reduced one by one", "梯度逐个归约"
+        ),
+        "slow-link": _known(communication.SlowLink, "a slow link", "慢链路"),
+        "slow-network": _known(communication.SlowNetwork, "a slow network", "网络慢"),
         "pipeline-stage-imbalance": _known(
-            EvenLayers, "as many layers on the last stage as on the others", "末级流水线层数未减少"
+            layout.EvenLayers, "as many layers on the last stage as on the others", "末级流水线层数未减少"
         ),
         "pipeline-bubble": _known(
-            FewMicroBatches, "few micro-batches for the stages of the pipeline", "micro-batch 数相对流水线级数过少"
+            layout.FewMicroBatches,
+            "few micro-batches for the stages of the pipeline",
+            "micro-batch 数相对流水线级数过少",
         ),
-        "expert-imbalance": _known(HotExperts, "experts of one rank that get more tokens", "某个 rank 的专家负载过重"),
-        "throttled-clock": _known(ThrottledClock, "a throttled clock", "芯片降频"),
-        "slow-host-of-a-rank": _known(SlowHostOfRank, "one slow host", "某个 rank 的主机慢"),
-        "data-parallel-imbalance": _known(DataImbalance, "one rank with more samples", "某个 rank 样本更多"),
-        "long-tail-rollout": _known(LongTailRollout, "one rank with longer responses", "某个 rank 的响应更长"),
+        "expert-imbalance": _known(
+            layout.HotExperts, "experts of one rank that get more tokens", "某个 rank 的专家负载过重"
+        ),
+        "throttled-clock": _known(rank.ThrottledClock, "a throttled clock", "芯片降频"),
+        "slow-host-of-a-rank": _known(rank.SlowHostOfRank, "one slow host", "某个 rank 的主机慢"),
+        "data-parallel-imbalance": _known(rank.DataImbalance, "one rank with more samples", "某个 rank 样本更多"),
+        "long-tail-rollout": _known(rollout.LongTailRollout, "one rank with longer responses", "某个 rank 的响应更长"),
         "convolution-format-conversions": _known(
-            ConvertedPictures, "format conversions around convolutions", "卷积前后的格式转换"
+            code.ConvertedPictures, "format conversions around convolutions", "卷积前后的格式转换"
         ),
-        "slow-reward": _known(SlowReward, "a slow reward function on the host", "主机侧奖励函数慢"),
+        "slow-reward": _known(rollout.SlowReward, "a slow reward function on the host", "主机侧奖励函数慢"),
         "slow-rollout": _known(
-            SlowRollout, "an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"
+            rollout.SlowRollout, "an engine that spends much Python on each operator", "推理引擎逐算子的 Python 开销大"
         ),
-        "memory-near-the-limit": _known(MemoryNearTheLimit, "hardly any memory left", "显存即将耗尽"),
-        "fragmentation": _known(Fragmentation, "fragmented memory", "显存碎片化"),
-        "leak": _known(Leak, "tensors that are never released", "张量始终未释放"),
+        "memory-near-the-limit": _known(memory.MemoryNearTheLimit, "hardly any memory left", "显存即将耗尽"),
+        "fragmentation": _known(memory.Fragmentation, "fragmented memory", "显存碎片化"),
+        "leak": _known(memory.Leak, "tensors that are never released", "张量始终未释放"),
     }
 )
