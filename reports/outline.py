@@ -102,6 +102,11 @@ class Outline:
     def _by_number(self) -> dict[str, Item]:
         return {item.number: item for root in self.items for item in root.walk()}
 
+    @cached_property
+    def numbers(self) -> dict[str, str]:
+        """The number of the problem that each finding is, by its fingerprint."""
+        return {problem.findings[0]: problem.number for problem in self.result.problems}
+
     def item(self, number: str) -> Item:
         return self._by_number[number]
 

@@ -23,7 +23,6 @@ from reports.blocks import (
 )
 from reports.labels import Labels
 from reports.outline import Outline
-from reports.problems import Item
 from reports.prose import first_sentence
 from reports.sections.problem_words import brief_title, settings
 
@@ -105,9 +104,7 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
 
 
 def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -> Line:
-    items = {item.finding.fingerprint: item for root in outline.items for item in root.walk()}
-    found: list[Item] = [items[name] for name in fingerprints if name in items]
-    return line(t(key, numbers=t.join([item.number for item in found])))
+    return line(t(key, numbers=t.join([outline.numbers[name] for name in fingerprints])))
 
 
 def _limit(limit: Limit, t: Labels) -> str:

@@ -13,7 +13,9 @@ from advisor_core.sample.scenarios import Scenario, jobs_from
 from tests.diagnosis.counterfactuals.predictions import Prediction
 from tests.diagnosis.truth import step_ns
 
-JOBS = {job.name: job for job in jobs_from(Path(__file__).with_name("blame.yaml"))}
+HERE = Path(__file__).parent
+FILES = (HERE / "blame.yaml", HERE / "counterfactuals" / "jobs.yaml")
+JOBS = {job.name: job for file in FILES for job in jobs_from(file)}
 
 
 @cache
