@@ -52,8 +52,8 @@ def plan(outline: Outline, t: Labels) -> Section | None:
 
 
 def summary(told: Plan, t: Labels) -> str:
-    """What the whole plan wins, and what limits the step then."""
-    low, high = told.after_range_ns
+    """The step with all causes of the plan gone, and what limits it then."""
+    low, high = (t.time(ns) for ns in told.after_range_ns)
     wins = t(
         "plan.wins",
         step=t.time(told.step_ns),
@@ -61,7 +61,7 @@ def summary(told: Plan, t: Labels) -> str:
         share=t.share(1 - told.after_ns / told.step_ns),
         count=len(told.actions),
     )
-    spread = "" if low == high else t("plan.range", low=t.time(low), high=t.time(high))
+    spread = "" if low == high else t("plan.range", low=low, high=high)
     limits = t("plan.limits", before=_limit(told.limit, t), after=_limit(told.next_limit, t))
     return f"{wins}{spread}{limits}"
 
@@ -90,8 +90,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
         first.append(Below(_named("plan.needs", action.needs, outline, t)))
     if action.covers:
         first.append(Below(_named("plan.covers", action.covers, outline, t)))
-    low, high = action.range_ns
-    alone = t.time(low) if low == high else t("plan.from_to", low=t.time(low), high=t.time(high))
+    low, high = (t.time(ns) for ns in action.range_ns)
+    alone = low if low == high else t("plan.from_to", low=low, high=high)
     return Row(
         (
             line(*first),
