@@ -20,7 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         pipeline_bound_job,
         step_kernels,
     )
-    from advisors.fusion import chains, nodes, reads
+    from advisors.fusion import chains, nodes, reads, regions
     from advisors.layers import layers
     from advisors.roofline import bounds, products, work
 
@@ -30,6 +30,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*nodes.FACTS)
     registry.add(*reads.FACTS)
     registry.add(*chains.FACTS)
+    registry.add(*regions.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
     registry.add(*work.FACTS)

@@ -1,4 +1,4 @@
-"""Capture quality of a job: whether the profiles belong together, and which ranks are missing."""
+"""Capture quality of a job: whether the profiles belong together, which ranks are missing, and which stand twice."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ from advisors.messages import message
 _LISTED = 16
 
 
+_PROFILES = Column("profiles", "int", "count", "profiles that were given as one job", zh="profile 数")
+_WHEN = (
+    RANK,
+    Column("start", "int", "ns", "first task", zh="开始"),
+    Column("end", "int", "ns", "end of the last task", zh="结束"),
+)
+
+
 @dataclass(frozen=True)
 class Capture:
-    """The recorded settings of the profile of one rank. ``versions``, ``parallel``: as text, '' if not recorded.
-    ``group_ranks``: the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if there are
-    none."""
+    """The recorded settings of the profile of one rank. ``chip``, ``versions``, ``parallel``: as text, '' if not
+    recorded. ``group_ranks``: the ranks of all recorded groups. ``start_ns``, ``end_ns``: the profiled steps, -1 if
+    there are none."""
 
     level: str
+    chip: str
     versions: str
     parallel: str
     world_size: int | None
@@ -37,6 +46,7 @@ def capture(facts: Facts) -> Capture:
     windows = facts.get(steps)
     return Capture(
         level=profile.level or "",
+        chip=str(profile.chip.get("name", "")),
         versions=", ".join(f"{name} {profile.versions[name]}" for name in sorted(profile.versions)),
         parallel=", ".join(f"{name}={profile.parallel[name]}" for name in sorted(profile.parallel)),
         world_size=profile.world_size,
@@ -50,7 +60,7 @@ def capture(facts: Facts) -> Capture:
     "capture_job.same_job",
     needs=(capture,),
     columns=(
-        Column("profiles", "int", "count", "profiles that were given as one job", zh="profile 数"),
+        _PROFILES,
         Column(
             "differing",
             "int",
@@ -68,13 +78,12 @@ def capture(facts: Facts) -> Capture:
         ),
     ),
     evidence=(
-        RANK,
+        *_WHEN,
         Column("level", "text", "", "level of the profiler", zh="级别"),
+        Column("chip", "text", "", "name of the chip", zh="芯片"),
         Column("versions", "text", "", "versions of the software", zh="版本"),
         Column("world_size", "int", "", "ranks of the job", zh="总 rank 数"),
         Column("parallel", "text", "", "how the job is divided", zh="并行"),
-        Column("start", "int", "ns", "first task", zh="开始"),
-        Column("end", "int", "ns", "end of the last task", zh="结束"),
     ),
 )
 def same_job(facts: JobFacts, params: Params) -> Observations:
@@ -86,6 +95,7 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
     aspects: dict[str, set[str] | set[int]] = {
         "versions": {found.versions for found in known if found.versions},
         "level": {found.level for found in known if found.level},
+        "chip": {found.chip for found in known if found.chip},
         "world_size": {found.world_size for found in known if found.world_size},
         "parallel": {found.parallel for found in known if found.parallel},
     }
@@ -103,6 +113,7 @@ def same_job(facts: JobFacts, params: Params) -> Observations:
             {
                 "rank": rank,
                 "level": found.level,
+                "chip": found.chip,
                 "versions": found.versions,
                 "world_size": found.world_size,
                 "parallel": found.parallel,
@@ -164,5 +175,45 @@ def ranks(facts: JobFacts, params: Params) -> Observations:
     return Observations(frame, evidence, lambda number: sorted(captures))
 
 
+@job_advisor(
+    "capture_job.copies",
+    needs=(capture,),
+    columns=(
+        _PROFILES,
+        Column(
+            "copied",
+            "int",
+            "count",
+            "ranks whose steps begin and end, to the nanosecond, with those of another rank",
+            zh="重复的 rank 数",
+        ),
+        Column("copied_ranks", "text", "", "which ranks these are, together with that other one", zh="重复的 rank"),
+    ),
+    evidence=_WHEN,
+)
+def copies(facts: JobFacts, params: Params) -> Observations:
+    """Ranks that are one recording under several numbers: two devices never begin and end at the same nanosecond."""
+    captures = facts.ranks(capture)
+    if len(captures) < 2:
+        raise NotApplicable(message("capture_job.one_rank"))
+    same: dict[tuple[int, int], list[int]] = {}
+    for rank, found in sorted(captures.items()):
+        if found.start_ns >= 0:
+            same.setdefault((found.start_ns, found.end_ns), []).append(rank)
+    groups = [ranks for ranks in same.values() if len(ranks) > 1]
+    frame = row(
+        profiles=len(captures),
+        copied=sum(len(ranks) - 1 for ranks in groups),
+        copied_ranks="; ".join(", ".join(map(str, ranks[:_LISTED])) for ranks in groups[:_LISTED]),
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        ranks = [rank for group in groups for rank in group][:_LISTED]
+        rows = [{"rank": rank, "start": captures[rank].start_ns, "end": captures[rank].end_ns} for rank in ranks]
+        return [Metric(message("capture_job.profiles"), rows)]
+
+    return Observations(frame, evidence, lambda number: sorted(captures))
+
+
 FACTS = (capture,)
-ADVISORS = (same_job, ranks)
+ADVISORS = (same_job, ranks, copies)

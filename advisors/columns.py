@@ -41,6 +41,15 @@ KERNEL = (
 """One kernel of a rank that the advisor of a job has no tables of."""
 
 
+LAUNCH_SAVING_NS = Column(
+    "launch_saving_ns",
+    "float",
+    "ns",
+    "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
+    zh="下发节省",
+)
+
+
 def shares(of_step: str, of_computing: str = "") -> tuple[Column, Column]:
     """Columns for the share of the time ``of_step`` in a step, and of ``of_computing``, by default the same, in its
     kernels."""

@@ -24,9 +24,10 @@ _HALF = 2
 
 
 def reads_fp32(text: str) -> bool:
-    """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it."""
+    """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it, and no integers of
+    8 bits or fewer: beside quantised operands it is the type of their scales."""
     dtypes = text.split(";")
-    return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW)
+    return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW + _QUANTISED)
 
 
 def reads_half(text: str) -> bool:

@@ -48,9 +48,15 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else float("nan")
 
 
+_PLAIN = {bool, int, float}
+
+
 def row(**values: Any) -> pd.DataFrame:
     """An observation about the rank as a whole."""
-    return pd.DataFrame({name: [value] for name, value in values.items()})
+    # An array of numpy has its type; what is in a list is looked at, and that takes longer than all the rest.
+    return pd.DataFrame(
+        {name: np.array([value]) if type(value) in _PLAIN else [value] for name, value in values.items()}
+    )
 
 
 def records(frame: pd.DataFrame, limit: int = 10, **columns: str) -> list[dict[str, Scalar]]:

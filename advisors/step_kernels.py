@@ -29,6 +29,9 @@ from advisors.messages import message
 
 SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes", "output_dtypes")
 
+TENSORS = ("input_shapes", "input_dtypes", "output_shapes", "output_dtypes")
+"""Columns that tell the tensors which a kernel reads and writes."""
+
 STREAMING = ("elementwise", "cast", "copy")
 """Classes whose kernels do nothing but read and write: what they reach is what the memory gives."""
 
@@ -101,6 +104,12 @@ class StepKernels:
         """Raises `Unavailable` where no shapes are recorded."""
         if not self.shaped:
             raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
+
+    def require_tensors(self) -> None:
+        """Raises `Unavailable` where shapes or dtypes of inputs or outputs are not recorded of any kernel: the flow of
+        data can then not be followed from one kernel to the next."""
+        if not all((self.frame[name] != "").any() for name in TENSORS):
+            raise Unavailable(message("kernels.unflowing"), message("kernels.unshaped.collect"), ("level1",))
 
     @cached_property
     def bandwidth(self) -> float:

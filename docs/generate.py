@@ -2,7 +2,8 @@
 
 ``python docs/generate.py`` writes; with ``--check`` it only compares and ends with 1 where what is there differs. The
 command line is read from click, rules from the rule book, advisors and facts from the registries, tables and files
-from their schemas, report.json, rule documents and jobs from the pydantic models, real cases from docs/cases.yaml.
+from their schemas, report.json, compare.json, rule documents and jobs from the pydantic models, real cases from
+docs/cases.yaml.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from reference_pages.cases import PAGE as CASES
 from reference_pages.cases import cases_page
 from reference_pages.catalogue import Catalogue
 from reference_pages.command_line import command_line
+from reference_pages.compare_json import comparison_page
 from reference_pages.facts import facts_page
 from reference_pages.index import index_page
 from reference_pages.job_file import job_file_page
@@ -50,6 +52,7 @@ def pages() -> Pages:
         "tables.md": tables_page(catalogue),
         CASES: cases_page(catalogue),
         "report-json.md": report_page(),
+        "compare-json.md": comparison_page(),
         "rule-file.md": rule_file_page(),
         "job-file.md": job_file_page(),
         **rule_pages(catalogue),

@@ -160,10 +160,27 @@ class LedgerBars(Struct, frozen=True):
     names: tuple[str, ...]
 
 
+class WaterfallPart(Struct, frozen=True):
+    """``path``: of the ledger, '' for a part that is of no entry; ``ns``: what the part adds."""
+
+    name: str
+    path: str
+    ns: int
+
+
+class Waterfall(Struct, frozen=True):
+    """The way from one time to another: the parts add up to the difference. ``ends``: what the two are called."""
+
+    before_ns: int
+    after_ns: int
+    ends: tuple[str, str]
+    parts: tuple[WaterfallPart, ...]
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: View | LedgerBars
+    data: View | LedgerBars | Waterfall
     title: str = ""
 
 

@@ -15,14 +15,16 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from advisor_core.api.renderers import RunResult
+from advisor_core.api.renderers import ComparisonResult, RunResult
 from reports import prose
-from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Words
+from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Waterfall, Words
 from reports.charts.chart import Chart
 from reports.charts.draw import draw
 from reports.charts.keys import Keys
 from reports.charts.ledger_bars import ledger_bars
 from reports.charts.patterns import patterns
+from reports.charts.waterfall import draw_waterfall
+from reports.comparison.document import document as comparison_document
 from reports.document import document
 from reports.labels import Labels, visible
 from reports.outline import Outline
@@ -45,9 +47,6 @@ ROWS = 24
 class HtmlRenderer:
     """Writes the report that is attached to a ticket."""
 
-    name = "html"
-    filename = "report.html"
-
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
         limits = Limits(
@@ -59,6 +58,11 @@ class HtmlRenderer:
             charts=CHARTS,
         )
         return page(document(outline, labels, limits), labels)
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str:
+        """A comparison of runs as a page."""
+        labels = Labels(lang, result.labels)
+        return page(comparison_document(result, labels), labels)
 
 
 def page(document: Document, labels: Labels) -> str:
@@ -125,6 +129,8 @@ class _Page:
         if isinstance(figure.data, LedgerBars):
             bars = ledger_bars(figure.data.ledgers, self.labels, figure.data.names)
             return Chart("", bars)
+        if isinstance(figure.data, Waterfall):
+            return draw_waterfall(figure.data, figure.title, self.labels)
         return draw(figure.data, self.labels)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from advisor_core.api.renderers import RunResult
+from advisor_core.api.renderers import ComparisonResult, RunResult
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,17 @@ class JsonRenderer:
 
     def render(self, result: RunResult, lang: str) -> str:
         """The language makes no difference: texts are there in both."""
-        data = result.model_dump(mode="json", exclude=None if self.timings else {"timings"})
-        # Python's encoder writes indented text an object at a time, ten times as slowly as compact text.
-        compact = json.dumps(_portable(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return msgspec.json.format(compact, indent=1) + "\n"
+        return _written(result.model_dump(mode="json", exclude=None if self.timings else {"timings"}))
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str:
+        """A comparison of runs; the language makes no difference."""
+        return _written(result.model_dump(mode="json"))
+
+
+def _written(data: dict[str, Any]) -> str:
+    # Python's encoder writes indented text an object at a time, ten times as slowly as compact text.
+    compact = json.dumps(_portable(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return msgspec.json.format(compact, indent=1) + "\n"
 
 
 def _portable(value: Any) -> Any:

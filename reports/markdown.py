@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from advisor_core.api.renderers import RunResult
+from advisor_core.api.renderers import ComparisonResult, RunResult
 from reports.blocks import (
     Below,
     Block,
@@ -39,10 +39,13 @@ from reports.blocks import (
     Steps,
     Swatch,
     Table,
+    Waterfall,
     Web,
     Words,
     cards,
 )
+from reports.comparison.document import document as comparison_document
+from reports.comparison.terminal import summary as comparison_summary
 from reports.document import document
 from reports.labels import Labels, one_line
 from reports.outline import Outline
@@ -51,6 +54,7 @@ from reports.sections.findings import card
 from reports.sections.limits import Limits
 from reports.terminal import summary
 from reports.text_bars import text_bars
+from reports.text_waterfall import text_waterfall
 from reports.view_tables import view_tables
 
 ROWS = 24
@@ -69,9 +73,6 @@ INDENT = "\u2003"
 class MarkdownRenderer:
     """Writes the report that is pasted into a ticket."""
 
-    name = "md"
-    filename = "report.md"
-
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
         sizes = self._sizes(outline, labels)
@@ -85,6 +86,15 @@ class MarkdownRenderer:
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""
         return summary(result, lang, map(str, written))
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str:
+        """A comparison of runs, for a ticket."""
+        labels = Labels(lang, result.labels)
+        return text(comparison_document(result, labels), labels)
+
+    def comparison_summary(self, result: ComparisonResult, lang: str, written: Iterable[Path]) -> str:
+        """The few lines that ``advisor compare`` prints when it is done."""
+        return comparison_summary(result, lang, map(str, written))
 
     def _sizes(self, outline: Outline, labels: Labels) -> list[int]:
         """The characters of each problem with its causes, of as many as fit into the budget; at least one."""
@@ -253,6 +263,10 @@ class _Writer:
         if isinstance(figure.data, LedgerBars):
             bars = (bar.replace("`", "'") for bar in text_bars(figure.data, self.t))  # none may end the block
             yield from ("```text", *bars, "```", "")
+            return
+        if isinstance(figure.data, Waterfall):
+            steps = (step.replace("`", "'") for step in text_waterfall(figure.data, self.t))
+            yield from ("```text", *steps, "```", "")
             return
         view = figure.data
         rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""

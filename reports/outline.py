@@ -6,7 +6,7 @@ Nothing here knows a format. Times are ns per step, means over the steps of a ra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import get_args
@@ -105,7 +105,7 @@ class Outline:
     @cached_property
     def numbers(self) -> dict[str, str]:
         """The number of the problem that each finding is, by its fingerprint."""
-        return {problem.findings[0]: problem.number for problem in self.result.problems}
+        return self.result.numbers
 
     def item(self, number: str) -> Item:
         return self._by_number[number]
@@ -130,16 +130,41 @@ class Outline:
     @cached_property
     def kinds(self) -> list[tuple[Item, int]]:
         """The first tree of each rule, in the order the engine ranked them, and how many trees of that rule follow."""
-        first: dict[str, Item] = {}
-        for item in self.items:
-            first.setdefault(item.finding.rule, item)
-        count = Counter(item.finding.rule for item in self.items)
-        return [(item, count[rule] - 1) for rule, item in first.items()]
+        return _by_rule(self.items)
+
+    @cached_property
+    def planned(self) -> frozenset[str]:
+        """The numbers of the problems whose time the plan wins."""
+        plan = self.result.plan
+        if plan is None:
+            return frozenset()
+        covered = (self.numbers[fingerprint] for action in plan.actions for fingerprint in action.covers)
+        return frozenset([*(action.problem for action in plan.actions), *covered])
+
+    @cached_property
+    def beside_plan(self) -> list[tuple[Item, int]]:
+        """Problems that have no place in the plan, one of each rule, and how many of that rule follow. Where
+        nothing was planned, in the order of the engine; else the most severe first: causes that the plan leaves out
+        stand here in place of a symptom of which it wins a part."""
+        found = [item for root in self.items for item in self._unplanned(root)]
+        if self.planned:
+            found.sort(key=lambda item: (SEVERITIES.index(item.problem.severity), -item.problem.stake_ns))
+        return _by_rule(found)
+
+    def _unplanned(self, item: Item) -> Iterator[Item]:
+        """The problem, if the plan wins nothing of its tree; else the causes below it of which that holds, apart from
+        those of low severity."""
+        if not any(below.number in self.planned for below in item.walk()):
+            if item.problem.parent is None or item.problem.severity != "low":
+                yield item
+        elif item.number not in self.planned:
+            for cause in item.causes:
+                yield from self._unplanned(cause)
 
     @property
     def top(self) -> list[tuple[Item, int]]:
-        """What matters most: different problems, not one problem on many ranks."""
-        return self.kinds[:TOP]
+        """The first problems beside the plan: different ones, not one problem on many ranks."""
+        return self.beside_plan[:TOP]
 
     @cached_property
     def rules(self) -> dict[State, list[RuleOutcome]]:
@@ -203,6 +228,15 @@ class Outline:
             for name in advice.set
         }
         return sorted(advised - self.result.environment.variables.keys())
+
+
+def _by_rule(found: Sequence[Item]) -> list[tuple[Item, int]]:
+    """The first problem of each rule, and how many of that rule follow."""
+    first: dict[str, Item] = {}
+    for item in found:
+        first.setdefault(item.finding.rule, item)
+    count = Counter(item.finding.rule for item in found)
+    return [(item, count[rule] - 1) for rule, item in first.items()]
 
 
 def _together(outcomes: Sequence[RuleOutcome]) -> list[RuleOutcome]:

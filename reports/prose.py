@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup
 
 from reports.labels import one_line, visible
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _MD_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$#])")
 _MD_LINE_START = re.compile(r"^(\s*)([-+](?=\s|$)|=|\+(?!\d)|-(?=-*\s*$)|\d+[.)](?=\s|$))", re.MULTILINE)
@@ -38,6 +40,9 @@ def joined(parts: Iterable[Markup]) -> Markup:
 
 @cache
 def _markdown() -> MarkdownIt:
+    # Imported when a text is converted: formats for programs use this module and are registered by every command.
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).disable(["image", "html_block", "html_inline"])
     parser.validateLink = is_https  # type: ignore[method-assign]
     parser.add_render_rule("link_open", _link_open)

@@ -89,7 +89,7 @@ def _table(
 
     return Table(
         kind=item.kind,
-        title=title[:1].upper() + title[1:],
+        title=title[:1].upper() + title[1:] if labels.lang == "en" else title,  # Chinese can begin with a name
         place=place(item.source, labels, item.rank, with_position=not any(name in _PLACES for name in columns)),
         columns=tuple(heading(name, units.get(name), labels) for name in columns),
         numeric=tuple(_is_numeric([row.get(name) for row in shown]) for name in columns),

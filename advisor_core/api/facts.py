@@ -8,7 +8,7 @@ from advisor_core.contracts.facts import Fact, Facts, JobFacts, fact
 from advisor_core.contracts.keys import AnyKey, Key
 from advisor_core.contracts.ledger_paths import LedgerPath, covered
 from advisor_core.contracts.missing import Missing, NotApplicable, Unavailable
-from advisor_core.contracts.profile import PROFILE, Profile
+from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS, PROFILE, Profile
 from advisor_core.contracts.tables import (
     API_STATISTIC,
     COLLECTIVE_BANDWIDTH,
@@ -53,6 +53,7 @@ from advisor_core.facts.host.calls import late_gaps, sync_calls
 from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.host.pauses import PAUSE_NS, TIMES_USUAL, host_pauses, paused
+from advisor_core.facts.inference import WIDEST_HEAD
 from advisor_core.facts.intervals import Layer, complement, cut, union
 from advisor_core.facts.ledger.bookings import LATENCY_NS, Bookings
 from advisor_core.facts.ledger.settled import bookings
@@ -67,7 +68,7 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
-from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening
+from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -91,6 +92,7 @@ __all__ = [
     "FLOWS",
     "FREQUENCY",
     "HOST_EVENTS",
+    "HOST_SLOWING_OPTIONS",
     "KERNELS",
     "LATENCY_NS",
     "LINKS",
@@ -108,6 +110,7 @@ __all__ = [
     "SOURCE_ROW",
     "STEP_TRACE",
     "TIMES_USUAL",
+    "WIDEST_HEAD",
     "AnyKey",
     "Bookings",
     "Capacity",
@@ -154,6 +157,7 @@ __all__ = [
     "host_activity",
     "host_pauses",
     "host_steps",
+    "joined",
     "kernel_list",
     "kernel_type",
     "late_gaps",

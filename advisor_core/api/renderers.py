@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from advisor_core.contracts.registry import Renderer
+from advisor_core.result.comparison import (
+    Cause,
+    CollectiveDifference,
+    ComparedRun,
+    Comparison,
+    ComparisonResult,
+    FindingDifference,
+    OperatorDifference,
+    Promise,
+    Verdict,
+)
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.result.plan import Action, Limit, Plan
@@ -43,20 +54,28 @@ __all__ = [
     "Bars",
     "BarsView",
     "Basis",
+    "Cause",
+    "CollectiveDifference",
+    "ComparedRun",
+    "Comparison",
+    "ComparisonResult",
     "CurveView",
     "Diagnostic",
     "Evidence",
     "Finding",
+    "FindingDifference",
     "Heatmap",
     "HeatmapView",
     "LedgerEntry",
     "LedgerStep",
     "Limit",
     "MeanStep",
+    "OperatorDifference",
     "PhaseSummary",
     "PhaseTime",
     "Plan",
     "Problem",
+    "Promise",
     "Renderer",
     "RuleOutcome",
     "RunResult",
@@ -68,6 +87,7 @@ __all__ = [
     "StretchMark",
     "StripView",
     "Unexplained",
+    "Verdict",
     "View",
     "countable",
     "format_quantity",

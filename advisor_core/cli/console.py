@@ -10,7 +10,7 @@ import click
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
 EXIT_CODES = {
     0: "it ran",
-    EXIT_FINDINGS: "it ran: a finding at or above --fail-on, or (rules check) a mistake in a rule file",
+    EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check) a mistake in a rule file",
     EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
     EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -10,7 +9,9 @@ import sys
 import click
 
 from advisor_core.cli.advisors import advisors
+from advisor_core.cli.baseline import baseline
 from advisor_core.cli.collect import collect
+from advisor_core.cli.compare import compare
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
 from advisor_core.cli.plugins import plugins
@@ -19,6 +20,7 @@ from advisor_core.cli.rules import rules
 from advisor_core.cli.run import run
 from advisor_core.cli.sample import sample
 from advisor_core.cli.what_if import what_if
+from advisor_core.contracts.collector import spare_lasting_objects
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=epilog())
@@ -38,7 +40,7 @@ def cli(no_plugins: bool, debug: bool) -> None:
         os.environ[DEBUG] = "1"
 
 
-for command in (run, what_if, sample, rules, advisors, plugins, explain, collect, result_schema):
+for command in (run, compare, what_if, sample, rules, advisors, plugins, explain, collect, baseline, result_schema):
     cli.add_command(command)
 
 
@@ -47,9 +49,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a bar that the encoding of a terminal lacks is no reason to fail
-    # Modules, rules and models are many small objects that live as long as the process: at its default thresholds the
-    # collector walks over them for a tenth of a run, and finds nothing. They are fewer than this together.
-    gc.set_threshold(500_000, 20, 50)
+    spare_lasting_objects()
     try:
         cli(standalone_mode=True)
     except Exception as error:

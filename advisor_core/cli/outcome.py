@@ -15,8 +15,11 @@ def remarks(result: RunResult, lang: str, at_least: str) -> list[str]:
     lines = []
     for diagnostic in result.diagnostics:
         if diagnostic.about == "input" and order.index(diagnostic.severity) <= order.index(at_least):
-            where = f"{diagnostic.role}, {diagnostic.source}" if diagnostic.role else diagnostic.source
-            lines.append(f"{diagnostic.severity}: {where}: {diagnostic.message.of(lang)}")
+            said = diagnostic.message.of(lang)
+            rank, _, file = diagnostic.source.rpartition(": ")
+            source = rank if said.startswith(file) else diagnostic.source  # many messages begin with the file
+            where = ", ".join(filter(None, (diagnostic.role, source)))
+            lines.append(": ".join(filter(None, (diagnostic.severity, where, said))))
     return lines
 
 
@@ -45,11 +48,3 @@ def crashed(result: RunResult, lang: str) -> list[str]:
     of_tool = [diagnostic for diagnostic in result.diagnostics if diagnostic.about == "tool"]
     tools = [f"{diagnostic.source}: {diagnostic.message.of(lang)}" for diagnostic in of_tool]
     return [*dict.fromkeys(rules), *tools]
-
-
-def reaches(result: RunResult, severity: str) -> bool:
-    """Whether a finding is of this severity or above."""
-    from advisor_core.result.finding import SEVERITIES
-
-    limit = [*SEVERITIES].index(severity)  # type: ignore[arg-type]
-    return any(SEVERITIES.index(finding.severity) <= limit for finding in result.findings)

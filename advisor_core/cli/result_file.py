@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
 
 
+_HEAD = 256
+"""Bytes in which the first key of a report.json stands."""
+
+
 def read_result(path: Path) -> RunResult:
     """The result in a report.json; stops with exit code 3 where it is none of this version."""
     from pydantic import ValidationError
@@ -25,11 +29,22 @@ def read_result(path: Path) -> RunResult:
         stop(EXIT_INPUT, f"{path} is not a report.json of this version: {error.errors()[0]['msg']}")
 
 
+def is_result(path: Path) -> bool:
+    """Whether a path is a file that begins as a report.json does, and not a trace that is JSON, too."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n{").startswith(b'"schema_version"')
+
+
 @click.command(name="result-schema")
-def result_schema() -> None:
+@click.option("--comparison", is_flag=True, help="That of compare.json instead.")
+def result_schema(comparison: bool) -> None:
     """Print the JSON schema of report.json, for programs that read it."""
     import json
 
+    from advisor_core.result.comparison import ComparisonResult
     from advisor_core.result.run import RunResult
 
-    click.echo(json.dumps(RunResult.model_json_schema(), indent=2, ensure_ascii=False))
+    schema = (ComparisonResult if comparison else RunResult).model_json_schema()
+    click.echo(json.dumps(schema, indent=2, ensure_ascii=False))

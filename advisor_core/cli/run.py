@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor_core.cli.console import (
-    EXIT_FINDINGS,
     EXIT_INPUT,
     EXIT_INTERNAL,
     EXIT_USAGE,
@@ -20,15 +18,24 @@ from advisor_core.cli.console import (
     tell,
     tell_rank,
 )
+from advisor_core.cli.engine import engine_call
+from advisor_core.cli.gates import Gates
 from advisor_core.cli.options import assignment, language_option, ruleset_option, split
-from advisor_core.cli.outcome import crashed, nothing_judged, reaches, remarks
-from advisor_core.cli.report_files import chosen_renderers, earlier_reports, render_all, summary, write_all
+from advisor_core.cli.outcome import crashed, nothing_judged, remarks
+from advisor_core.cli.report_files import (
+    chosen_renderers,
+    earlier_reports,
+    folder_for,
+    render_all,
+    summary,
+    write_all,
+)
+from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
     from advisor_core.text.base import Scalar
 
 DEFAULT_OUTPUT = Path("advisor-report")
-STDOUT = "-"
 
 
 @click.command(epilog=epilog())
@@ -45,7 +52,7 @@ STDOUT = "-"
     multiple=True,
     callback=split,
     metavar="NAME,...",
-    help="What to write: html, md, json [all].",
+    help="What to write: html, md, json [these three]; for programs sarif, junit, github, gitlab, lines.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -85,16 +92,27 @@ STDOUT = "-"
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @click.option(
     "--fail-on",
-    type=click.Choice(["high", "medium", "low"]),
-    help="Exit with 1 at a finding of this severity or above.",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit with 1 where it holds: a severity (high: a finding of it or above), 'new high', 'idle > 15 %', "
+    "'step_time > 200 ms', 'step_time > baseline + 3 %', 'cannot_answer HD*'; may be repeated.",
+)
+@click.option(
+    "--baseline",
+    "baseline_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="What `advisor baseline write` wrote: findings in it are not new, and its step is the baseline.",
 )
 @click.option(
     "--redact",
     is_flag=True,
     help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
 )
+@click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only: no progress, no warnings, no summary.")
-@click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each part took.")
+@click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each phase took.")
 def run(
     paths: tuple[Path, ...],
     output: str | None,
@@ -109,8 +127,10 @@ def run(
     phase_marks: tuple[str, ...],
     step: int | None,
     jobs: int | None,
-    fail_on: str | None,
+    conditions: tuple[str, ...],
+    baseline_file: Path | None,
     redact: bool,
+    timings: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -121,20 +141,13 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
-    from advisor_core.contracts.isolation import quiet as quietly
-    from advisor_core.contracts.problems import RuleFileError
-    from advisor_core.contracts.profile import InputError, RoleError
-    from advisor_core.run.pipeline import StepError
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import RunOptions, own_problems
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
-    if output == STDOUT and len(formats) != 1:
-        stop(EXIT_USAGE, f"-o {STDOUT} writes one format: choose it with --format")
-    target = None if output == STDOUT else Path(output or DEFAULT_OUTPUT)
-    if target is not None:
-        _refuse_inside(target, paths)
+    target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    gates = Gates(conditions, baseline_file)
     options = RunOptions(
         rulesets=tuple(path.resolve() for path in rulesets),
         select=select,
@@ -142,22 +155,20 @@ def run(
         overrides=tuple(_override(setting) for setting in settings),
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
+        timings=timings,
     )
-    try:
-        renderers = chosen_renderers(formats)
-        with quietly():
-            result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
-    except InputError as error:
-        stop(EXIT_INPUT, str(error))
-    except (RuleFileError, StepError, RoleError) as error:
-        stop(EXIT_USAGE, str(error))
+    renderers = chosen_renderers(formats)
+    with engine_call():
+        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
     if redact:
         from advisor_core.result.redact import redact as redacted
 
         result = redacted(result)
+    writing = time.perf_counter()
     rendered, failed = render_all(result, renderers, lang)
+    writing = time.perf_counter() - writing
     written = write_all(rendered, target)
     for line in remarks(result, lang, at_least="error" if quiet else "info" if verbose else "warning"):
         tell(line)
@@ -167,7 +178,11 @@ def run(
         click.echo(summary(result, lang, written), err=target is None)
     if verbose:
         for name, seconds in result.timings.items():
-            tell(f"{name.removesuffix('_s')}: {seconds:.3f} s")
+            if name.endswith("_s"):
+                tell(f"{name.removesuffix('_s')}: {seconds:.3f} s")
+    if timings:
+        for line in timing_lines(result.timings, writing):
+            tell(line)
     if failed:
         stop(EXIT_INTERNAL, "\n".join(failed))
     if problems := own_problems(options):
@@ -175,10 +190,9 @@ def run(
     crashes = crashed(result, lang)
     for line in crashes:
         tell(f"error: {line}")
-    if fail_on is not None and crashes:
+    if conditions and crashes:
         stop(EXIT_INTERNAL, "a rule or plugin crashed, so that there is no verdict (--debug prints the traceback)")
-    if fail_on is not None and reaches(result, fail_on):
-        sys.exit(EXIT_FINDINGS)
+    gates.judge(result)
 
 
 def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
@@ -186,17 +200,6 @@ def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
     if quiet:
         return lambda line: None
     return tell_rank if redact else tell
-
-
-def _refuse_inside(target: Path, paths: tuple[Path, ...]) -> None:
-    """The report never goes into the input."""
-    resolved = os.path.realpath(target)
-    for path in paths:
-        if Path(resolved).is_relative_to(os.path.realpath(path)):
-            stop(
-                EXIT_USAGE,
-                f"the report would be written into the input: {target} is inside {path}; choose another place with -o",
-            )
 
 
 def _override(setting: str) -> tuple[str, Scalar]:

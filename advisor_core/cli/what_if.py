@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, EXIT_USAGE, epilog, printable, stop, tell
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, stop, tell
+from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import assignment, language_option, ruleset_option, split
 
 if TYPE_CHECKING:
@@ -57,10 +58,6 @@ def what_if(
     Without options that say what to change it lists the findings whose change can be replayed, in the order of the
     plan.
     """
-    from advisor_core.contracts.isolation import quiet as quietly
-    from advisor_core.contracts.problems import RuleFileError
-    from advisor_core.contracts.profile import InputError, RoleError
-    from advisor_core.run.pipeline import StepError
     from advisor_core.run.rank import RunOptions
     from advisor_core.run.what_if import WhatIfError
     from advisor_core.run.what_if import what_if as ask
@@ -69,13 +66,11 @@ def what_if(
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
     try:
-        with quietly():
+        with engine_call():
             result, answer = ask(
                 paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=tell
             )
-    except InputError as error:
-        stop(EXIT_INPUT, str(error))
-    except (RuleFileError, StepError, RoleError, WhatIfError) as error:
+    except WhatIfError as error:
         stop(EXIT_USAGE, str(error))
     if form == "json":
         click.echo(answer.model_dump_json(indent=2))
@@ -91,7 +86,7 @@ def _lines(result: RunResult, answer: WhatIf, lang: str, *, asked: bool) -> Iter
         return format_quantity(ns, "ns")
 
     titles = {finding.fingerprint: finding.title.of(lang) for finding in result.findings}
-    numbers = {problem.findings[0]: problem.number for problem in result.problems}
+    numbers = result.numbers
     if not asked:
         yield f"step {time(answer.step_ns)}; changes that can be replayed:"
         for action in result.plan.actions if result.plan else []:

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+Bound = Literal["usual", "least", "most"]
+"""How a duration turns out that a cure does not read in the recording but models: as is to be expected, or so that the
+cure saves the least or the most that can be justified."""
 
 
+@dataclass(frozen=True)
 class Cure:
     """A change of what was recorded on a rank, or on the ranks of a job. Advisors make cures for their rows; the model
-    of the job replays the recording with one of them, or with several."""
+    of the job replays the recording with one of them, or with several.
+
+    ``least`` and ``most``: the same change where what it models turns out so that it saves the least or the most;
+    ``None`` where it is no other.
+    """
+
+    least: Self | None = field(default=None, kw_only=True)
+    most: Self | None = field(default=None, kw_only=True)
+
+    def bound(self, at: Bound) -> Self:
+        """The change at this end of what it may save."""
+        other = {"usual": None, "least": self.least, "most": self.most}[at]
+        return self if other is None else other
 
     def promised(self, ns_per_step: int) -> Cure:
         """The cure where its rule promises so much: of a change whose size only the rule knows."""
@@ -16,18 +34,30 @@ class Cure:
 
 
 @dataclass(frozen=True)
-class AsPeers(Cure):
+class _Compared(Cure):
+    """A cure that compares ranks: what it brings at most and at least lies in how far these differ."""
+
+    at: Bound = field(default="usual", kw_only=True)
+
+    def bound(self, at: Bound) -> Self:
+        return self if at == self.at else replace(self, at=at)
+
+
+@dataclass(frozen=True)
+class AsPeers(_Compared):
     """A rank that is no later than its peers: between two calls that it has in common with them it takes no longer than
-    the median of theirs. ``peers``: ranks that do the same work."""
+    the median of theirs, at least than the slowest and at most than the quickest of them. ``peers``: ranks that do the
+    same work."""
 
     rank: int
     peers: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class EvenWork(Cure):
+class EvenWork(_Compared):
     """Ranks that share out work evenly: between two calls that they have in common the kernels of each take the mean of
-    all, but for what a rank is slower at everything else. ``operators``: types of kernels by which the stretches are
+    all, but for what a rank is slower at everything else. At least they stay as uneven as all but the longest
+    are now. ``operators``: types of kernels by which the stretches are
     known that are this work; without one all are."""
 
     ranks: tuple[int, ...]

@@ -4,7 +4,7 @@ pandas."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -48,6 +48,19 @@ class LedgerPath(str):
     def name(self) -> str:
         """The last step."""
         return self.rpartition("/")[2]
+
+
+def summed(entries: Iterable[tuple[str, int]], place: Callable[[LedgerPath], str]) -> dict[str, int]:
+    """The ns of entries (path, ns) by what ``place`` says of their paths, in order of appearance.
+
+    >>> summed([("idle/host", 2), ("idle/sync", 3)], lambda path: path.trunk)
+    {'idle': 5}
+    """
+    sums: dict[str, int] = {}
+    for path, ns in entries:
+        at = place(LedgerPath(path))
+        sums[at] = sums.get(at, 0) + ns
+    return sums
 
 
 def covered(leaf: str, paths: Iterable[str]) -> bool:

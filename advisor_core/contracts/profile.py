@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from advisor_core.contracts.doubt import DOUBT, Doubt
 from advisor_core.contracts.keys import Answers, Key
@@ -110,6 +110,10 @@ class Profile:
 
 
 PROFILE: Key[Profile] = Key("profile", "the recorded settings of the rank, and its tables with their sources")
+
+
+HOST_SLOWING_OPTIONS: Final = ("with_stack", "with_modules", "record_shapes", "profile_memory")
+"""Options of a profiler that make the host slower while it records."""
 
 
 class Loader(Protocol):

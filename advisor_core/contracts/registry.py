@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeGuard, TypeVar
 
 from advisor_core.contracts.owner import Owner
 
 if TYPE_CHECKING:
+    from advisor_core.result.comparison import ComparisonResult
     from advisor_core.result.run import RunResult
 
 
@@ -16,7 +17,9 @@ class Renderer(Protocol):
     """Writes one format of a report: a pure function of the result.
 
     A renderer may also have ``summary(result, lang, written) -> str``: the lines that a run prints when it is done.
-    The first renderer that has it is asked.
+    The first renderer that has it is asked. With ``on_request = True`` a format is written only where ``--format``
+    names it. One that also writes comparisons of runs has ``render_comparison(result, lang) -> str``, and may have
+    ``comparison_summary(result, lang, written) -> str``; see `writes_comparisons`.
     """
 
     @property
@@ -26,6 +29,17 @@ class Renderer(Protocol):
     def filename(self) -> str: ...
 
     def render(self, result: RunResult, lang: str) -> str: ...
+
+
+class ComparisonRenderer(Renderer, Protocol):
+    """A renderer that also writes comparisons of runs, into a file of the same ending."""
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str: ...
+
+
+def writes_comparisons(renderer: Renderer) -> TypeGuard[ComparisonRenderer]:
+    """Whether a renderer also writes comparisons."""
+    return callable(getattr(renderer, "render_comparison", None))
 
 
 class Named(Protocol):

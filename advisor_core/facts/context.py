@@ -10,9 +10,9 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
-from advisor_core.facts.device.shapes import per_text, shapes_of
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.inference import UNKNOWN, part_of_inference
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
@@ -35,7 +35,7 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     return {
         "kind": kind,
-        "phase": kind if kind != "inference" else _phase(facts.get(KERNELS), profile.vocabulary),
+        "phase": kind if kind != "inference" else _part(facts.get(KERNELS), device, profile.vocabulary),
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
@@ -59,28 +59,11 @@ def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) 
     return "inference"
 
 
-def _phase(kernels: pd.DataFrame | None, words: Vocabulary) -> str:
-    """``prefill`` or ``decode``: by the attention kernels, else by how many rows the matrix products have."""
-    if kernels is None:
-        return "unknown"
-    if matching(kernels["type"], words.decode).any():
-        return "decode"
-    if matching(kernels["type"], words.prefill).any():
-        return "prefill"
-    products = kernels[matching(kernels["type"], words.products)]
-    if products.empty:
-        return "unknown"
-    rows = per_text(products["input_shapes"], _activation_rows)
-    known = rows[rows > 0].astype("int64")
-    if known.empty:
-        return "unknown"
-    weights = products.loc[known.index, "duration_ns"]
-    return "decode" if weights[known <= words.decode_rows].sum() > weights.sum() / 2 else "prefill"
-
-
-def _activation_rows(text: str) -> int:
-    shapes = shapes_of(text)
-    return shapes[0][-2] if shapes and len(shapes[0]) >= 2 else -1
+def _part(kernels: pd.DataFrame | None, device: pd.DataFrame | None, words: Vocabulary) -> str:
+    """``prefill``, ``decode``, both of them or neither known."""
+    if kernels is None or device is None:
+        return UNKNOWN
+    return part_of_inference(kernels, device.set_index("row")["operator_class"].sort_index(), words)
 
 
 def _graph_mode(facts: Facts) -> bool | None:

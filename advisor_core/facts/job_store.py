@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from advisor_core.contracts.facts import JobFacts
 from advisor_core.contracts.keys import Answers, AnyKey
 from advisor_core.contracts.missing import Missing
+from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.facts.doubt.marks import caveats
 from advisor_core.text.base import Text
 
@@ -16,6 +17,7 @@ class JobStore:
 
     def __init__(self, ranks: Mapping[int, Answers]) -> None:
         self._ranks = ranks
+        self.watch = Stopwatch()
 
     def missing(self, key: AnyKey) -> Missing | None:
         """The reason why no rank has the value, as the first rank gives it; ``None`` where one has it."""

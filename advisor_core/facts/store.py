@@ -14,6 +14,7 @@ from advisor_core.contracts.keys import Answers, AnyKey, Key, Source, unknown
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
+from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
 from advisor_core.facts.doubt.marks import caveats
 from advisor_core.result.run import Diagnostic
@@ -25,13 +26,14 @@ T = TypeVar("T")
 
 class FactStore(Source):
     """The facts of one rank: what is ``given`` of it, and what the registered ``facts`` derive. The rank stands alone
-    until `settle` tells what the comparison of ranks found."""
+    until `settle` tells what the comparison of ranks found. ``watch``: what each fact takes is counted there."""
 
-    def __init__(self, facts: Mapping[str, Fact[object]], given: Answers) -> None:
+    def __init__(self, facts: Mapping[str, Fact[object]], given: Answers, watch: Stopwatch | None = None) -> None:
         self._facts = facts
         self._answers = given.copy()
         self._answers.put(CROSS_RANK_WAITS, NO_WAITS)
         self._settled = False
+        self.watch = watch or Stopwatch()
         self.diagnostics: list[Diagnostic] = []
 
     def settle(self, waits: pd.DataFrame) -> None:
@@ -54,10 +56,11 @@ class FactStore(Source):
         if not isinstance(key, Fact) or self._facts.get(key.name) is not key:
             return unknown(key)
         try:
-            view = self.view(key.needs, key.wants)
-            with working(self._owner(key.name), f"which derives {key.name}"):
-                value: T = key.compute(view)
-                key.check(value)
+            with self.watch.of(f"fact {key.name}"):
+                view = self.view(key.needs, key.wants)
+                with working(self._owner(key.name), f"which derives {key.name}"):
+                    value: T = key.compute(view)
+                    key.check(value)
         except Unanswered as stopped:
             return stopped.missing
         except Exception as error:

@@ -9,12 +9,14 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from advisor_core.contracts.cure import Bound
 from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, changed
 from advisor_core.facts.replay.edges import INFERRED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.own_time import JobCure, OwnTime
+from advisor_core.job.sampling import margin_ns
 from advisor_core.replay.critical_path import critical_path
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
@@ -44,30 +46,65 @@ class JobReplay:
         self.error_share = error_share
         self._lasting = cache(self._replayed)
 
-    def step_ns(self, names: Iterable[str] = (), *, sure: bool = False) -> int:
+    def step_ns(self, names: Iterable[str] = (), *, sure: bool = False, bound: Bound = "usual") -> int:
         """The time of a step with these cures. ``sure``: only with the dependencies that files record, or that the
-        runtime makes."""
-        return self._lasting(frozenset(names), sure)[1].ns // self.job.steps
+        runtime makes. ``bound``: how what the cures model turns out."""
+        return self._lasting(frozenset(names), sure, bound)[1].ns // self.job.steps
 
     def after_range_ns(self, names: Collection[str]) -> tuple[int, int]:
-        """The least and the most that a step takes with these cures: where no inferred dependency holds and where each
-        does, give or take the error of the replay on this recording."""
-        after = self.step_ns(names)
-        if after == self.step_ns():
-            return after, after
-        sure = self.step_ns() - (self.step_ns(sure=True) - self.step_ns(names, sure=True))
-        margin = round(self.error_share * self.step_ns())
-        return min(after, sure) - margin, max(after, sure) + margin
+        """The least and the most that a step takes with these cures: as the cures save the most or the least, with and
+        without the inferred dependencies, give or take the error of the replay on this recording and what the few
+        recorded steps leave open."""
+        if not names:
+            return self.step_ns(), self.step_ns()
+        error = self.error_share * self.step_ns()
+        unchanged = self.step_ns()
+        ends = []
+        for sure, bound in self._variants(names):
+            after = unchanged - (self.step_ns(sure=sure) - self.step_ns(names, sure=sure, bound=bound))
+            margin = error + margin_ns(self._steps_ns(names, sure, bound))
+            ends += [after - margin, after + margin]
+        return max(0, round(min(ends))), round(max(ends))
 
-    def _replayed(self, names: frozenset[str], sure: bool) -> tuple[Graph, Lasting]:
+    def saving_range_ns(self, names: Collection[str]) -> tuple[int, int]:
+        """The least and the most that these cures save of a step, as `after_range_ns`; never less than nothing. What
+        the recorded steps leave open is by how much their savings differ."""
+        error = self.error_share * self.step_ns()
+        ends = [0.0] if not names else []
+        for sure, bound in self._variants(names):
+            saved = self.step_ns(sure=sure) - self.step_ns(names, sure=sure, bound=bound)
+            each = self._steps_ns((), sure, "usual") - self._steps_ns(names, sure, bound)
+            margin = error + margin_ns(each)
+            ends += [saved - margin, saved + margin]
+        return max(0, round(min(ends))), max(0, round(max(ends)))
+
+    def _variants(self, names: Iterable[str]) -> list[tuple[bool, Bound]]:
+        """(sure, bound) of the replays that tell a range."""
+        bounds: set[Bound] = {"usual"}
+        for name in names:
+            cures = self.cures[name]
+            for cure in (*cures.of_ranks.values(), *cures.of_job):
+                bounds |= {at for at in ("least", "most") if cure.bound(at) is not cure}
+        return [(sure, bound) for sure in (False, True) for bound in sorted(bounds)]
+
+    def _steps_ns(self, names: Iterable[str], sure: bool, bound: Bound) -> Ints:
+        """The time of each recorded step in the last turn that was replayed."""
+        _, lasting = self._lasting(frozenset(names), sure, bound)
+        reached = np.full(self.job.steps, lasting.since, dtype=np.int64)
+        for model, numbers in zip(self.job.models, self.job.numbers, strict=True):
+            tasks = model.nodes.kind == TASK
+            np.maximum.at(reached, model.replay.step_of(model.nodes.start_ns[tasks]), lasting.ended[numbers[tasks]])
+        return np.diff(np.maximum.accumulate(reached), prepend=lasting.since)
+
+    def _replayed(self, names: frozenset[str], sure: bool, bound: Bound) -> tuple[Graph, Lasting]:
         chosen = [self.cures[name] for name in sorted(names)]
         graphs = []
         for number, model in enumerate(self.job.models):
-            changes = [cures.of_ranks[model.rank] for cures in chosen if model.rank in cures.of_ranks]
+            changes = [cures.of_ranks[model.rank].bound(bound) for cures in chosen if model.rank in cures.of_ranks]
             recorded = model.replay.recorded
             graph = changed(recorded, changes) if changes else recorded.graph
             for cure in (cure for cures in chosen for cure in cures.of_job):
-                graph = self._own_time.with_cure(number, graph, cure)
+                graph = self._own_time.with_cure(number, graph, cure.bound(bound))
             if sure:
                 graph = graph.changed(lag=np.where(np.isin(recorded.edges.kind, INFERRED), NEVER, graph.lag))
             graphs.append(graph)
@@ -76,7 +113,7 @@ class JobReplay:
     def parts(self, names: Iterable[str] = ()) -> dict[str, int]:
         """The mean over the ranks of the time of a step in kernels, in collectives alone and in neither; they add up to
         the step."""
-        graph, lasting = self._lasting(frozenset(names), False)
+        graph, lasting = self._lasting(frozenset(names), False, "usual")
         since, until = lasting.since, lasting.until
         times = np.zeros(len(PARTS))
         for number, model in enumerate(self.job.models):
@@ -94,7 +131,7 @@ class JobReplay:
 
     def limit(self, names: Iterable[str] = ()) -> Limit:
         """The largest owner of time on the critical path: what the end of the step waits for most."""
-        graph, lasting = self._lasting(frozenset(names), False)
+        graph, lasting = self._lasting(frozenset(names), False, "usual")
         ended = lasting.ended
         path, _ = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))
         begun = ended[path] - graph.duration[path]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, OperatorsTake
 from advisor_core.facts.intervals import Ints
@@ -20,6 +21,10 @@ from advisor_core.replay.graph import Graph
 
 JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
 """Cures of the whole job."""
+
+
+_OF_PEERS = {"usual": "median", "least": "max", "most": "min"}
+"""What a rank takes that is as its peers: of what they take."""
 
 
 class OwnTime:
@@ -72,7 +77,8 @@ class OwnTime:
         """The share of its own time that the rank then takes before each call: less than 1 where it is later than its
         peers."""
         calls = self.calls
-        peers = calls[calls["rank"].isin(cure.peers)].groupby("call")["own_ns"].median()
+        theirs = calls[calls["rank"].isin(cure.peers)].groupby("call")["own_ns"]
+        peers = theirs.agg(_OF_PEERS[cure.at])
         usual = calls["call"].map(peers).to_numpy(dtype=np.float64)
         share = np.fmin(usual / np.maximum(calls["own_ns"].to_numpy(), 1), 1.0)
         return np.where((calls["rank"] == cure.rank).to_numpy() & np.isfinite(usual), share, 1.0)
@@ -94,9 +100,20 @@ class OwnTime:
         elsewhere = frame[inside & ~is_work].groupby("rank")["worked"].sum()
         slower = frame["rank"].map(elsewhere / elsewhere.mean()).to_numpy(dtype=np.float64)
         slower = np.where(slower > 0, slower, 1.0)
-        even = (frame["worked"] / slower)[is_work].groupby(frame["call"]).mean()
-        mean = frame["call"].map(even).to_numpy(dtype=np.float64) * slower
-        return np.where(is_work, mean / np.maximum(worked, 1), 1.0)
+        alike = frame.assign(worked=frame["worked"] / slower)[is_work]
+        even = alike.groupby("call")["worked"].mean()
+        if cure.at == "least":
+            even = (even * _unevenness(alike)).clip(upper=alike.groupby("call")["worked"].max())
+        took = frame["call"].map(even).to_numpy(dtype=np.float64) * slower
+        return np.where(is_work, took / np.maximum(worked, 1), 1.0)
+
+
+def _unevenness(worked: pd.DataFrame) -> pd.Series:
+    """Of each call, how far above their mean the longest of the ranks is, the longest of all left out: 1 where only one
+    is left. ``worked``: ``call`` and ``worked`` of each rank."""
+    others = worked.drop(worked.groupby("call")["worked"].idxmax()).groupby("call")["worked"]
+    uneven: pd.Series = (others.max() / others.mean()).reindex(worked["call"].unique()).fillna(1.0)
+    return uneven.sort_index()
 
 
 def _kernels(model: RankModel) -> np.ndarray:

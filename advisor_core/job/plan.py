@@ -30,7 +30,7 @@ def plan(replayed: JobReplay) -> Plan | None:
             Action(
                 finding=name,
                 alone_ns=alone[name],
-                range_ns=_savings(step, replayed.after_range_ns([name])),
+                range_ns=replayed.saving_range_ns([name]),
                 last_ns=replayed.step_ns(set(ordered) - {name}) - replayed.step_ns(ordered),
                 gain_ns=before - after,
                 step_after_ns=after,
@@ -106,9 +106,3 @@ def _needs(replayed: JobReplay, name: str, earlier: Sequence[str], alone: int, g
 
 def _gain(replayed: JobReplay, name: str, others: Sequence[str]) -> int:
     return replayed.step_ns(others) - replayed.step_ns([*others, name])
-
-
-def _savings(step: int, after: tuple[int, int]) -> tuple[int, int]:
-    """The least and the most that is saved; never less than nothing."""
-    least, most = after
-    return max(0, step - most), max(0, step - least)

@@ -16,7 +16,7 @@ from advisor_core.names.model import Framework, Name, Software
 from advisor_core.names.settings import Setting
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
-from advisor_core.text.packaged import PlainLoader
+from advisor_core.text.packaged import yaml_beside
 
 _VERSIONED = ("extension", "hdk")
 """Software with versions and without names: the releases of Ascend Extension for PyTorch, and the driver package."""
@@ -108,7 +108,7 @@ def load_names(folders: tuple[Path, ...]) -> NameBook:
     read: list[Software] = []
     for file in (file for folder in folders for file in sorted(folder.glob("*.yaml"))):
         try:
-            read.append(Software.model_validate(yaml.load(file.read_text(encoding="utf-8"), Loader=PlainLoader)))
+            read.append(Software.model_validate(yaml_beside(file)))
         except yaml.YAMLError as error:
             problems.append(Problem(file.name, 0, 0, f"is not YAML: {error}"))
         except ValidationError as error:

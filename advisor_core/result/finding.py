@@ -19,6 +19,15 @@ SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 
 
+def at_least(severity: Severity, limit: Severity) -> bool:
+    """Whether a severity is ``limit`` or above.
+
+    >>> at_least("high", "medium"), at_least("low", "medium")
+    (True, False)
+    """
+    return SEVERITIES.index(severity) <= SEVERITIES.index(limit)
+
+
 class Claim(Model):
     """The part of a ledger entry that a finding is about: ``ns`` per step of ``rank`` under ``path``."""
 

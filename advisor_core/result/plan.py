@@ -14,8 +14,10 @@ Chain = Literal["host", "queue", "kernels", "collectives", "delays"]
 class Action(Model):
     """The change that a finding proposes. All times are of one step of the job.
 
-    ``alone_ns``: what it wins by itself; ``range_ns``: the least and the most of that, where every dependency that no
-    file records is taken to hold and where none of them is, give or take the error of the replay on this recording.
+    ``alone_ns``: what it wins by itself; ``range_ns``: the least and the most of that: what the change models taken at
+    its least and at its most, every dependency that no file records taken to hold and none of them, give or take the
+    error of the replay on this recording and what the spread of the recorded steps leaves open (of a single step, whose
+    spread is not known, nothing).
     ``last_ns``: what it wins when all others of the plan are made already. ``gain_ns``: what it wins on top of those
     before it in the plan, so that these add up. ``step_after_ns``: the step with it and those before it. ``needs``:
     fingerprints of changes without which it wins little; ``covers``: of findings whose own change wins nothing more

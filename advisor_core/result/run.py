@@ -10,9 +10,10 @@ from advisor_core.result.finding import Finding, Severity
 from advisor_core.result.plan import Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.view import View
+from advisor_core.result.work import MemoryPeak, Work
 from advisor_core.text.base import Model, Scalar, Text
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1"
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
@@ -231,14 +232,26 @@ class RunResult(Model):
     rules: list[RuleOutcome]
     views: list[View]
     diagnostics: list[Diagnostic]
-    timings: dict[str, float] = Field(default_factory=dict, description="seconds per phase; may be left out")
+    timings: dict[str, float] = Field(
+        default_factory=dict,
+        description="seconds per phase, with `--timings` also per fact and advisor; may be left out",
+    )
     model: ReplayModel | None = Field(
         None, description="how well the replay explains the recording; not told where no rank has launches, or of roles"
     )
     plan: Plan | None = Field(
         None, description="what to do first and what it wins; not told where no rank has launches, or of roles"
     )
+    work: list[Work] = Field(
+        default_factory=list, description="operators and collectives of the steps, by role; none where none are known"
+    )
+    memory: list[MemoryPeak] = Field(default_factory=list, description="by rank; none where it is not recorded")
     phases: list[PhaseTime] = Field(default_factory=list)
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The number of the problem that each finding is, by its fingerprint."""
+        return {problem.findings[0]: problem.number for problem in self.problems}

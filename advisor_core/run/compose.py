@@ -76,9 +76,9 @@ def _coverage(
     means: Sequence[MeanStep], ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str, int]]
 ) -> Coverage:
     wall = sum(mean.wall_ns for mean in ranks.values())
-    if not wall:
+    whole = means[0] if means else None
+    if not wall or whole is None or not whole.wall_ns:
         return Coverage(unexplained_from=UNEXPLAINED_FROM)
-    whole = means[0]
     vague = sum(ns for path, ns in whole.entries.items() if path.rpartition("/")[2] == "unknown")
     open_ns = sum(sum(entries.values()) for entries in left.values())
     return Coverage(

@@ -31,6 +31,8 @@ def of_role(result: RunResult, role: str) -> RunResult:
             "rules": _named(result.rules, role),
             "views": _named(views, role),
             "diagnostics": _named(result.diagnostics, role),
+            "work": _named(result.work, role),
+            "memory": _named(result.memory, role),
             "role_environments": {role: result.environment},
             "model": None,
             "plan": None,
@@ -73,8 +75,10 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "rules": sorted((rule for result in results for rule in result.rules), key=lambda rule: rule.rule),
             "views": [view for result in results for view in result.views],
             "diagnostics": sorted(diagnostics, key=lambda diagnostic: _SEVERITIES.index(diagnostic.severity)),
-            "timings": _summed([result.timings for result in results]),
+            "timings": summed([result.timings for result in results]),
             "phases": [time for result in results for time in result.phases],
+            "work": [work for result in results for work in result.work],
+            "memory": [peak for result in results for peak in result.memory],
             "role_environments": environments,
         }
     )
@@ -115,6 +119,7 @@ def _beside(settings: Mapping[str, Mapping[str, Scalar]]) -> dict[str, Scalar]:
     return told
 
 
-def _summed(timings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def summed(timings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Seconds by name, of all that have it."""
     names = sorted({name for found in timings for name in found})
-    return {name: round(sum(found.get(name, 0.0) for found in timings), 3) for name in names}
+    return {name: sum(found.get(name, 0.0) for found in timings) for name in names}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from advisor_core.contracts.advisor import Scope
+from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.job_store import JobStore
@@ -35,11 +36,12 @@ from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.job_context import job_of
-from advisor_core.run.merge_roles import joined, of_role
+from advisor_core.run.merge_roles import joined, of_role, summed
 from advisor_core.run.modelled import job_replay
 from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
+from advisor_core.run.work_times import summed_work
 from advisor_core.run.workers import Workers
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
@@ -75,6 +77,7 @@ def run(
     return analysed(paths, options, rank=rank, roles=roles, jobs=jobs, progress=progress)[0]
 
 
+@plain_text()
 def analysed(
     paths: Sequence[Path],
     options: RunOptions,
@@ -88,17 +91,21 @@ def analysed(
     roles."""
     began = time.perf_counter()
     host, book = prepared(options)
+    prepare = time.perf_counter() - began
     guarded = loaders(host)
     sources = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
     outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
+    joining = time.perf_counter()
     role = role_of(sources[0]) if len(roles) == 1 else None
     result, replayed = _of_roles(host, book, outcomes, failures, role)
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
     result = result.model_copy(update={"labels": compose_headings(host, result)})
-    timings = {**result.timings, "total_s": round(time.perf_counter() - began, 3)}
+    ended = time.perf_counter()
+    phases = {"prepare_s": prepare, **result.timings, "job_s": ended - joining, "total_s": ended - began}
+    timings = {name: round(s, 3) for name, s in phases.items() if options.timings or name.endswith("_s")}
     diagnostics = [*problems_of(guarded), *result.diagnostics]
     return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
 
@@ -229,7 +236,8 @@ def combine(
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}
-    job = run_rules(host, book, Scope.JOB, _shared(outcomes), None, context, known, vendors)
+    shared = _shared(outcomes)
+    job = run_rules(host, book, Scope.JOB, shared, None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     runs = [*by_rank.values(), job]
@@ -255,10 +263,12 @@ def combine(
         rules=_rule_outcomes(host, book, vendors, by_rank, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=_diagnostics(host, book, outcomes, failures),
-        timings=_timings(outcomes),
+        timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
         model=_model(outcomes, replayed),
         plan=None if replayed is None else plan(replayed),
         phases=[time for outcome in outcomes for time in outcome.phases],
+        work=summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
+        memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
     )
     return result, replayed
 
@@ -445,11 +455,6 @@ def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
     text = message("engine.rank_unreadable", rank=source.rank, error=reason)
     about: Literal["input", "tool"] = "tool" if isinstance(error, LoaderError) else "input"
     return Diagnostic(severity="error", source=source.directory.name, message=text, about=about)
-
-
-def _timings(outcomes: Sequence[RankOutcome]) -> dict[str, float]:
-    names = sorted({name for outcome in outcomes for name in outcome.timings})
-    return {name: round(sum(outcome.timings.get(name, 0.0) for outcome in outcomes), 3) for name in names}
 
 
 def _model(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> ReplayModel | None:

@@ -22,8 +22,10 @@ from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.isolation import quiet, working
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.missing import Unanswered
+from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
+from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.facts.context import context
@@ -48,6 +50,7 @@ from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
+from advisor_core.result.work import MemoryPeak
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.files.ruleset import SET_OPTION, displayed_files, load_rules
 from advisor_core.run.job_context import job_of
@@ -58,6 +61,7 @@ from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
 from advisor_core.run.unknown_launches import unknown_launches
+from advisor_core.run.work_times import RankWork, rank_work
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -72,12 +76,14 @@ class RunOptions:
     overrides: tuple[tuple[str, Scalar], ...] = ()
     step: int | None = None
     phase_marks: tuple[tuple[str, str], ...] = ()
+    timings: bool = False
+    """Whether the result tells what each fact and advisor took."""
 
 
 @dataclass(frozen=True)
 class RankOutcome:
     """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need; ``model``: its
-    graph, ``None`` where it has none."""
+    graph, ``None`` where it has none; ``timings``: seconds by phase, and by fact and advisor."""
 
     rank: int
     source: Input
@@ -96,6 +102,8 @@ class RankOutcome:
     phases: list[PhaseTime]
     diagnostics: list[Diagnostic]
     vendor: str = ""
+    work: RankWork | None = None
+    memory: MemoryPeak | None = None
     explained: Explained | None = None
     model: RankModel | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
@@ -168,12 +176,14 @@ ALONE = Compared()
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A rank in memory. ``seconds``: what it took to load it."""
+    """A rank in memory."""
 
     profile: Profile
     store: FactStore
-    seconds: float
 
+
+LOAD, ANALYSE = "load_s", "analyse_s"
+"""Phases of a rank: reading it and comparing what its files say, and everything from the comparison of ranks on."""
 
 HELD_BYTES = 2 << 30
 """A process keeps the tables of its ranks from `derive` to `judge` while their files have at most this many bytes
@@ -190,7 +200,7 @@ def release() -> None:
 def derive(source: RankInput, options: RunOptions) -> Recorded:
     """Load one rank and give what is to be compared with other ranks. Raises `InputError` when nothing of it is
     usable."""
-    with quiet():
+    with quiet(), plain_text():
         loaded = _load(source, options)
         calls = loaded.store.get(recorded_calls)
         first = _first_step(loaded.store)
@@ -211,7 +221,7 @@ def _first_step(store: FactStore) -> FirstStep | None:
 def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) -> RankOutcome:
     """Measure and judge one rank, whose steps and ledger what was ``compared`` closes. Raises `InputError` when
     nothing of it is usable."""
-    with quiet():
+    with quiet(), plain_text():
         return _judge(source, options, compared)
 
 
@@ -222,7 +232,7 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
     profile, store = loaded.profile, loaded.store
     if compared.left_out is not None:  # facts of the rank alone counted this step
         profile = dataclasses.replace(profile, left_out_step=compared.left_out)
-        store = FactStore(host.facts, profile.given())
+        store = FactStore(host.facts, profile.given(), store.watch)
         others = ", ".join(map(str, compared.warming))
         said = message("warm_up.of_job", step=compared.left_out, others=others)
         store.diagnostics.append(Diagnostic(severity="info", source=f"rank {profile.rank}", message=said))
@@ -258,23 +268,26 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
             *_older(source),
         ],
         vendor=profile.vendor,
+        work=rank_work(store),
+        memory=_memory(store, profile.rank),
         explained=store.get(explained),
         model=_model(store, profile.rank),
-        timings={"load_s": round(loaded.seconds, 3), "analyse_s": round(time.perf_counter() - began, 3)},
+        timings={**store.watch.seconds(), ANALYSE: time.perf_counter() - began},
     )
 
 
 def _load(source: RankInput, options: RunOptions) -> _Loaded:
     host, _ = prepared(options)
-    began = time.perf_counter()
-    read = dataclasses.replace(
-        guarded(host, source.loader).load(source),
-        selected_step=options.step,
-        role=source.role,
-        phase_marks=options.phase_marks,
-    )
-    profile = checked(host, read)
-    return _Loaded(profile, FactStore(host.facts, profile.given()), time.perf_counter() - began)
+    watch = Stopwatch()
+    with watch.of(LOAD):
+        read = dataclasses.replace(
+            guarded(host, source.loader).load(source),
+            selected_step=options.step,
+            role=source.role,
+            phase_marks=options.phase_marks,
+        )
+        profile = checked(host, read)
+    return _Loaded(profile, FactStore(host.facts, profile.given(), watch))
 
 
 def _model(store: FactStore, rank: int) -> RankModel | None:
@@ -363,6 +376,14 @@ def _memory_views(store: FactStore, rank: int) -> list[View]:
     peak = store.get(memory_peak)
     alive = [] if peak is None else [memory_peak_view(rank, peak)]
     return [*([drawn] if drawn is not None else []), *alive]
+
+
+def _memory(store: FactStore, rank: int) -> MemoryPeak | None:
+    curve = store.get(memory_curve)
+    if curve is None:
+        return None
+    allocated, reserved = (int(curve[f"{name}_bytes"].max()) for name in ("allocated", "reserved"))
+    return MemoryPeak(rank=rank, allocated_bytes=allocated, reserved_bytes=reserved)
 
 
 def _input(profile: Profile) -> Input:

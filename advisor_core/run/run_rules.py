@@ -17,6 +17,7 @@ from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.profile import Profile
+from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import CONFIDENCES, Finding, Impact
@@ -32,7 +33,10 @@ from advisor_core.text.messages import message
 
 
 class FactSource(Protocol):
-    """The facts of a rank, or those of all ranks of the job."""
+    """The facts of a rank, or those of all ranks of the job. ``watch``: what measuring and judging take is counted
+    there."""
+
+    watch: Stopwatch
 
     def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
         """The values that an advisor declared. Raises `Unavailable` or `NotApplicable`."""
@@ -107,19 +111,21 @@ def run_rules(
         params = compiled.measure_params
         key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
         if key not in measured:
-            measured[key] = _measure(host, advisor, facts, params)
+            with facts.watch.of(f"advisor {advisor.name}"):
+                measured[key] = _measure(host, advisor, facts, params)
         observed = measured[key]
         if isinstance(observed, RuleState):
             result.states[compiled.rule.id] = observed
             continue
         judgement = Context(profile=context, fired=result.fired(), job=job)
         try:
-            verdict = judge(compiled, observed.frame, judgement)
-            if reason := _one_subject(advisor, verdict):
-                result.states[compiled.rule.id] = RuleState("error", reason)
-                continue
-            against = facts.caveats(advisor.needs) if verdict.rows else ()
-            drafts = [_draft(compiled, judged, observed, profile, against) for judged in verdict.rows]
+            with facts.watch.of("judge"):
+                verdict = judge(compiled, observed.frame, judgement)
+                if reason := _one_subject(advisor, verdict):
+                    result.states[compiled.rule.id] = RuleState("error", reason)
+                    continue
+                against = facts.caveats(advisor.needs) if verdict.rows else ()
+                drafts = [_draft(compiled, judged, observed, profile, against) for judged in verdict.rows]
         except Exception as error:
             result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
             continue

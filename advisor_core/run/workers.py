@@ -1,4 +1,8 @@
-"""Processes for the ranks of a job: whatever is done for a rank is done where its tables are."""
+"""Processes for the ranks of a job: whatever is done for a rank is done where its tables are.
+
+The process that asks is one of them. A further one takes half a second of imports before it has read anything, in which
+the first is at work already.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import functools
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from advisor_core.contracts.collector import spare_lasting_objects
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -19,21 +25,22 @@ def _processes(count: int) -> list[ProcessPoolExecutor]:
     from multiprocessing import get_context
 
     context = get_context("spawn")
-    return [ProcessPoolExecutor(1, mp_context=context) for _ in range(count)]
+    return [ProcessPoolExecutor(1, mp_context=context, initializer=spare_lasting_objects) for _ in range(count)]
 
 
 class Workers:
-    """``count`` processes, or this one alone for fewer than two. A context manager."""
+    """``count`` processes with this one among them. A context manager."""
 
     def __init__(self, count: int) -> None:
-        self._pools = _processes(count) if count > 1 else []
+        self._further = _processes(count - 1) if count > 1 else []
 
     def start(self, number: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
         """A call that gives ``function(*args)``, or raises what it raised. Everything with the same ``number`` runs in
-        the same process, in order; without processes it runs when the call is made."""
-        if not self._pools:
+        the same process, in order; in this one it runs when the call is made, in another one from now on."""
+        place = number % (len(self._further) + 1)
+        if place == 0:
             return functools.partial(function, *args, **kwargs)
-        return self._pools[number % len(self._pools)].submit(function, *args, **kwargs).result
+        return self._further[place - 1].submit(function, *args, **kwargs).result
 
     def __enter__(self) -> Workers:
         return self
@@ -41,5 +48,5 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pool in self._pools:
+        for pool in self._further:
             pool.shutdown(cancel_futures=error is not None)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from advisor_core.text.kept import kept
 
 # Ten times as fast, where PyYAML was built with it.
 _SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
+_DATE = "tag:yaml.org,2002:timestamp"
 
 
 class PlainLoader(_SAFE_LOADER):  # type: ignore[misc]  # one of two loaders
-    """Reads the same as PyYAML's safe loader in half of the time. Its way round by generators is for nodes that hold
-    themselves, its resolvers by path are for applications; here a node is built from the inside out."""
+    """Reads the same as PyYAML's safe loader in half of the time, apart from dates, which stay text. Its way round by
+    generators is for nodes that hold themselves, its resolvers by path are for applications; here a node is built from
+    the inside out."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # as PyYAML has it
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _DATE]
+        for first, resolvers in _SAFE_LOADER.yaml_implicit_resolvers.items()
+    }
 
     def get_single_data(self) -> Any:
         node = self.get_single_node()
@@ -44,4 +54,13 @@ class PlainLoader(_SAFE_LOADER):  # type: ignore[misc]  # one of two loaders
 
 def packaged_yaml(package: str, name: str) -> Any:
     """The contents of the file ``name`` beside the modules of ``package``."""
-    return yaml.load(resources.files(package).joinpath(name).read_text(encoding="utf-8"), Loader=PlainLoader)
+    return _read(f"{package}.{name}", resources.files(package).joinpath(name).read_bytes())
+
+
+def yaml_beside(path: Path) -> Any:
+    """The contents of a file that a plugin has brought with it. Raises `yaml.YAMLError`."""
+    return _read(path.name, path.read_bytes())
+
+
+def _read(name: str, content: bytes) -> Any:
+    return kept(name, [content], __file__, lambda: yaml.load(content.decode("utf-8"), Loader=PlainLoader))

@@ -36,11 +36,11 @@ class Vocabulary:
     ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types
     of kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured
     graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
-    matrix products. ``decode_rows``: a matrix product with at most this many rows on the activation side carries
-    single tokens. ``graph_siblings``: a call that launches more kernels than this replays a graph.
-    ``memory_totals``: components of ``memory_record`` that tell what the framework holds, the most telling one
-    first. ``core_counters``: whether the profilers can count cycles and times of the pipes of cores. ``task_queue``:
-    whether a thread of its own can take the launches from those that run the model.
+    matrix products, ``softmax``: of softmaxes. ``decode_rows``: a matrix product with at most this many rows on the
+    activation side carries single tokens, or short sequences. ``graph_siblings``: a call that launches more kernels
+    than this replays a graph. ``memory_totals``: components of ``memory_record`` that tell what the framework
+    holds, the most telling one first. ``core_counters``: whether the profilers can count cycles and times of the
+    pipes of cores. ``task_queue``: whether a thread of its own can take the launches from those that run the model.
     """
 
     name: str = ""
@@ -68,6 +68,7 @@ class Vocabulary:
     decode: Pattern = NOTHING
     prefill: Pattern = NOTHING
     products: Pattern = NOTHING
+    softmax: Pattern = NOTHING
     decode_rows: int = 0
     graph_siblings: int = 0
     memory_totals: tuple[str, ...] = ()

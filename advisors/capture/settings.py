@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, Setting, advisor
 from advisor_core.api.facts import (
+    HOST_SLOWING_OPTIONS,
     KERNELS,
     PROFILE,
     Facts,
@@ -17,8 +18,6 @@ from advisors.capture.schedule import SCHEDULE, steps_before
 from advisors.columns import PROFILED_STEPS
 from advisors.measuring import row
 from advisors.messages import message
-
-_INFLATING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
 
 
 @advisor(
@@ -74,7 +73,7 @@ def settings(facts: Facts, params: Params) -> Observations:
     computing = kernels[kernels["core"] != "COMMUNICATION"] if kernels is not None else None
     known = computing is not None and len(computing) > 0
     untimed = computing["aic_ns"].isna() & computing["aiv_ns"].isna() if computing is not None else None
-    options = [name for name in _INFLATING if profile.profiler.get(name) is True]
+    options = [name for name in HOST_SLOWING_OPTIONS if profile.profiler.get(name) is True]
     frame = row(
         level=profile.level,
         kernels=len(kernels) if kernels is not None else 0,
@@ -82,7 +81,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         shapes_asked=profile.profiler.get("record_shapes"),
-        inflating=len(options) if any(name in profile.profiler for name in _INFLATING) else None,
+        inflating=len(options) if any(name in profile.profiler for name in HOST_SLOWING_OPTIONS) else None,
         inflating_options=", ".join(options),
         steps=len(facts[rank_summary]) if rank_summary in facts else 0,
         warm_up_steps=steps_before(profile),

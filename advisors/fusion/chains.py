@@ -57,7 +57,9 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chain
         return _summary(kernels, [])
     nodes = nodes or nodes_of(kernels)
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
-    sequence = Kernels(signature, nodes.nodes, nodes.backward, np.cumsum(kernels.breaks))
+    sequence = Kernels(
+        signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
+    )
     return _summary(kernels, search(sequence, computations()))
 
 

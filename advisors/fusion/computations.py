@@ -16,7 +16,8 @@ from advisors.fusion.expressions import Expression, parse
 class Computation:
     """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
     they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor.
-    ``in_a_row`` is 1 where it counts wherever it stands."""
+    ``in_a_row`` is 1 where it counts wherever it stands. ``across``: its forward kernels lie on both sides of a
+    collective."""
 
     name: str
     backward: bool
@@ -29,6 +30,7 @@ class Computation:
     passes: float
     in_a_row: int
     wide: bool
+    across: bool
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         float(entry.get("backward_passes" if backward else "passes", 0)),
         int(entry.get("in_a_row", 1)),
         bool(entry.get("wide", False)),
+        bool(entry.get("across_collectives", False)) and not backward,
     )
 
 

@@ -30,13 +30,19 @@ BESIDE = 5
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`, and ``group``:
-    a computation does not reach from one group into another."""
+    """The kernels in order: ``signature`` of each, ``nodes`` by signature, ``backward`` as of `passes`. A computation
+    does not reach from one ``group`` into another; one that reaches across collectives stays in its ``part``, a stream
+    of a step."""
 
     signature: Ints
     nodes: Sequence[Node]
     backward: Bools
     group: Ints
+    part: Ints
+
+    def within(self, computation: Computation) -> Ints:
+        """The groups that the computation stays in, by number."""
+        return self.part if computation.across else self.group
 
     def node(self, number: int) -> Node:
         """The node of a kernel."""
@@ -56,7 +62,7 @@ def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[
             in_pass = (kernels.backward == computation.backward) == in_its_pass
             for form in computation.forms:
                 for anchor in _anchors(kernels, form, in_pass & ~taken):
-                    members = surroundings.match(form, anchor)
+                    members = surroundings.match(computation, form, anchor)
                     if members is not None and not taken[list(members)].any():
                         taken[list(members)] = True
                         matches.append((computation, members))
@@ -96,16 +102,16 @@ class _Surroundings:
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
-        changes = np.flatnonzero(np.diff(kernels.group)) + 1
-        self._borders = np.concatenate([[0], changes, [len(kernels.group)]])
+        self._borders = {across: _borders(kernels.part if across else kernels.group) for across in (False, True)}
         self._windows: dict[bytes, Window] = {}
         self._found: dict[tuple[int, int, bytes], frozenset[int] | None] = {}
 
-    def match(self, form: Expression, anchor: int) -> set[int] | None:
-        """The kernels of the expression around this anchor."""
-        border = int(np.searchsorted(self._borders, anchor, side="right"))
-        start = max(anchor - REACH, int(self._borders[border - 1]))
-        end = min(anchor + REACH + 1, int(self._borders[border]))
+    def match(self, computation: Computation, form: Expression, anchor: int) -> set[int] | None:
+        """The kernels of the form of the computation around this anchor."""
+        borders = self._borders[computation.across]
+        border = int(np.searchsorted(borders, anchor, side="right"))
+        start = max(anchor - REACH, int(borders[border - 1]))
+        end = min(anchor + REACH + 1, int(borders[border]))
         signatures = self._kernels.signature[start:end]
         key = (id(form), anchor - start, signatures.tobytes())
         if key not in self._found:
@@ -115,20 +121,30 @@ class _Surroundings:
                 self._windows[key[2]] = window
             self._found[key] = match(window, form, anchor - start)
         members = self._found[key]
-        return None if members is None else {start + member for member in members}
+        if members is None:
+            return None
+        found = {start + member for member in members}
+        return found if not computation.across or len(set(self._kernels.group[list(found)].tolist())) > 1 else None
+
+
+def _borders(group: Ints) -> Ints:
+    return np.concatenate([[0], np.flatnonzero(np.diff(group)) + 1, [len(group)]])
 
 
 def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken: Bools) -> None:
     """Add what serves the kernels of the expression, and what the fused kernel does as well."""
+    group = kernels.within(computation)
     size_before = 0
     while len(members) > size_before:
         size_before = len(members)
         if not computation.wide:  # an optimizer works on what is there; copies beside it are no layout of its own
-            _serving(kernels, members, taken)
-        _sharing(kernels, computation.absorbs, members, taken, lambda: range(min(members) - BESIDE, max(members)))
-        _sharing(kernels, computation.followed_by, members, taken, lambda: _range_behind(members, BESIDE))
+            _serving(kernels, group, members, taken)
+        _sharing(
+            kernels, group, computation.absorbs, members, taken, lambda: range(min(members) - BESIDE, max(members))
+        )
+        _sharing(kernels, group, computation.followed_by, members, taken, lambda: _range_behind(members, BESIDE))
     last = max(members)
-    for following in _free(kernels, taken, last, _range_behind(members, 1)):
+    for following in _free(group, taken, last, _range_behind(members, 1)):
         node = kernels.node(following)
         if node.operation == "cast" and {key for _, key in node.reads} & {key for _, key in kernels.node(last).writes}:
             members.add(following)
@@ -139,7 +155,7 @@ def _range_behind(members: set[int], count: int) -> range:
     return range(max(members) + 1, max(members) + 1 + count)
 
 
-def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
+def _serving(kernels: Kernels, group: Ints, members: set[int], taken: Bools) -> None:
     """Add the copies and casts that wrote what the kernels read, and what prepared the tensors that they write, where
     no kernel of another computation wrote such a tensor in between."""
     todo = sorted(members)
@@ -151,7 +167,7 @@ def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
             node = kernels.node(earlier)
             written = {key for _, key in node.writes}
             serves = (node.carries and written & reads) or (node.creates and written & writes)
-            if serves and not taken[earlier] and kernels.group[earlier] == kernels.group[number]:
+            if serves and not taken[earlier] and group[earlier] == group[number]:
                 members.add(earlier)
                 taken[earlier] = True
                 todo.append(earlier)
@@ -161,6 +177,7 @@ def _serving(kernels: Kernels, members: set[int], taken: Bools) -> None:
 
 def _sharing(
     kernels: Kernels,
+    group: Ints,
     operations: Sequence[tuple[str, str]],
     members: set[int],
     taken: Bools,
@@ -173,7 +190,7 @@ def _sharing(
         first, last = min(members), max(members)
         read = {key for member in members for _, key in kernels.node(member).reads}
         written = {key for member in members for _, key in kernels.node(member).writes}
-        for number in _free(kernels, taken, first, candidates()):
+        for number in _free(group, taken, first, candidates()):
             node = kernels.node(number)
             if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue
@@ -184,8 +201,8 @@ def _sharing(
                 break
 
 
-def _free(kernels: Kernels, taken: Bools, reference: int, numbers: range) -> Iterator[int]:
+def _free(group: Ints, taken: Bools, reference: int, numbers: range) -> Iterator[int]:
     """Those of the kernels that are of the same group and that no computation has."""
     for number in numbers:
-        if 0 <= number < len(taken) and not taken[number] and kernels.group[number] == kernels.group[reference]:
+        if 0 <= number < len(taken) and not taken[number] and group[number] == group[reference]:
             yield number

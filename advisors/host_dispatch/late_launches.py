@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from advisor_core.api.facts import (
     bookings,
     host_activity,
     host_pauses,
+    joined,
     late_gaps,
     launches,
     ledger,
@@ -130,6 +132,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
     behind = union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
     in_time = HostChange(behind, behind)
+    quicker = replace(joined([in_time, _in_pace(slow, _busy_ns(facts))]), least=in_time, most=HostChange(slow, slow))
     queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
@@ -163,7 +166,23 @@ def late_launches(facts: Facts, params: Params) -> Observations:
             *(stack_of(events, int(worst["outer_row"].iloc[0])) if len(worst) else ()),
         ]
 
-    return Observations(frame, evidence, cure=lambda number: in_time)
+    return Observations(frame, evidence, cure=lambda number: quicker)
+
+
+def _busy_ns(facts: Facts) -> int:
+    """The time within the steps in which the device has something to do."""
+    device, windows = facts[work], facts[steps]
+    busy = union(device["start_ns"].to_numpy(), device["end_ns"].to_numpy())
+    return busy.clip(int(windows["start_ns"].min()), int(windows["end_ns"].max())).total()
+
+
+def _in_pace(slow: Layer, busy_ns: int) -> HostChange:
+    """Without as much of the host's work as it takes longer than the device does for its own: each piece of ``slow``
+    is shorter by the same share. A host that needs more time than the device for the same steps falls behind again
+    wherever its lead is gone."""
+    excess = max(0.0, 1 - busy_ns / max(1, slow.total()))
+    pieces = union(slow.starts, slow.starts + (excess * (slow.ends - slow.starts)).astype(np.int64))
+    return HostChange(pieces, pieces)
 
 
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,9 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     HostChange,
+    Replay,
     host_activity,
+    joined,
     launches,
     ledger,
     matching,
@@ -29,7 +32,7 @@ from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
-from advisors.measuring import LARGEST, call_sites, host_rows, records, stack_of, step_count, step_ns
+from advisors.measuring import LARGEST, call_sites, host_rows, records, share, stack_of, step_count, step_ns
 from advisors.messages import message
 
 _WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)Synchronize")
@@ -58,6 +61,15 @@ _WHOLE_DEVICE: Final = re.compile(r"Synchronize(?:Device|Context)|(?:Device|Ctx)
             zh="等待整个 device",
         ),
         *SAVED,
+        Column("places", "int", "count", "places in the code that call the operator", zh="位置数"),
+        Column(
+            "as_last_ns",
+            "float",
+            "ns",
+            "saved_ns, or what it saves where all other places of the operator are gone already, if more",
+            zh="最后去除时节省",
+        ),
+        Column("as_last_share", "float", "ratio", "as_last_ns over the time of a step", zh="最后去除时节省占比"),
     ),
     evidence=(
         Column("start_ns", "int", "ns", "start of the call", zh="开始"),
@@ -91,10 +103,21 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
     waits = _whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
-    changes = [_waits_gone(waits.iloc[rows]) for rows in groups.indices.values()]
+    used = _with_use(events, calls, waits, facts[launches].skew_ns)
+    changes = [
+        replace(_waits_gone(waits.iloc[rows]), least=_waits_gone(calls.iloc[rows]), most=_waits_gone(used.iloc[rows]))
+        for rows in groups.indices.values()
+    ]
     saved = [saving_by_replay(facts[replay], wall, change) for change in changes]
     for measured in SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
+    operators = frame["operator"].tolist()
+    frame["places"] = frame.groupby("operator")["place"].transform("size")
+    last = [_as_the_last(facts[replay], changes, operators, number) for number in range(len(changes))]
+    frame["as_last_ns"] = np.fmax(frame["saved_ns"], np.array(last, dtype=float) / facts[replay].steps)
+    frame["as_last_share"] = [
+        share(saved, max(wall, facts[replay].recorded_ns / facts[replay].steps)) for saved in frame["as_last_ns"]
+    ]
 
     def evidence(number: int) -> Sequence[Reference]:
         subject = frame.iloc[number]
@@ -110,6 +133,17 @@ def synchronising(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence, cure=lambda number: changes[number])
+
+
+def _as_the_last(replayed: Replay, changes: Sequence[HostChange], operators: Sequence[str], number: int) -> float:
+    """What the place with this number saves of the recorded steps, ns, once the other places of its operator are gone:
+    as long as one of them holds the host, the others may cost nothing. NaN where there are none."""
+    others = [
+        change for other, change in enumerate(changes) if other != number and operators[other] == operators[number]
+    ]
+    if not others:
+        return float("nan")
+    return replayed.saved_by(joined([*others, changes[number]])) - replayed.saved_by(joined(others))
 
 
 def _waits_gone(waits: pd.DataFrame) -> HostChange:
@@ -130,3 +164,17 @@ def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words:
             "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
         }
     )
+
+
+def _with_use(events: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame, skew_ns: int) -> pd.DataFrame:
+    """The waits with the Python behind each up to the next operator of its thread: what is done with a value that is
+    read back can go with it."""
+    operators = events[events["category"] == "cpu_op"]
+    ends = waits["end_ns"].to_numpy().copy()
+    of_call = events["thread"].to_numpy()[calls["row"].to_numpy()]
+    for thread in np.unique(of_call):
+        begins = np.sort(operators.loc[operators["thread"] == thread, "start_ns"].to_numpy() - skew_ns)
+        own = of_call == thread
+        following = np.searchsorted(begins, ends[own], side="left")
+        ends[own] = np.where(following < len(begins), np.append(begins, 0)[following], ends[own])
+    return waits.assign(end_ns=ends)

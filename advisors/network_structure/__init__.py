@@ -14,6 +14,7 @@ from advisors.network_structure import (
     norm_quant,
     optimizer_step,
     precision,
+    regions,
     slices,
     written_out_attention,
 )
@@ -32,4 +33,5 @@ ADVISORS = (
     memory_bound_chains.memory_bound_chains,
     written_out_attention.written_out_attention,
     optimizer_step.optimizer_step,
+    regions.regions,
 )

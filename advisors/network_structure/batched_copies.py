@@ -63,7 +63,7 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     is_product = matching(frame["type"], _PRODUCT) | is_attention
     if not is_product.any():
         raise NotApplicable(message("network_structure.no_batched_product"))
-    kernels.require_shapes()
+    kernels.require_tensors()
     reads = facts[kernel_reads]
     is_copy = matching(frame["type"], _COPY)
     product_of = np.full(len(frame), -1, dtype=np.int64)

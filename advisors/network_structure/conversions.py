@@ -16,7 +16,9 @@ from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records,
 
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
 _QUANTISES = re.compile(r"quant", re.I)
-_INSIDE = re.compile(r"^aclnn")
+_INSIDE = re.compile(r"^aclnn(?!NpuFormatCast)")
+"""Names of kernels that an operator runs besides its own work. ``aclnnNpuFormatCast`` is a conversion that code asks
+for: https://gitcode.com/cann/ops-math, conversion/npu_format_cast."""
 
 
 @advisor(

@@ -1,6 +1,6 @@
-"""NS010 to NS018, NS030 to NS034: chains of small kernels for which there is a fused one, and what fusing them saves.
+"""NS010 to NS018, NS030 to NS034, NS036, NS037: chains of small kernels for which there is a fused one.
 
-What fusing saves is more than the time of the kernels where the host is slow: see the replay.
+What fusing them saves is more than the time of the kernels where the host is slow: see the replay.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from advisor_core.api.facts import (
     Merging,
     Replay,
     launches,
+    peaks,
     replay,
 )
-from advisors.columns import shares
+from advisors.columns import LAUNCH_SAVING_NS, shares
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
 from advisors.grouping import aggregated
@@ -34,7 +35,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
 @advisor(
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
-    wants=(replay, launches, HOST_EVENTS, layers),
+    wants=(replay, launches, HOST_EVENTS, layers, peaks),
     about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
         Column("api", "text", "", "what replaces the chain", zh="接口"),
@@ -75,13 +76,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
             "launches, kernel_saving_ns",
             zh="节省",
         ),
-        Column(
-            "launch_saving_ns",
-            "float",
-            "ns",
-            "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
-            zh="下发节省",
-        ),
+        LAUNCH_SAVING_NS,
         Column(
             "bandwidth",
             "float",
@@ -106,15 +101,21 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
 def fusion(facts: Facts, params: Params) -> Observations:
     """Chains of small kernels for which there is a fused one, by pattern: their time and what fusing would save."""
     own = facts[step_kernels]
-    own.require_shapes()
+    own.require_tensors()
     chains = facts[fusion_chains]
     found = chains.frame
     # What the best kernel of a chain reaches counts its start and end; what large kernels reach hides them.
     large = np.isfinite(own.bandwidth)
     speed, begin = (own.bandwidth, own.least_ns) if large else (found["best_bandwidth"], 0.0)
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / speed * 1e9
-    fused = np.minimum(found["kept_ns"] + np.where(found["kept_ns"] > 0, 0, moved + begin), found["chain_ns"])
-    found = found.assign(fused_ns=fused, moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved))
+    kept, took = found["kept_ns"].to_numpy(), found["chain_ns"].to_numpy()
+    fused = np.minimum(kept + np.where(kept > 0, 0, moved + begin), took)
+    found = found.assign(
+        fused_ns=fused,
+        least_ns=_fused_at(found, chip.hbm if (chip := facts.get(peaks)) is not None else np.nan, 0.0, fused),
+        longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], speed), own.least_ns, fused),
+        moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved),
+    )
     # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
     # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
     forwards = found.loc[~found["backward"], "pattern"]
@@ -162,6 +163,14 @@ def fusion(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda row: merged[row])
 
 
+def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float, otherwise: np.ndarray) -> np.ndarray:
+    """What fused kernels take that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise`` where
+    a kernel of the chain stays, or the bandwidth is unknown."""
+    moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / bandwidth * 1e9
+    took = np.minimum(moved + begin, found["chain_ns"].to_numpy())
+    return np.where((found["kept_ns"] == 0) & np.isfinite(took), took, otherwise)
+
+
 def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]:
     """How many kernels of each group of fused operator types run per step."""
     types = own.frame["type"].cat
@@ -203,7 +212,15 @@ def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | 
     inside = np.isin(chains.chain_of, mine.index.to_numpy())
     number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
     tasks = own.frame["work"].to_numpy()[chains.members[inside]]
-    return Merging(tasks, number, before, np.where(unknown, before, fused))
+    shortest, longest = (mine[name].to_numpy(dtype=np.float64) for name in ("least_ns", "longest_ns"))
+    return Merging(
+        tasks,
+        number,
+        before,
+        np.where(unknown, before, fused),
+        least=Merging(tasks, number, before, np.where(unknown, before, np.maximum(longest, fused)), longest=1.0),
+        most=Merging(tasks, number, before, np.where(unknown, before, np.minimum(shortest, fused)), longest=np.inf),
+    )
 
 
 def _savings(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching
@@ -60,7 +60,7 @@ def memory_bound_chains(facts: Facts, params: Params) -> Observations:
     if not len(chain_ids):
         raise NotApplicable(message("memory_bound_chains.none"))
     rows = np.flatnonzero(is_memory_bound & np.isin(series, chain_ids))
-    names = frame["type"].iloc[rows].astype(str).groupby(series[rows], sort=False).agg(_chain_text)
+    names = frame["type"].iloc[rows].astype(str).groupby(series[rows], sort=False).agg(series_text)
     saving_by_chain = total[chain_ids] - longest[chain_ids]
     by_chain = saving_by_chain.groupby(names[chain_ids]).sum().sort_values(ascending=False, kind="stable")
     saving_ns = float(saving_by_chain.sum()) / kernels.steps
@@ -83,8 +83,8 @@ def memory_bound_chains(facts: Facts, params: Params) -> Observations:
     return Observations(result, evidence, cure=lambda _: kernels.shorter(frame.iloc[rows]))
 
 
-def _chain_text(types: pd.Series) -> str:
+def series_text(types: Iterable[str]) -> str:
     """The types of a series in order, the first few of many."""
-    names = types.tolist()
+    names = list(types)
     runs = [name for name, following in pairwise([*names, ""]) if name != following]
     return " + ".join([*runs[:_SHOWN], "…"] if len(runs) > _SHOWN else runs)

@@ -58,7 +58,7 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
     is_norm = matching(frame["type"], _NORM)
     if not is_norm.any():
         raise NotApplicable(message("network_structure.no_norm"))
-    kernels.require_shapes()
+    kernels.require_tensors()
     output_dtype = per_text(frame["output_dtypes"], first_dtype).to_numpy()
     input_dtype = per_text(frame["input_dtypes"], first_dtype).to_numpy()
     is_product = (frame["operator_class"] == "matmul").to_numpy() & (input_dtype == "FLOAT")

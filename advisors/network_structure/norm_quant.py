@@ -52,7 +52,7 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
     is_norm = matching(frame["type"], _NORM)
     if not is_norm.any():
         raise NotApplicable(message("network_structure.no_rms_norm"))
-    kernels.require_shapes()
+    kernels.require_tensors()
     reads = facts[kernel_reads]
     types = frame["type"].astype(str).to_numpy()
     is_static = matching(frame["type"], _STATIC)

@@ -45,7 +45,7 @@ _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
 def slices(facts: Facts, params: Params) -> Observations:
     """Matrix products whose result is cut by several slices."""
     kernels = facts[step_kernels]
-    kernels.require_shapes()
+    kernels.require_tensors()
     frame = kernels.frame
     position = np.arange(len(frame))
     is_product = (frame["operator_class"] == "matmul").to_numpy()

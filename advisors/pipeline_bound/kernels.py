@@ -1,8 +1,6 @@
-"""PB001 to PB005, PB010, PB012, PB013: which pipe bounds a kernel, and how busy it is."""
+"""PB001 to PB005, PB012, PB013: which pipe bounds a kernel, and how busy it is."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import pandas as pd
@@ -23,12 +21,11 @@ from advisor_core.api.facts import (
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.fused_communication import FUSED_COMMUNICATION
 from advisors.fusion.chains import fusion_chains
-from advisors.fusion.computations import computations, matches
 from advisors.half_precision import reads_fp32, reads_half
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
-from advisors.step_kernels import PIPE_COLUMNS, STREAMING, kernel_rows, step_kernels
+from advisors.step_kernels import PIPE_COLUMNS, kernel_rows, step_kernels
 
 PIPES = ("mac", "vec", "mte1", "mte2", "mte3", "fixpipe", "scalar")
 
@@ -42,12 +39,6 @@ _PIPE_COUNTERS = {
     "fixpipe": ("aic_fixpipe",),
     "scalar": ("aic_scalar", "aiv_scalar"),
 }
-
-
-_FOREACH = re.compile(r"^Foreach", re.I)
-
-
-_VECTOR_CORES = ("AI_VECTOR_CORE", "MIX_AIV")
 
 
 _CORES = {"AI_CORE": "cube", "MIX_AIC": "cube", "AI_VECTOR_CORE": "vector", "MIX_AIV": "vector"}
@@ -95,13 +86,6 @@ _ABOUT = (
             "how busy the busiest pipe is that computes or moves data: not scalar",
             zh="数据搬运占比",
         ),
-        Column(
-            "memory_ratio",
-            "float",
-            "ratio",
-            "the busier of the two pipes between a vector core and memory",
-            zh="访存占比",
-        ),
         Column("bandwidth", "float", "B/s", "inputs and outputs, once, over the duration", zh="带宽"),
         Column(
             "bandwidth_share",
@@ -110,7 +94,6 @@ _ABOUT = (
             "of what the long elementwise kernels and copies reach together",
             zh="带宽利用率",
         ),
-        Column("streaming", "bool", "", "it runs on vector cores and does one elementwise operation", zh="流式带宽"),
         Column(
             "in_chain_share", "float", "ratio", "part of its time in chains that a fused kernel replaces", zh="链内占比"
         ),
@@ -151,7 +134,6 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["bound"] = np.array(PIPES, dtype=object)[ratio_by_pipe.argmax(axis=1)]
     table["bound_ratio"] = ratio_by_pipe.max(axis=1)
     table["data_ratio"] = table[[pipe for pipe in PIPES if pipe != "scalar"]].max(axis=1)
-    table["memory_ratio"] = table[["mte2", "mte3"]].max(axis=1)
     table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
     table["bandwidth_share"] = table["bandwidth"] / rank_kernels.bandwidth
     table["in_chain_share"] = sums["chained"] / sums["duration"]
@@ -167,7 +149,6 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)
     table["communicates"] = matching(table["operator"].astype("category"), FUSED_COMMUNICATION)
-    table["streaming"] = _streaming(table)
     table["cores"] = table["core"].map(_core_counts(facts.get(chip)))
     table = table.assign(**rank_kernels.shares(table["total_ns"]))
 
@@ -198,15 +179,6 @@ def _in_chain(facts: Facts, count: int) -> np.ndarray:
 def _largest_shape(input_shapes: str) -> str:
     shapes = sorted(shapes_of(input_shapes), key=elements)
     return ",".join(map(str, shapes[-1])) if shapes else ""
-
-
-def _streaming(table: pd.DataFrame) -> pd.Series:
-    """Elementwise kernels and passes over lists of tensors, less those that are a fusion already."""
-    fused = {name for computation in computations() for name in computation.fused}
-    is_fused = {name: matches(name.removesuffix("Grad"), fused) for name in table["operator"].unique()}
-    is_foreach = table["operator"].str.match(_FOREACH)
-    is_simple = table["operator_class"].isin(STREAMING) | is_foreach
-    return is_simple & table["core"].isin(_VECTOR_CORES) & ~table["operator"].map(is_fused).astype(bool)
 
 
 def _core_counts(chip: Chip | None) -> dict[str, float]:

@@ -12,10 +12,13 @@ from advisor_core.api.advisors import Column, Interval, Metric, Observations, Pa
 from advisor_core.api.facts import (
     KERNELS,
     Facts,
+    HostChange,
+    Layer,
     bookings,
     phase_ledger,
     phases,
     steps,
+    union,
     work,
 )
 from advisors.columns import SHARE, TIME
@@ -148,7 +151,23 @@ def idle(facts: Facts, params: Params) -> Observations:
         ]
         return [*references, *next_kernels(facts, largest["next"])]
 
-    return Observations(frame, evidence)
+    def cure(number: int) -> HostChange | None:
+        """Without the host time of the phase in which the device has nothing to do. What a rollout lacks has findings
+        of its own, which say how it becomes quicker."""
+        if frame["kind"].iloc[number] == "rollout":
+            return None
+        stretches = spans[spans["phase"] == frame["phase"].iloc[number]]
+        unused = _within(stretches, union(gaps["start_ns"].to_numpy(), gaps["end_ns"].to_numpy()))
+        return HostChange(unused, unused)
+
+    return Observations(frame, evidence, cure=cure)
+
+
+def _within(stretches: pd.DataFrame, layer: Layer) -> Layer:
+    """The part of ``layer`` in these stretches of time."""
+    spans = zip(stretches["start_ns"].tolist(), stretches["end_ns"].tolist(), strict=True)
+    parts = [layer.clip(begin, finish) for begin, finish in spans]
+    return union(np.concatenate([part.starts for part in parts]), np.concatenate([part.ends for part in parts]))
 
 
 def _causes(leaves: pd.Series) -> pd.Series:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from advisor_core.api.facts import Shape, elements, shapes_of
+from advisor_core.api.facts import WIDEST_HEAD, Shape, elements, shapes_of
 
 _GRADIENT = re.compile(r"grad|backward|bwd", re.I)
 
@@ -22,7 +22,6 @@ _MAY_BE_CAUSAL = re.compile(r"^aten::|flash_attn|flash_fwd|flash_bwd", re.I)
 _COMPRESSED = (2048, 2048)
 """The mask of FlashAttentionScore that stands for one of any size (operator list of Ascend/op-plugin)."""
 
-_WIDEST_HEAD = 256
 _ALIGNED = 8
 """FlashAttentionScore writes maximum and sum of each row eight times."""
 
@@ -80,7 +79,7 @@ def attention_of(operator: str, input_shapes: str, output_shapes: str) -> Attent
 def _sequence_axis(operator: str, query: Shape, key: Shape, outputs: tuple[Shape, ...]) -> int | None:
     """Which axis of the query counts its tokens; ``None`` where the layout does not tell."""
     if len(query) == 3:
-        if query[-1] <= _WIDEST_HEAD:
+        if query[-1] <= WIDEST_HEAD:
             return None  # tokens of all sequences behind one another, or one head
         unlike = [axis for axis in (0, 1) if query[axis] != key[axis]]
         return unlike[0] if unlike else int(query[1] >= query[0])

@@ -20,6 +20,11 @@ _SKIPS = 1.05
 """An attention that is quicker than its scores allow leaves some out (a window, a mask in blocks): unknown then."""
 
 
+COUNTED = 0.5
+"""Of the kernel time of a part, how much needs to have a bound for its operations and bytes to be told: below a half
+most of them can be missing. Our choice."""
+
+
 @dataclass(frozen=True)
 class Roofline:
     """By row of the frame of `StepKernels`, NaN unknown. ``computing_ns``: operations at the peak for their type;
@@ -111,17 +116,21 @@ class Part:
     @property
     def mfu(self) -> float:
         """Operations, without those of a recomputation, over what the matrix unit could do in the time."""
-        return self.useful_ns / self.wall_ns if self.wall_ns else float("nan")
+        return self._of_wall(self.useful_ns)
 
     @property
     def hfu(self) -> float:
         """Operations with those of a recomputation, over what the matrix unit could do in the time."""
-        return self.computing_ns / self.wall_ns if self.wall_ns else float("nan")
+        return self._of_wall(self.computing_ns)
 
     @property
     def bandwidth(self) -> float:
         """Bytes from and to the memory, over what it could move in the time."""
-        return self.hbm_bytes / self.hbm / self.wall_ns * 1e9 if self.wall_ns else float("nan")
+        return self._of_wall(self.hbm_bytes / self.hbm * 1e9)
+
+    def _of_wall(self, ns: float) -> float:
+        """What is counted kernel by kernel, over the time; NaN where most of it is not counted."""
+        return ns / self.wall_ns if self.wall_ns and not self.known < COUNTED else float("nan")
 
     @property
     def known(self) -> float:

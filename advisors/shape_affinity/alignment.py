@@ -7,6 +7,7 @@ the operands lie in memory is not recorded, so N and K count both; M is the numb
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import gcd, prod
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, NotApplicable, launches, shapes_of
+from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, NotApplicable, Shortening, launches, shapes_of
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
@@ -62,10 +63,14 @@ def alignment(facts: Facts, params: Params) -> Observations:
     flops = 2.0 * products["batch"] * products["m"] * products["n"] * products["k"]
     tflops = flops * products["kernels"] / products["total_ns"] / 1e3  # FLOP per ns are 1e-3 TFLOP/s
     is_aligned = (products["alignment"] >= params["aligned"]).to_numpy()
-    peers = np.array(
-        [_peer(flops, tflops, is_aligned, products["dtype"], row, params["similar"]) for row in range(len(products))]
-    )
-    gain_ns = products["total_ns"] * np.where(~is_aligned & (peers > tflops), 1 - tflops / peers, 0.0)
+    slowest, peers, quickest = np.array(
+        [_peers(flops, tflops, is_aligned, products["dtype"], row, params["similar"]) for row in range(len(products))]
+    ).T
+
+    def gained(at: np.ndarray) -> pd.Series:
+        return products["total_ns"] * np.where(~is_aligned & (at > tflops), 1 - tflops / at, 0.0)
+
+    gain_ns, least_ns, most_ns = gained(peers), gained(slowest), gained(quickest)
     table = products.drop(columns=["batch", "signatures"]).assign(
         tflops=tflops,
         peer_tflops=peers,
@@ -82,7 +87,12 @@ def alignment(facts: Facts, params: Params) -> Observations:
         rows = rows_of(index)
         return [kernel_rows(message("alignment.rows"), rows), *call_stack(facts, rows)]
 
-    return Observations(table, evidence, cure=lambda index: kernels.shorter(rows_of(index)))
+    def cure(index: int) -> Shortening:
+        change = kernels.shorter(rows_of(index))
+        least, most = (replace(change, by_ns=round(gained_ns[index])) for gained_ns in (least_ns, most_ns))
+        return replace(change, least=least, most=most)
+
+    return Observations(table, evidence, cure=cure)
 
 
 def _products(kernels: StepKernels) -> pd.DataFrame:
@@ -135,11 +145,13 @@ def _dimensions(attributes: Mapping[Any, str]) -> dict[str, object] | None:
     }
 
 
-def _peer(
+def _peers(
     flops: pd.Series, speed: pd.Series, is_aligned: np.ndarray, dtypes: pd.Series, row: int, similar: float
-) -> float:
-    """TFLOP/s at the median of the aligned products of the same dtype and about as much work; NaN without any."""
+) -> tuple[float, float, float]:
+    """TFLOP/s of the slowest, at the median and of the quickest of the aligned products of the same dtype and about as
+    much work; NaN without any."""
     is_peer = (
         is_aligned & (dtypes == dtypes.iloc[row]).to_numpy() & (flops / flops.iloc[row]).between(1 / similar, similar)
     )
-    return float(speed[is_peer].median())
+    peers = speed[is_peer]
+    return float(peers.min()), float(peers.median()), float(peers.max())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 import numpy as np
@@ -119,7 +119,7 @@ def tails(facts: Facts, params: Params) -> Observations:
     tails = _tails(table, params["operand_share"])
     good = ~tails.bad
     speed = (table["flops"] / table["mean_ns"]).to_numpy(dtype=np.float64)
-    table["peer"] = _peer_speed(table, good, speed, params["similar"])
+    table["slowest"], table["peer"] = _peer_speeds(table, good, speed, params["similar"])
     bad = _with_good_tails(table, tails, _computing(facts, table), params["assumed_gain"])
     converted = _converted_tails(kernels.frame)
     axes = [_axis(one, kernels, converted) for _, one in bad.groupby(["tail", "dtype"], sort=True)]
@@ -150,19 +150,26 @@ def tails(facts: Facts, params: Params) -> Observations:
 
 
 def _shorter(kernels: StepKernels, bad: pd.DataFrame, converted: Integers, axes: pd.Series) -> list[Merging]:
-    """The products and conversions of each axis, taking as much less."""
+    """The products and conversions of each axis, taking as much less; at least and at most as `_with_good_tails`."""
     took = kernels.frame["duration_ns"].to_numpy(dtype=np.float64)
     signature = kernels.frame["signature"].to_numpy()
-    less, tails = np.zeros(int(signature.max()) + 1), np.zeros(int(signature.max()) + 1, dtype=np.int64)
-    less[bad["signature"]] = bad["saved"] / (bad["kernels"] * bad["mean_ns"])
+    count = int(signature.max()) + 1
+    tails = np.zeros(count, dtype=np.int64)
     tails[bad["signature"]] = bad["tail"]
-    share, tail = np.where(converted > 0, 1.0, less[signature]), np.where(converted > 0, converted, tails[signature])
-    changes = []
-    for axis in axes.to_list():
+    tail = np.where(converted > 0, converted, tails[signature])
+
+    def change(axis: int, column: str) -> Merging:
+        less = np.zeros(count)
+        less[bad["signature"]] = bad[column] / (bad["kernels"] * bad["mean_ns"])
+        share = np.where(converted > 0, 1.0, less[signature])
         affected = np.flatnonzero((tail == axis) & (share > 0))
         after = took[affected] * (1 - share[affected])
-        changes.append(Merging.none(kernels.frame["work"].to_numpy()[affected], took[affected], after))
-    return changes
+        return Merging.none(kernels.frame["work"].to_numpy()[affected], took[affected], after)
+
+    return [
+        replace(change(axis, "saved"), least=change(axis, "least"), most=change(axis, "most"))
+        for axis in axes.to_list()
+    ]
 
 
 def _axis(bad: pd.DataFrame, kernels: StepKernels, converted: Integers) -> dict[str, object]:
@@ -227,7 +234,8 @@ def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assu
     are ``saved``: what the product takes less with that length, which it then has to compute whole.
 
     Its speed is then that of its peers or, without peers, higher by the assumed gain; but never more than computing
-    leaves: what keeps the cube busy today is not lost in loading."""
+    leaves: what keeps the cube busy today is not lost in loading. ``least``: saved at the speed of the slowest peer;
+    ``most``: where all loading is hidden behind what the cube computes."""
     rows = tails.rows
     bad = table.iloc[rows].assign(tail=tails.length[rows], summed=tails.summed[rows])
     mean, flops, peer, size = (bad[name].to_numpy() for name in ("mean_ns", "flops", "peer", "element_bytes"))
@@ -237,8 +245,16 @@ def _with_good_tails(table: pd.DataFrame, tails: _Tails, computing: Floats, assu
     longer = good / bad["tail"].to_numpy()
     at_peer = flops / peer * longer
     after = np.where(np.isfinite(at_peer), at_peer, mean * (1 - assumed_gain) * longer)
-    after = np.maximum(after, mean * computing[rows] * longer)
-    return bad.assign(good=good, saved=np.maximum(mean - after, 0.0) * bad["kernels"].to_numpy())
+    computes = mean * computing[rows] * longer
+    at_slowest = flops / bad["slowest"].to_numpy() * longer
+    afters = {
+        "saved": after,
+        "least": np.where(np.isfinite(at_slowest), at_slowest, after),
+        "most": np.where(computes > 0, computes, after),
+    }
+    kernels = bad["kernels"].to_numpy()
+    saved = {name: np.maximum(mean - np.maximum(one, computes), 0.0) * kernels for name, one in afters.items()}
+    return bad.assign(good=good, **saved)
 
 
 @dataclass(frozen=True)
@@ -269,9 +285,9 @@ def _tails(table: pd.DataFrame, least: float) -> _Tails:
     return _Tails(tails[side, each], np.isin(axes[side, each], ["k", ""]), bad.any(axis=0), rows)
 
 
-def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats, similar: float) -> Floats:
-    """FLOP/ns that the middle one of the good products reaches, among those of the same dtype whose work and rows are
-    within a factor ``similar``; NaN where there is none. Products are few: distinct shapes, not kernels."""
+def _peer_speeds(table: pd.DataFrame, good: Bools, speed: Floats, similar: float) -> tuple[Floats, Floats]:
+    """FLOP/ns that the slowest and the middle one of the good products reach, among those of the same dtype whose work
+    and rows are within a factor ``similar``; NaN where there is none. Products are few."""
     flops, rows = table["flops"].to_numpy(), (table["m"] * table["batch"]).to_numpy(dtype=np.float64)
     dtype = table["dtype"].to_numpy()
     near = np.abs(np.log(flops[:, None] / flops[None, :])) <= np.log(similar)
@@ -279,9 +295,10 @@ def _peer_speed(table: pd.DataFrame, good: npt.NDArray[np.bool_], speed: Floats,
     near &= (dtype[:, None] == dtype[None, :]) & good[None, :]
     candidates = np.where(near, speed[None, :], np.nan)
     some = near.any(axis=1)
-    result = np.full(len(table), np.nan)
-    result[some] = np.nanmedian(candidates[some], axis=1)
-    return result
+    slowest, middle = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    slowest[some] = np.nanmin(candidates[some], axis=1)
+    middle[some] = np.nanmedian(candidates[some], axis=1)
+    return slowest, middle
 
 
 def _converted_tails(frame: pd.DataFrame) -> Integers:

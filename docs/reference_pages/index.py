@@ -18,6 +18,7 @@ def index_page(catalogue: Catalogue) -> str:
             [
                 "[Command line](command-line.md): commands, options, exit codes",
                 "[report.json](report-json.md): every field",
+                "[compare.json](compare-json.md): every field",
                 "[Rule files](rule-file.md): fields, conditions, units, placeholders",
                 "[Job files](job-file.md): the description of a job that `advisor sample` simulates, and its causes",
                 "[Facts](facts.md): what is derived from a profile",

@@ -1,10 +1,10 @@
-"""A result in twenty lines: the verdict, where the step went, and what matters most."""
+"""A result in twenty lines: the verdict, where the step went, and what to do first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.blocks import Block, Figure, Headlines, LedgerBars, Paragraph, line
+from reports.blocks import Block, Figure, Headline, Headlines, LedgerBars, Paragraph, Stake, line
 from reports.headline import coverage, for_others, rank_name, verdict, what_ran
 from reports.labels import Labels
 from reports.outline import Outline
@@ -14,6 +14,18 @@ from reports.sections.plan import gains
 
 LEAVES = 3
 PHASES = 8
+PLANNED = 3
+
+
+def _planned(outline: Outline, t: Labels) -> Iterator[Headline]:
+    """The first changes of the plan."""
+    if (plan := outline.result.plan) is None:
+        return
+    for action in plan.actions[:PLANNED]:
+        item = outline.item(action.problem)
+        then = t("term.then", time=t.time(action.step_after_ns))
+        won = Stake(time=t("term.wins", time=t.time(action.gain_ns)), share=then, basis=t("term.replayed"))
+        yield headline(item, 0, outline, t, won)
 
 
 def brief(outline: Outline, t: Labels) -> Iterator[Block]:
@@ -36,9 +48,10 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
     if won := gains(outline, t):
         yield Paragraph(line(f"{t('term.plan')}{t('word.colon')}{won}"), "indented")
     if outline.items:
-        top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
-        yield Paragraph(line(t("term.top", count=len(outline.result.findings))), "heading")
-        yield top
+        beside = (headline(item, more, outline, t) for item, more in outline.top)
+        heading = "term.first" if outline.planned else "term.top"
+        yield Paragraph(line(t(heading, count=len(outline.result.findings))), "heading")
+        yield Headlines((*_planned(outline, t), *beside))
     else:
         yield Paragraph(line(t("first.nothing" if outline.result.rules else "first.no_rules")), "heading")
     yield Paragraph(line(f"{t('term.rules')}{colon}{t.join(coverage(outline, t)) or t('word.none')}"))

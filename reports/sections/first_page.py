@@ -24,6 +24,7 @@ from reports.blocks import (
     Prose,
     Row,
     Section,
+    Stake,
     Swatch,
     Table,
     Words,
@@ -135,21 +136,23 @@ def _phase(row: PhaseSummary, t: Labels) -> tuple[Line, ...]:
 def _matters(outline: Outline, t: Labels) -> Section:
     states = Link("rules", line(t.join(coverage(outline, t))))
     note = t("first.coverage_roles" if outline.has_roles else "first.coverage_note", total=outline.outcomes)
-    if outline.top:
-        top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
+    if outline.items:
         findings = Link("findings", line(t("first.more", count=len(outline.result.findings))))
-        return Section(
-            "matters", t("first.top"), (top, Paragraph(line(findings, " · ", f"{note} ", states), "small coverage"))
-        )
+        judged = Paragraph(line(findings, " · ", f"{note} ", states), "small coverage")
+        if not outline.top:
+            return Section("matters", "", (judged,), label=t("first.beside"))
+        top = Headlines(tuple(headline(item, more, outline, t) for item, more in outline.top))
+        return Section("matters", t("first.beside" if outline.planned else "first.top"), (top, judged))
     if not outline.result.rules:
         return Section("matters", t("first.no_rules"), ())
     return Section("matters", t("first.nothing"), tuple(_nothing(outline, t)))
 
 
-def headline(item: Item, more: int, outline: Outline, t: Labels) -> Headline:
-    """A problem in brief; ``more``: how many further ones there are of its kind."""
-    finding, actor = item.finding, outline.actor(item)
-    advice = outline.advice(item)
+def headline(item: Item, more: int, outline: Outline, t: Labels, won: Stake | None = None) -> Headline:
+    """A problem in brief; ``more``: how many further ones there are of its kind; ``won``: what the plan says of its own
+    change, in place of the time at stake."""
+    finding, actor = item.finding, outline.actor(item) if won is None else item
+    advice = actor.finding.advice[0]
     conditions = bool(advice.only_if or advice.unless)
     because = Link(actor.anchor, line(brief_title(t.of(actor.finding.title))))
     return Headline(
@@ -157,7 +160,7 @@ def headline(item: Item, more: int, outline: Outline, t: Labels) -> Headline:
         target=item.anchor,
         title=brief_title(t.of(finding.title)),
         severity=item.problem.severity,
-        stake=stake(item, t),
+        stake=won or stake(item, t),
         notes=(t("first.same", count=more),) if more else (),
         role=finding.role or "",
         cause=because if actor is not item else None,

@@ -90,8 +90,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
         first.append(Below(_named("plan.needs", action.needs, outline, t)))
     if action.covers:
         first.append(Below(_named("plan.covers", action.covers, outline, t)))
-    low, high = (t.time(ns) for ns in action.range_ns)
-    alone = low if low == high else t("plan.from_to", low=low, high=high)
+    value, low, high = (t.time(ns) for ns in (action.alone_ns, *action.range_ns))
+    alone = value if low == high else t("plan.value_from_to", value=value, low=low, high=high)
     return Row(
         (
             line(*first),

@@ -261,6 +261,7 @@ def _ranks(*about: dict[str, Any], starts: tuple[float, ...] = ()) -> dict[int, 
         ({"versions": {"cann": "8.3"}}, {"versions": {"cann": "8.2"}}, "versions"),
         ({"versions": {"cann": "8.3"}}, {}, ""),  # unknown is no difference
         ({"level": "level0"}, {"level": "level1"}, "level"),
+        ({"chip": {"name": "A100"}}, {"chip": {"name": "V100"}}, "chip"),
         ({"world_size": 8}, {"world_size": 16}, "world_size"),
         ({"parallel": {"tp": 2}}, {"parallel": {"tp": 4}}, "parallel"),
         (
@@ -283,6 +284,13 @@ def test_profiles_of_different_times() -> None:
     assert found.first.observation["aspects"] == "start"
     assert found.first.observation["apart_ns"] == 5_000_000_000 - 100_000
     assert judge_rule("DQ013", _ranks({})).state == "not_applicable"
+
+
+def test_one_recording_under_several_numbers() -> None:
+    found = judge_rule("DQ020", _ranks({}, {}, {}, {}, starts=(10, 50, 10, 50)))
+    assert (found.first.observation["copied"], found.first.observation["copied_ranks"]) == (2, "0, 2; 1, 3")
+    assert judge_rule("DQ020", _ranks({}, {}, starts=(10, 10.001))).state == "pass"
+    assert judge_rule("DQ020", _ranks({})).state == "not_applicable"
 
 
 @pytest.mark.parametrize(("peers", "state"), [((1,), "pass"), ((1, 2, 3), "fail")])

@@ -122,7 +122,7 @@ def test_short_kernels_are_not_judged_however_many(rule: str) -> None:
     assert judged(rule, one(type_, core, 50, count=60, **longer)).state == "fail"
 
 
-@pytest.mark.parametrize("rule", (*BOUND_RULES, "PB010", "PB012"))
+@pytest.mark.parametrize("rule", (*BOUND_RULES, "PB012"))
 def test_bound_rules_need_pipe_times_and_types(rule: str) -> None:
     type_, core, pipes, *_ = FIRES.get(rule, FIRES["PB001"])
     scene = one(type_, core, 2000)
@@ -196,76 +196,6 @@ def test_the_call_stack_is_evidence() -> None:
     )
     found = judged("PB001", until_the_end(scene.busy(aic_mac=1000)))
     assert [type(reference).__name__ for reference in found.evidence()] == ["Rows", "Metric", "Stack"]
-
-
-# --- PB010
-
-
-def adding(us: float, busy: float, *, elements: int = 100_000_000, type_: str = "Add") -> Scene:
-    """Three FP32 tensors: 1.2 GB for 100 million elements."""
-    scene = Scene().tensors(0, us, type_, [f"{elements} FLOAT"] * 2, [f"{elements} FLOAT"], core=VECTOR)
-    return until_the_end(scene.busy(48, aiv_mte2=busy * us, aiv_mte3=busy * us / 2))
-
-
-def test_memory_limit_fires() -> None:
-    found = judged("PB010", adding(1000, 0.9))
-    assert found.state == "fail" and found.first.severity == "medium"
-    seen = found.first.observation
-    assert seen["bandwidth"] == pytest.approx(1.2e12) and seen["bandwidth_share"] == pytest.approx(1)
-    assert seen["memory_ratio"] == pytest.approx(0.9) and seen["streaming"] is True
-    assert found.first.impact_ns == 1_000_000  # all of it would go if it were fused away
-
-
-def test_memory_limit_advice_is_fused_by_setting_only_where_nothing_bars_it() -> None:
-    found = judged("PB010", adding(1000, 0.95)).first
-    lazy = next(one for one in found.advice if one.set)
-    assert lazy.set == {"TORCH_NPU_LAZY_FUSION": "True"} and lazy.hazards == ["accuracy"]
-    assert {"graph-capture", "TASK_QUEUE_ENABLE=0", "ASCEND_LAUNCH_BLOCKING=1"} <= set(lazy.excludes)
-    assert not any("ATB" in one.text.en for one in found.advice), "it accumulates gradients"
-    training = judged("PB010", adding(1000, 0.95).tensors(5000, 1, "RmsNormGrad", core=VECTOR)).first.advice
-    assert any("ATB" in one.text.en for one in training)
-
-
-def test_memory_limit_counts_storing_too() -> None:
-    scene = Scene().tensors(0, 1000, "ZerosLike", ["100000000 FLOAT"], ["100000000 FLOAT"], core=VECTOR)
-    scene.busy(48, aiv_mte3=950)
-    assert judged("PB010", until_the_end(scene)).first.observation["memory_ratio"] == pytest.approx(0.95)
-
-
-@pytest.mark.parametrize(
-    ("scene", "state"),
-    [
-        (adding(1000, 0.89), "pass"),
-        (adding(19, 0.95), "not_applicable"),  # start and end rule
-        (adding(1000, 0.95, type_="SwiGlu"), "not_applicable"),  # is a fusion already
-        (adding(1000, 0.95, type_="LayerNormV4"), "not_applicable"),  # does more than read and write
-    ],
-)
-def test_memory_limit_is_silent(scene: Scene, state: str) -> None:
-    assert judged("PB010", scene).state == state
-
-
-def test_a_busy_pipe_that_moves_little_is_no_limit_of_the_memory() -> None:
-    """80 MB in 1000 us beside an Add at 1.2 TB/s: its pipe is busy with short rows, the memory is not."""
-    scene = adding(1000, 0.95)
-    scene.tensors(2000, 1000, "TensorMove", ["10000000 FLOAT"], ["10000000 FLOAT"], core=VECTOR).busy(48, aiv_mte2=950)
-    found = judged("PB010", scene)
-    assert [row.observation["operator"] for row in found.verdict.rows] == ["Add"]  # type: ignore[union-attr]
-    share = found.observed.frame.set_index("operator")["bandwidth_share"]  # type: ignore[union-attr]
-    assert share["TensorMove"] == pytest.approx(0.08 / 0.64)  # 1.28 GB in 2000 us are 0.64 TB/s
-
-
-def test_memory_limit_without_sizes_cannot_answer() -> None:
-    scene = adding(1000, 0.95)
-    scene.rows["kernels"][0] |= {"input_shapes": "", "output_shapes": ""}
-    assert judged("PB010", scene).state == "cannot_answer"
-
-
-def test_a_small_part_of_a_waiting_step_counts_if_it_is_much_of_the_computing() -> None:
-    """50 us are half a percent of the step and all but 1 us of its kernel time."""
-    assert judged("PB010", adding(50, 0.95)).state == "fail"
-    busy = adding(50, 0.95).tensors(200, 5000, "MatMulV3", ["64,64 BF16"], ["64,64 BF16"])
-    assert judged("PB010", busy.busy(aic_mac=4500)).state == "pass"
 
 
 # --- PB011
@@ -503,7 +433,7 @@ def test_alexnet_kernel_that_loses_most_below_the_target(profiles: Path) -> None
 def test_alexnet_says_nothing_of_relevance(profiles: Path) -> None:
     """Nine tenths of this step wait for another rank: no kernel takes a percent of it below its target."""
     store = real_rank(profiles, "alexnet-ddp-text-level1", 0)
-    states = {rule: judge_rule(rule, store).state for rule in (*BOUND_RULES, "PB010", "PB011", "PB012", "PB014")}
+    states = {rule: judge_rule(rule, store).state for rule in (*BOUND_RULES, "PB011", "PB012", "PB014")}
     assert states.pop("PB011") == "not_applicable"  # the model computes in FP32
     assert set(states.values()) == {"pass"}
     low = real_rank(profiles, "alexnet-ddp-text-level0", 0)

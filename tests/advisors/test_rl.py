@@ -10,6 +10,7 @@ from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
 from advisor_core.rules.model import AdviceSpec
 from tests.advisors.build import book
+from tests.advisors.cures import cure_of, saved
 
 GRAPHS = "+actor_rollout_ref.rollout.engine_kwargs.vllm.compilation_config.cudagraph_mode"
 RULES = ("RL001", "RL002", "RL003", "RL004")
@@ -240,3 +241,12 @@ def test_of_a_role_by_itself_the_longest_rank_is_at_stake() -> None:
 
 def test_one_rank_cannot_be_compared() -> None:
     assert judge_rule("RL002", {0: iteration()}).state == "not_applicable"
+
+
+def test_a_phase_that_goes_from_the_host_is_what_its_cure_leaves_out() -> None:
+    """The 400 us of the reward go; a rollout, whose idle time has causes of its own, has no such change."""
+    store = iteration(reward=400)
+    assert saved(store, cure_of(judge_rule("RL003", store))) == 400_000
+    rollout = judge_rule("RL001", iteration(gap=30))
+    assert rollout.observed is not None and rollout.observed.cure is not None
+    assert rollout.observed.cure(rollout.first.row) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import reports.markdown
@@ -15,6 +17,7 @@ from advisor_core.plugins.host import Host
 from advisor_core.rules import compiled as compiling
 from advisor_core.rules.compiled import CompiledRule, Part
 from advisor_core.rules.files import ruleset as loading
+from advisor_core.rules.files import yaml_file
 from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions, prepared, rule_book
@@ -30,12 +33,13 @@ PARTS = {name for name, part in vars(CompiledRule).items() if isinstance(part, P
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often rule files are read, and conditions and texts compiled."""
+def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
+    """How often rule files are parsed, by one who has not run before, and conditions and texts compiled."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     counts: Counter[str] = Counter()
     places = {
         "strict files": (loading, "read_yaml"),
-        "trusted files": (loading, "read_trusted_yaml"),
+        "trusted files": (yaml_file, "_trusted"),
         "conditions": (compiling, "parse"),
         "texts": (compiling, "parse_template"),
     }
@@ -75,6 +79,33 @@ def test_a_run_on_one_process_imports_nothing_for_several(tmp_path: Path) -> Non
     assert set(ran.stdout.splitlines()[-1].split()) & UNUSED == set()
 
 
+def test_plugins_and_rules_are_loaded_without_what_writes_reports() -> None:
+    """By every command about rules, and by every further process that reads ranks."""
+    code = (
+        "import sys\n"
+        "from advisor_core.run.rank import RunOptions, prepared\n"
+        "prepared(RunOptions())\n"
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(ran.stdout.splitlines()[-1].split())
+    assert "advisors.host_dispatch.idle" in imported
+    assert imported & {"jinja2", "markdown_it", "reports.html", "reports.markdown", "reports.charts"} == set()
+
+
+@pytest.mark.parametrize("scenario", ["healthy-training-single", "transformer-training"])
+def test_a_run_turns_no_text_into_arrow_arrays(scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of small frames each would, with pandas 3: a quarter of a run."""
+    counts: Counter[str] = Counter()
+    arrow = pd.arrays.ArrowStringArray
+    monkeypatch.setattr(arrow, "__init__", _counting(arrow.__init__, counts, "texts"))
+    pd.array(["counted"], dtype="string[pyarrow]")
+    assert counts.pop("texts") == 1
+    write_sample(tmp_path / "profile", scenario=scenario)
+    assert run([tmp_path / "profile"], RunOptions(), jobs=1).rules
+    assert counts["texts"] == 0
+
+
 def test_evidence_of_a_whole_trace_is_found_without_a_search_by_brackets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +129,31 @@ def test_a_report_that_is_too_long_is_not_written_once_for_each_problem(monkeypa
     shorter = renderer.render(result, "en")
     assert len(shorter) <= limit
     assert longer.count("\n### F") - shorter.count("\n### F") > counts["written"] == 2
+
+
+def test_a_second_run_parses_no_yaml(tmp_path: Path) -> None:
+    """Files of rules, names and words are parsed once, not once per run."""
+    write_sample(tmp_path / "profile", scenario="healthy-training-single")
+    command = f"['run', {str(tmp_path / 'profile')!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
+    code = (
+        "import yaml\n"
+        "made = []\n"
+        "for loader in (yaml.CBaseLoader, yaml.CSafeLoader, yaml.CLoader):\n"
+        "    def begin(self, stream, before=loader.__init__):\n"
+        "        made.append(stream)\n"
+        "        before(self, stream)\n"
+        "    loader.__init__ = begin\n"
+        "from advisor_core.cli.main import cli\n"
+        f"cli({command}, standalone_mode=False)\n"
+        "print(len(made))"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    parsed = []
+    for _ in range(2):
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        parsed.append(int(ran.stdout.splitlines()[-1]))
+    assert parsed[0] > len(rule_files(cases=False))
+    assert parsed[1] == 0
 
 
 def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing(counted: Counter[str]) -> None:

@@ -64,7 +64,7 @@ def _expect(says: dict[str, Names] | str, *also: str, promise: str | None = None
 
 IDLE = ("HD001",)
 TALK = ("CO001",)
-VECTOR = ("NS001", "PB002", "PB003", "PB010", "PB001")
+VECTOR = ("NS001", "PB002", "PB003", "NS035", "PB001")
 PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
 WAITING = ("CO001", "CO002", "CO010")
 ROLLOUT = ("RL001", "HD004")

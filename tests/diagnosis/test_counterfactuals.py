@@ -110,8 +110,9 @@ def test_errors_are_of_the_step_and_of_the_saving_where_there_is_one() -> None:
     assert one.noise == pytest.approx(0.01)
     assert _made(90.0, true=98.0).saving_error is None  # 2 % of the step are not worth it
     assert _made(86.0).inside is False
+    assert one.width == pytest.approx(10 / 20) and _made(90.0, true=98.0).width is None
     unknown = _made(None)
-    assert (unknown.step_error, unknown.saving_error, unknown.inside) == (None, None, None)
+    assert (unknown.step_error, unknown.saving_error, unknown.inside, unknown.width) == (None,) * 4
     assert [_made(76.0, cures=count, of=of).kind for count, of in ((1, 3), (2, 3), (3, 3), (2, 2))] == [
         "alone", "two", "all", "all",
     ]  # fmt: skip
@@ -123,6 +124,7 @@ def test_scores_count_what_they_say() -> None:
     assert (s.count, s.predicted, s.inside, s.near) == (4, 3, 2, 2)
     assert s.steps.median == pytest.approx(0.05) and s.steps.p95 == pytest.approx(0.25)
     assert s.savings.median == pytest.approx(0.2)
+    assert s.widths.median == pytest.approx(10 / 20)
     assert math.isnan(Errors.of([None]).median) and math.isnan(Errors.of([]).p95)
     assert Errors.of([-number / 100 for number in range(1, 101)]).p95 == 0.95
 

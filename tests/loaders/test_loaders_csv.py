@@ -60,6 +60,7 @@ def test_missing_step_id_is_no_step(csv_frame: Read) -> None:
 @pytest.mark.parametrize(
     ("bad", "column"),
     [
+        (row(""), "Name"),
         (row("bad", duration="abc"), "Duration(us)"),
         (row("bad", duration="-3.5"), "Duration(us)"),
         (row("bad", duration="3600000001"), "Duration(us)"),

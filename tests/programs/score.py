@@ -28,6 +28,8 @@ CALLED = {
     "optimizer_sgd": "sgd",
     "swiglu_of_two_products": "swiglu",
     "geglu_of_two_products": "geglu",
+    "vocab_parallel_cross_entropy": "cross_entropy",
+    "log_probs": "cross_entropy",
 }
 """Computations that the truth calls otherwise."""
 

@@ -44,7 +44,7 @@ JOBS: Final[Mapping[str, Job]] = MappingProxyType(
         "training": Job(SCENARIOS["transformer-training"], ignore=("HD011",)),
         "two_of_four": Job(SCENARIOS["late-rank-by-loader"], ranks=(0, 1)),
         "launch_blocking": Job(SCENARIOS["launch-blocking"]),
-        "nothing_found": Job(SCENARIOS["healthy-training"], ignore=("DQ002", "PB010")),
+        "nothing_found": Job(SCENARIOS["healthy-training"], ignore=("DQ002",)),
         "many_ranks": Job(_of_64_ranks(SCENARIOS["late-rank-by-loader"])),
         "of_roles": Job(SCENARIOS["healthy-rl"], by_role=True),
         "marked": Job(SCENARIOS["slow-reward"]),

@@ -110,6 +110,25 @@ def test_top_shows_different_problems(example: ModuleType) -> None:
     assert top[0][1] == 63
 
 
+def test_beside_the_plan_stands_nothing_that_it_wins(example: ModuleType) -> None:
+    outline = Outline(example.training())
+    assert outline.planned
+    for item, _ in outline.beside_plan:
+        assert not {below.number for below in item.walk()} & outline.planned
+    without = outline.result.model_copy(update={"plan": None})
+    assert Outline(without).beside_plan == Outline(without).kinds
+
+
+def test_a_cause_that_the_plan_leaves_out_stands_beside_it(example: ModuleType) -> None:
+    base = example.training()
+    symptom = next(item for item in Outline(base).items if len(item.causes) > 1)
+    kept = [action for action in base.plan.actions if action.problem == symptom.causes[0].number]
+    left = next(cause for cause in symptom.causes[1:] if cause.problem.severity != "low")
+    plan = base.plan.model_copy(update={"actions": [action.model_copy(update={"covers": []}) for action in kept]})
+    beside = [item.number for item, _ in Outline(base.model_copy(update={"plan": plan})).beside_plan]
+    assert kept and symptom.number not in beside and left.number in beside
+
+
 def test_what_ran_is_honest_about_what_is_missing(example: ModuleType) -> None:
     labels = Labels("en")
     facts = {fact.key: fact.value for fact in what_ran(Outline(example.two_of_four()), labels)}

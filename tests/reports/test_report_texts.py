@@ -11,9 +11,11 @@ from markdown_it import MarkdownIt
 
 from advisor_core.contracts.registry import Registry, Renderer
 from reports import advisor_register_renderers, prose
+from reports.html import HtmlRenderer
 from reports.json_file import JsonRenderer
 from reports.labels import catalogue
 from reports.markdown import MarkdownRenderer
+from reports.on_demand import Html, Markdown
 from reports.outline import STATE_ORDER
 from reports.terminal import summary
 
@@ -83,7 +85,7 @@ def test_markdown_says_what_the_page_says(example: ModuleType) -> None:
         assert finding.title.en.replace("`", "") in text
     for state in STATE_ORDER:
         assert catalogue()[f"state.{state}"]["en"] in text
-    for said in ("[F1](#f1)", "### F1\n", "unknown: this profile"):
+    for said in ("](#f1)", "### F1\n", "unknown: this profile"):
         assert said in text, said
     assert "#### F1a\n" in MarkdownRenderer().render(example.two_of_four(), "en")
     assert "`ASCEND_LAUNCH_BLOCKING=1`" in MarkdownRenderer().render(example.launch_blocking(), "en")
@@ -143,14 +145,27 @@ def test_json_leaves_out_timings_and_what_json_cannot_say(example: ModuleType) -
     text.encode("utf-8")
 
 
-def test_the_plugin_adds_three_formats() -> None:
+def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
     registry: Registry[Renderer] = Registry("renderer")
     advisor_register_renderers(registry)
-    assert {name: registry[name].filename for name in registry} == {
-        "html": "report.html",
-        "md": "report.md",
-        "json": "report.json",
+    files = {name: (registry[name].filename, getattr(registry[name], "on_request", False)) for name in registry}
+    assert files == {
+        "html": ("report.html", False),
+        "md": ("report.md", False),
+        "json": ("report.json", False),
+        "sarif": ("report.sarif", True),
+        "junit": ("report.junit.xml", True),
+        "github": ("github.txt", True),
+        "gitlab": ("gl-code-quality-report.json", True),
+        "lines": ("findings.txt", True),
     }
+
+
+@pytest.mark.parametrize(("standing_in", "renderer"), [(Html, HtmlRenderer), (Markdown, MarkdownRenderer)])
+def test_a_renderer_that_is_imported_on_demand_lacks_nothing(standing_in: type, renderer: type) -> None:
+    """A summary or a kind of page that it forgets is left out of a run without an error."""
+    names, stood_in = ({name for name in dir(one) if not name.startswith("_")} for one in (renderer, standing_in))
+    assert names | {"name", "filename"} == stood_in
 
 
 @pytest.mark.parametrize(

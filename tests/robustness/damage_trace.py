@@ -65,6 +65,20 @@ def mistyped(member: str, chosen: Callable[[Event], bool], share: float = 0.3) -
     return change
 
 
+def scaled(member: str, factor: float, chosen: Callable[[Event], bool]) -> OfEvents:
+    """Times of events of a kind are in another unit."""
+    return lambda events, chance: [
+        {**event, member: event[member] * factor} if chosen(event) and member in event else event for event in events
+    ]
+
+
+def shifted(chosen: Callable[[Event], bool], by_us: float) -> OfEvents:
+    """Events of a kind have the times of another clock."""
+    return lambda events, chance: [
+        {**event, "ts": event["ts"] + by_us} if chosen(event) and "ts" in event else event for event in events
+    ]
+
+
 def shuffled(events: list[Event], chance: Random) -> list[Event]:
     return chance.sample(events, len(events))
 
@@ -101,6 +115,8 @@ OF_EVENTS: dict[str, OfEvents] = {
         for member in ("ts", "dur", "args")
         for name, kind in _KINDS[:2]
     },
+    **{f"nanoseconds-{name}": scaled("dur", 1_000, kind) for name, kind in (*_KINDS[:2], _KINDS[3])},
+    "early-device": shifted(of(*DEVICE), -5_000),
     "drop-any": dropped(_any, 0.3),
     "double-any": doubled(_any),
     "shuffled": shuffled,

@@ -12,7 +12,8 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,9 @@ from typing import Any
 from advisor_core.sample import write_sample
 from tests.loaders.kineto.build import Recording
 from tests.robustness.damage import OF_PARTS, cut, flipped_bits, hole, junk
+from tests.robustness.damage_columns import each_column, rows_exchanged
 from tests.robustness.damage_database import OF_TABLES, OfTable, damage_table, tables_of
+from tests.robustness.damage_job import renumbered, replaced, shared_files, swapped
 from tests.robustness.damage_trace import OF_EVENTS, rewritten
 from tests.robustness.silence import Judged, analysed, judged
 
@@ -114,6 +117,15 @@ def of_events(rank: Path) -> Iterator[Ended]:
     data = path.read_bytes()
     events = json.loads(data)
     changed: dict[str, list[Any]] = {f"cut at {share}": events[: int(len(events) * share)] for share in SHARES}
+    changed["without arrows"] = [event for event in events if event.get("ph") not in ARROWS]
+    changed["step marks twice"] = [
+        event for event in events for _ in range(2 if str(event.get("name")).startswith("ProfilerStep#") else 1)
+    ]
+    for category in ("cpu_op", "dequeue"):
+        changed[f"nanoseconds in {category}"] = [
+            {**event, "dur": event["dur"] * 1_000} if event.get("cat") == category and "dur" in event else event
+            for event in events
+        ]
     for key in sorted({key for event in events for key in event}):
         changed[f"without {key}"] = [_less(event, key) for event in events]
     for key in sorted({key for event in events for key in event.get("args", ())}):
@@ -126,8 +138,65 @@ def of_events(rank: Path) -> Iterator[Ended]:
     path.write_bytes(data)
 
 
+ARROWS = ("s", "t", "f")
+"""Phases of the events that join two others."""
+
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Of the events of a trace that are left where it is cut off."""
+
+
+def of_bytes(rank: Path) -> Iterator[Ended]:
+    """The trace of a text export that ends in the middle of an event. The file is put back."""
+    whole = analysed(rank)
+    assert whole is not None
+    (path,) = rank.rglob("trace_view.json")
+    data = path.read_bytes()
+    for share in SHARES:
+        end = data.rindex(b'"', 0, int(len(data) * share))  # never behind an event
+        path.write_bytes(data[:end])
+        yield f"ends in an event at {share}", judged(whole, analysed(rank))
+    path.write_bytes(data)
+
+
+def of_columns(rank: Path, columns: Mapping[str, Collection[str]] | None = None) -> Iterator[Ended]:
+    """Every damage to every column of every CSV file of a text export, or to ``columns`` by file. The files are put
+    back."""
+    whole = analysed(rank)
+    assert whole is not None
+    for path in sorted(path for path in rank.rglob("*.csv") if columns is None or path.name in columns):
+        data = path.read_bytes()
+        for name, changed in each_column(data, None if columns is None else columns[path.name]):
+            path.write_bytes(changed)
+            yield f"{path.name}-{name}", judged(whole, analysed(rank))
+        path.write_bytes(data)
+
+
+def of_rows(rank: Path) -> Iterator[Ended]:
+    """Two kernels that have each other's value of a column. The file is put back."""
+    whole = analysed(rank)
+    assert whole is not None
+    (path,) = rank.rglob("kernel_details.csv")
+    data = path.read_bytes()
+    for column in ("Duration(us)", "Start Time(us)", "Type", "Stream ID", "Accelerator Core"):
+        for seed in range(SEED, SEED + 3):
+            path.write_bytes(rows_exchanged(data, column, Random(seed)))
+            yield f"{column} of two rows, {seed}", judged(whole, analysed(rank))
+    path.write_bytes(data)
+
+
+def of_job(one: Path, other: Path, strangers: Iterable[Path], names: Collection[str] | None = None) -> Iterator[Ended]:
+    """The folders of two ranks mixed up, and one of another job in place of the second; ``names``: the files to swap,
+    by default all. All is put back."""
+    whole = analysed(one.parent)
+    assert whole is not None
+    for name in shared_files(one, other) if names is None else names:
+        with swapped(one, other, name):
+            yield f"{name} swapped", judged(whole, analysed(one.parent))
+    with replaced(other, renumbered(one, 1)):
+        yield "one rank twice", judged(whole, analysed(one.parent))
+    for source in strangers:
+        with replaced(other, renumbered(source, 1)):
+            yield f"{source.name} of {source.parent.name}", judged(whole, analysed(one.parent))
 
 
 def _less(members: dict[str, Any], key: str) -> dict[str, Any]:
@@ -150,6 +219,10 @@ def of_folder(rank: Path, folder: Path) -> Iterator[Ended]:
     copy.chmod(0o755)
     yield from of_text(copy)
     yield from of_database(copy)
+    if any(copy.rglob("kernel_details.csv")):
+        yield from chain(of_columns(copy), of_rows(copy))
+    if any(copy.rglob("trace_view.json")):
+        yield from chain(of_events(copy), of_bytes(copy))
 
 
 def main(paths: list[Path]) -> None:
@@ -162,6 +235,12 @@ def main(paths: list[Path]) -> None:
         _count("written trace", of_trace(training().text(), folder))
         _count("text", of_text(text := write_sample(folder / "text")[0]))
         _count("events of text", of_events(text))
+        _count("end of the trace of text", of_bytes(text))
+        _count("columns of text", of_columns(text))
+        _count("rows of text", of_rows(text))
+        _count(
+            "two ranks", of_job(*write_sample(folder / "ranks")[:2], strangers=write_sample(folder / "job", seed=2)[:1])
+        )
         _count("database", of_database(write_sample(folder / "db", format="db")[0]))
 
 

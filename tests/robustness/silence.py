@@ -46,7 +46,9 @@ def judged(whole: RunResult, damaged: RunResult | None) -> Judged:
         return Judged("told", "; ".join(said))
     if apart := _apart(whole, damaged):
         return Judged("silent", "; ".join(apart))
-    rules = {finding.rule for finding in whole.findings} ^ {finding.rule for finding in damaged.findings}
+    # by fingerprint: a finding of the same rule on another operator is another answer
+    found = [{(finding.rule, finding.fingerprint) for finding in result.findings} for result in (whole, damaged)]
+    rules = {rule for rule, _ in found[0] ^ found[1]}
     lacking = {rule.rule for rule in damaged.rules if rule.state == "cannot_answer"}
     if unsaid := sorted(rules - lacking):
         return Judged("silent", f"findings of {', '.join(unsaid)}")
@@ -65,11 +67,11 @@ def _apart(whole: RunResult, damaged: RunResult) -> list[str]:
 
 
 def totals(result: RunResult) -> Counter[str]:
-    """ns of all steps and ranks by trunk of the ledger: compute, communication, idle."""
+    """ns of all steps and ranks by leaf of the ledger."""
     found: Counter[str] = Counter()
     for step in result.ledger:
         for entry in step.entries:
-            found[entry.path.partition("/")[0]] += entry.ns
+            found[entry.path] += entry.ns
     return found
 
 

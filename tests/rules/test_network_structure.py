@@ -26,7 +26,7 @@ Run = Callable[..., RunResult]
 RULES = [rule.id for rule in book("network_structure")]
 SHAPED = (
     *("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022"),
-    *("NS030", "NS031", "NS032", "NS033", "NS034"),
+    *("NS030", "NS031", "NS032", "NS033", "NS034", "NS035", "NS036", "NS037"),
 )
 """Rules that cannot answer without shapes; NS020, NS024 and NS025 ask for a norm first."""
 
@@ -114,6 +114,14 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
     assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020", "NS024", "NS025"))
+
+
+@pytest.mark.parametrize("rule", ["NS002", "NS010", "NS035"])
+def test_without_outputs_no_rule_that_follows_tensors_is_in_order(rule: str) -> None:
+    scene = plain()
+    for row in scene.rows["kernels"]:
+        row |= {"output_shapes": "", "output_dtypes": ""}
+    assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
 def test_alexnet_at_level0_says_what_to_collect(profiles: Path, advisor_run: Run) -> None:

@@ -146,19 +146,6 @@ def test_sample_names_the_products_on_one_input_and_what_they_are_worth(advisor_
         assert seen["gain_ns"] == 0 and finding.impact.share_of_step < 0.01
 
 
-def test_sample_pipes_leave_chains_to_the_fusion_rules(advisor_sample: Path, advisor_run: Run) -> None:
-    """The cross entropy's kernels take more than a percent of the step each, at the limit of the memory, and belong to
-    a chain that a fused operator replaces: the rules on network structure speak of them."""
-    logits = [row for row in kernels(advisor_sample, 0) if row["Input Shapes"].strip('"').startswith("8192,50257")]
-    limited = {row["Type"] for row in logits if float(row["aiv_mte2_time(us)"]) > 0.9 * float(row["Duration(us)"])}
-    assert {"Exp", "Sub", "RealDiv", "Mul"} <= limited
-    result = advisor_run(advisor_sample, select=("PB010",))
-    assert {rule.rule: rule.state for rule in result.rules if rule.state != "left_out"} == {"PB010": "pass"}
-    result = advisor_run(advisor_sample, select=("PB010",), overrides=(("PB010.min_share", 0),))
-    shapes = {str(finding.subject["input_shapes"]) for finding in result.findings}
-    assert shapes and not any(text.startswith("8192,50257") for text in shapes)
-
-
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-training-single"])
 def test_healthy_samples_have_nothing_that_matters(scenario: str, tmp_path: Path, advisor_run: Run) -> None:
     write_sample(tmp_path, scenario=scenario)

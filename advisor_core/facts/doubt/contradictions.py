@@ -1,7 +1,8 @@
 """Contradictions that no total of two files shows.
 
 Rows of kernels that stand twice, gaps that are longer than the exporter's own wait times, launches whose task is
-missing though a later launch has its own, and samples of memory from another time than the kernels.
+missing though a later launch has its own, and samples of memory from another time than the kernels. What no device and
+no thread can do, and a wrong unit makes of sound times, is in `advisor_core.facts.doubt.impossible`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 
 from advisor_core.contracts.doubt import Disagreement
 from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, KERNELS, MEMORY_RECORD, MODULE_MEMORY, Table
+from advisor_core.facts.doubt.impossible import against_itself, impossible
 from advisor_core.facts.doubt.totals import ROUNDING
 from advisor_core.facts.intervals import union
 from advisor_core.facts.steps.kernel_list import holes
@@ -21,7 +23,7 @@ def contradictions(tables: Mapping[str, Table]) -> list[Disagreement]:
     kernels = tables.get(KERNELS.name)
     found = [] if kernels is None else [_rows_twice(kernels), _rows_missing(kernels)]
     found += [_from_another_time(tables, name) for name in (MEMORY_RECORD.name, MODULE_MEMORY.name)]
-    return [one for one in (*found, _tasks_missing(tables)) if one is not None]
+    return [one for one in (*found, _tasks_missing(tables), *impossible(tables)) if one is not None]
 
 
 _APART_NS = 3_600 * 10**9
@@ -57,7 +59,7 @@ def _rows_twice(kernels: Table) -> Disagreement | None:
     if not doubled:
         return None
     rows = len(kernels.frame)
-    return _against_itself(kernels, "doubt.total.rows", "count", rows, doubled)
+    return against_itself(kernels, "doubt.total.rows", "count", rows, rows - doubled)
 
 
 def _rows_missing(kernels: Table) -> Disagreement | None:
@@ -71,22 +73,7 @@ def _rows_missing(kernels: Table) -> Disagreement | None:
     missing = int(holes(frame).sum())
     if missing <= ROUNDING * (ends.max() - starts.min()):
         return None
-    return _against_itself(kernels, "doubt.total.gaps", "ns", idle, missing)
-
-
-def _against_itself(kernels: Table, total: str, unit: str, value: int, too_much: int) -> Disagreement:
-    """A total of the kernels of which their own rows say that some of it is not there."""
-    return Disagreement(
-        total=message(total),
-        unit=unit,
-        table=KERNELS.name,
-        file=kernels.source.file,
-        value=value,
-        other_table=KERNELS.name,
-        other_file=kernels.source.file,
-        other=value - too_much,
-        off=too_much / value,
-    )
+    return against_itself(kernels, "doubt.total.gaps", "ns", idle, idle - missing)
 
 
 def _tasks_missing(tables: Mapping[str, Table]) -> Disagreement | None:

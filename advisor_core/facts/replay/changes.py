@@ -24,7 +24,7 @@ SHORT_GAP_NS = 30_000
 """Idle time up to this before a kernel is that of starting it and goes with it. Longer gaps between launched tasks (95
 us between any two on a real export, where counters are read) come from elsewhere and stay."""
 
-LONGEST = 4
+LONGEST = 4.0
 """An operator that took the host longer than this many times the usual was held up by something that stays: a garbage
 collection, a full queue, Python around the operator. Of it, this much counts as the operator's own."""
 
@@ -80,12 +80,14 @@ def _begins(recorded: RankGraph) -> Ints:
 @dataclass(frozen=True)
 class Merging(Cure):
     """Kernels that become one: ``tasks``, rows of the fact ``work``; ``chain``, the number of the chain of each, from
-    0; ``before_ns`` and ``after_ns``, what each chain takes and would take as one kernel."""
+    0; ``before_ns`` and ``after_ns``, what each chain takes and would take as one kernel. ``longest``: how many times
+    the usual host time of an operator goes at most with each kernel that is not launched."""
 
     tasks: Ints
     chain: Ints
     before_ns: Floats
     after_ns: Floats
+    longest: float = LONGEST
 
     @classmethod
     def none(cls, tasks: Ints, before_ns: Floats, after_ns: Floats) -> Merging:
@@ -116,8 +118,9 @@ class Merging(Cure):
         duration[task[gone]], pause[task[gone]] = 0, 0
         freed, launched = feed[gone][feed[gone] >= 0], launch[gone][launch[gone] >= 0]
         fed = graph.duration[nodes.kind == FEED]
-        usual = float(np.median(fed[fed > 0])) if (fed > 0).any() else 0.0
-        duration[freed] -= np.minimum(duration[freed], int(LONGEST * usual))
+        if (fed > 0).any():
+            longest = self.longest * float(np.median(fed[fed > 0]))
+            duration[freed] -= np.minimum(duration[freed], longest).astype(np.int64)
         duration[launched] = 0
         unlaunched = np.zeros(len(graph), dtype=np.bool_)
         unlaunched[task[gone]] = True

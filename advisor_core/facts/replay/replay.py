@@ -32,16 +32,21 @@ from advisor_core.replay.long_run import once, repeated
 class Replay:
     """``recorded``: the graph of the rank; ``steps``: how many steps it has; ``openings``: the first nodes of the
     feeding threads in each recorded step but the first, whose host time is that between two turns of a long run; none
-    for a recording that is replayed once.
+    for a recording that is replayed once. ``starts_ns``: when each step begins, device time.
     """
 
     recorded: RankGraph
     steps: int
     openings: Ints
+    starts_ns: Ints
 
     def once(self) -> Replay:
         """The recorded steps as they stand, for what does not happen in every turn of a long run."""
         return replace(self, openings=self.openings[:0])
+
+    def step_of(self, moments: Ints) -> Ints:
+        """The number of the recorded step of each moment, device time."""
+        return np.maximum(0, np.searchsorted(self.starts_ns, moments, side="right") - 1)
 
     def saved_ns(self, waits: pd.DataFrame) -> int:
         """By how much the recorded steps would be shorter without these calls (``start_ns``, ``end_ns`` in device time)
@@ -83,11 +88,12 @@ class Replay:
 def replay(facts: Facts) -> Replay:
     """The replay of the recorded steps after a change (a long run of them where several were recorded)."""
     recorded, windows = facts[rank_graph], facts[steps]
+    starts = windows["start_ns"].to_numpy()
     opening = np.zeros(0, dtype=np.int64)
     # Without the calls of the host it is not known where it waited for the device.
     if host_activity in facts:
         nodes = recorded.nodes
         feeds = np.flatnonzero(nodes.kind == FEED)
         started = nodes.start_ns[nodes.at(TASK, nodes.row[feeds])]
-        opening = feeds[openings(started, windows["start_ns"].to_numpy())]
-    return Replay(recorded, len(windows), opening)
+        opening = feeds[openings(started, starts)]
+    return Replay(recorded, len(windows), opening, starts)

@@ -261,9 +261,9 @@ def _convert(
         array = read.column(str(place)).combine_chunks()
         if column.kind == "text":
             interner = parts.interners.setdefault(column.field, Interner())
-            values[column.field] = _codes(array, interner)
-            continue
-        converted, bad = (_typed if strict else _tolerant)(array, column)
+            converted, bad = _codes(array, interner), _blank(array) & column.essential
+        else:
+            converted, bad = (_typed if strict else _tolerant)(array, column)
         if column.essential:
             keep &= ~bad
         if bad.any():
@@ -352,6 +352,12 @@ def _codes(array: pa.Array, interner: Interner) -> npt.NDArray[np.int32]:
     lookup = interner.codes(texts)
     indices = array.indices.to_numpy(zero_copy_only=False)
     return lookup[indices] if len(lookup) else np.zeros(0, np.int32)
+
+
+def _blank(array: pa.Array) -> Mask:
+    """Which texts are empty."""
+    blank = np.array([not text.strip() for text in array.dictionary.to_pylist()], np.bool_)
+    return blank[array.indices.to_numpy(zero_copy_only=False)] if len(blank) else np.zeros(len(array), np.bool_)
 
 
 def _typed(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:

@@ -24,7 +24,7 @@ from advisor_core.rules.files.documents import kind_of_document, read_document
 from advisor_core.rules.files.requires import unmet
 from advisor_core.rules.files.salvage import UNREADABLE, salvage
 from advisor_core.rules.files.translation import translate
-from advisor_core.rules.files.yaml_file import Document, read_trusted_yaml, read_yaml
+from advisor_core.rules.files.yaml_file import Document, read_yaml, trusted_reader
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
 from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
@@ -205,11 +205,11 @@ class RuleLoader:
 
     def documents(self, source: Path) -> Iterator[Document]:
         try:
-            files = _with_names(source, cases=not self.trusted)
+            files = list(_with_names(source, cases=not self.trusted))
         except RuleFileError as error:
             self.problems += error.problems
             return
-        read = read_trusted_yaml if self.trusted else read_yaml
+        read = trusted_reader([path for path, _ in files], f"rules-{source.name}") if self.trusted else read_yaml
         for path, name in files:
             try:
                 documents = read(path, name)

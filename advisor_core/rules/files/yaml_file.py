@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from advisor_core.contracts.problems import Problem, RuleFileError, shorten
+from advisor_core.text.kept import kept
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
@@ -166,21 +167,50 @@ def read_yaml(path: Path, name: str | None = None) -> list[Document]:
 
 
 def read_trusted_yaml(path: Path, name: str) -> list[Document]:
-    """As `read_yaml`, of a file that it is known to read without a problem. What YAML has more than rule files need is
-    not looked for, and where the parts are only when it is asked for; that takes a third of the time.
+    """The documents of one file, as `trusted_reader`."""
+    return trusted_reader([path], path.name)(path, name)
 
-    Raises `RuleFileError` where the file cannot be read at all."""
+
+def trusted_reader(paths: Sequence[Path], called: str) -> Callable[[Path, str], list[Document]]:
+    """`read_yaml` for these files, which are known to read without a problem. What YAML has more than rule files need
+    is not looked for, and where the parts are only when it is asked for; that takes a third of the time. What was read
+    is `kept` for all files together, as ``called``."""
+    contents = {path: content for path in paths if (content := _content(path)) is not None}
+    read = kept(called, list(contents.values()), __file__, lambda: list(map(_trusted, contents.values())))
+    found = dict(zip(contents, read, strict=True))
+
+    def documents(path: Path, name: str) -> list[Document]:
+        if (parts := found.get(path)) is None:
+            return read_yaml(path, name)
+        text = _text(contents[path])
+        lines, places = text.split("\n"), _Places(text, name)
+        return [
+            Document(name, data, line, _Keys(places, number), _Values(places, number), lines)
+            for number, (data, line) in enumerate(parts)
+        ]
+
+    return documents
+
+
+def _content(path: Path) -> bytes | None:
     try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-        nodes = list(yaml.compose_all(text, Loader=_Composer))
-        read = [(_plain(node), node.start_mark.line + 1) for node in nodes]
-    except (OSError, ValueError, TypeError, yaml.YAMLError):
-        return read_yaml(path, name)
-    lines, places = text.split("\n"), _Places(text, name)
-    return [
-        Document(name, data, line, _Keys(places, number), _Values(places, number), lines)
-        for number, (data, line) in enumerate((data, line) for data, line in read if data is not None)
-    ]
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8-sig").replace("\r\n", "\n")
+
+
+def _trusted(content: bytes) -> list[list[Any]] | None:
+    """Data and line of each document in a file that is not empty; ``None`` where it has to be read strictly."""
+    try:
+        nodes = list(yaml.compose_all(_text(content), Loader=_Composer))
+        read = [[_plain(node), node.start_mark.line + 1] for node in nodes]
+    except (ValueError, TypeError, yaml.YAMLError):
+        return None
+    return [[data, line] for data, line in read if data is not None]
 
 
 def parse_yaml(text: str, name: str) -> list[Document]:

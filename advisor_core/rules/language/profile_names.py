@@ -8,7 +8,7 @@ PROFILE_NAMES: dict[str, Column] = {
     column.name: column
     for column in (
         Column("kind", "text", "", "training, inference or unknown"),
-        Column("phase", "text", "", "training, prefill, decode or unknown"),
+        Column("phase", "text", "", "training, prefill, decode, mixed (both of inference) or unknown"),
         Column("level", "text", "", "profiler level: level_none, level0, level1 or level2"),
         Column("framework", "text", "", "framework of the job, such as PyTorch"),
         Column("chip", "text", "", "generations that the chip can be of, such as A2 A3"),

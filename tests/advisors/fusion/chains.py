@@ -152,6 +152,36 @@ ENTROPY: list[Kernel] = [
     ("Cast", 15, (LOGITSW,), (LOGITS,)),
 ]
 
+# Logits of 2 MB in FP32, one label for each row.
+LABEL = "1000,1 FLOAT"
+
+LOG_PROBS: list[Kernel] = [
+    ("LogSoftmaxV2", 20, (LOGITSW,), (LOGITSW,)),
+    ("GatherElementsV2", 10, (LOGITSW, "1000,1 INT64"), (LABEL,)),
+]
+
+LOG_PROBS_BACK: list[Kernel] = [
+    ("ZerosLike", 10, (LOGITSW,), (LOGITSW,)),
+    ("ScatterElementsV2", 20, (LOGITSW, "1000,1 INT64", LABEL), (LOGITSW,)),
+    ("LogSoftmaxGrad", 30, (LOGITSW, LOGITSW), (LOGITSW,)),
+]
+
+# The same in halves: the largest logit, and the sums, go through an AllReduce.
+VOCABULARY: list[list[Kernel]] = [
+    [("Cast", 15, (LOGITS,), (LOGITSW,)), ("ArgMaxWithValue", 15, (LOGITSW,), (LOSS,))],
+    [
+        ("Sub", 15, (LOGITSW, LOSS), (LOGITSW,)),
+        ("Index", 5, (LOGITSW, "1000 INT64", "1000 INT64"), ("1000 FLOAT",)),
+        ("Exp", 15, (LOGITSW,), (LOGITSW,)),
+        ("ReduceSum", 15, (LOGITSW,), (LOSS,)),
+    ],
+    [
+        ("Log", 5, (LOSS,), (LOSS,)),
+        ("Sub", 5, (LOSS, LOSS), (LOSS,)),
+        ("RealDiv", 15, (LOGITSW, LOSS), (LOGITSW,)),
+    ],
+]
+
 P = "500,500 FLOAT"  # 1 MB
 
 ADAM: list[Kernel] = [

@@ -43,18 +43,16 @@ def test_the_fused_loss_comes_after_what_keeps_ignored_labels() -> None:
     assert not any("npu_cross_entropy_loss" in one.text.en for one in inference), "it is for training only"
 
 
-def test_the_adam_of_torch_comes_before_the_one_that_joins_parameters() -> None:
-    """The fused kernel ignores the scale of the gradients; the other one takes no BF16."""
+def test_the_adam_of_torch_is_the_one_that_is_advised() -> None:
+    """It ignores the scale of the gradients. Those that join parameters keep the gradients of their first step: where a
+    framework replaces these, they go on with old ones without an error."""
     advice = judge_rule("NS015", scene_of(ADAM, end="SoftmaxGrad").store()).first.advice
-    first, fused, joined = advice
+    first, fused = advice
     assert not first.hazards and "call stack" in first.text.en
     assert "torch.optim.AdamW(params, fused=True)" in fused.text.en and fused.hazards == ["crash", "accuracy"]
     assert "GradScaler" in fused.risk.en and "GradScaler" in fused.risk.zh
     assert "torch.amp.GradScaler" in fused.excludes and "GradScaler" in fused.only_if.en
-    assert [one for one in advice if "NpuFused" in one.text.en] == [joined]
-    assert set(joined.hazards) == {"crash", "accuracy"} and {"parameter-offload", "zero3"} <= set(joined.excludes)
-    for said in (joined.text.en + joined.risk.en, joined.text.zh + joined.risk.zh):
-        assert all(word in said for word in ("FP32", "FP16", "set_to_none=True"))
+    assert not any("NpuFused" in one.text.en for one in advice)
 
 
 def test_fused_sgd_says_what_it_needs() -> None:

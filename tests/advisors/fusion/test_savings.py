@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS034, NS037: chains of each pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tests.advisors.fusion.chains import (
     GROUP_NORM_SILU,
     GROUP_NORM_SILU_BACK,
     HALF,
+    LOG_PROBS,
+    LOG_PROBS_BACK,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -56,6 +58,8 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "geglu_of_two_products": ("NS031", [[GEGLU[1], GEGLU[3]], GEGLU_BACK[1:3] + GEGLU_BACK[4:5]], 20 + 30, 8 + 12),
     # Once in, once out; backward: twice in, once out.
     "tanh_gelu": ("NS032", [TANH_GELU, TANH_GELU_BACK], 80 + 110, 2 * 2 + 3 * 2),
+    # Read and written, in each pass.
+    "log_probs": ("NS037", [LOG_PROBS, LOG_PROBS_BACK], 30 + 60, 2 * 2 + 2 * 2),
     "group_norm_silu": ("NS033", [GROUP_NORM_SILU, GROUP_NORM_SILU_BACK], 30 + 40, 2 * 2 + 3 * 2),
 }
 
@@ -119,6 +123,7 @@ FUSED = {
     "NS031": "GeGluV2",
     "NS032": "Gelu",
     "NS033": "GroupNormSwish",
+    "NS037": "CrossEntropyLoss",
 }
 
 

@@ -70,7 +70,8 @@ def test_level_2_is_never_given_where_graphs_are_captured() -> None:
 def test_level_2_names_the_other_processes_of_the_job() -> None:
     (advice,) = [one for one in specs("HD002") if one.set.get("TASK_QUEUE_ENABLE") == "2"]
     assert "graph-capture" in advice.excludes
-    assert advice.risk is not None and "vLLM workers of an RL job" in advice.risk.en and "vLLM worker" in advice.risk.zh
+    assert advice.risk is not None and "rollout workers (vLLM, SGLang) of an RL job" in advice.risk.en
+    assert "rollout worker（vLLM、SGLang）" in advice.risk.zh
 
 
 def test_the_task_queue_is_no_first_advice() -> None:

@@ -79,3 +79,30 @@ def test_a_stream_that_is_waited_for_or_an_operator_that_waits_is_not(scene: Sce
     found = judge_rule("HD004", scene.store(framework="pytorch"))
     assert found.state == "fail" and not found.first.observation["whole_device"]
     assert not [advice for advice in found.first.advice if "waits for all streams" in advice.text.en]
+
+
+def read_twice(count: int) -> Scene:
+    """Each turn launches a kernel of 20 us and reads its result at two places, one right behind the other; then Python
+    takes 60 us. A kernel starts 10 us after its launch, the first call returns 5 us after its end, the second takes
+    5 us."""
+    scene, launch = Scene().step(1, -20, 10_000), 0.0
+    for _ in range(count):
+        end = launch + 30
+        scene.kernel(launch + 10, 20, launched=launch, op="aten::norm")
+        for line, since, until in ((1, launch, end + 5), (2, end + 5, end + 10)):
+            scene.event("cpu_op", "aten::item", since, until - since, call_stack=f"/train/train.py({line}): read;")
+            scene.event("runtime", "AscendCL@aclrtSynchronizeStream", since, until - since)
+        launch = end + 10 + 60
+    return scene
+
+
+def test_a_place_that_another_one_covers_is_told_with_what_both_save() -> None:
+    """Nine turns of 100 us take 90 each without the first place, as the host then waits at the second until the kernel
+    is done, and 95 without the second. Without both the host needs 60 us, more than the kernel: 360 us are saved."""
+    found = judge_rule("HD004", read_twice(10).store())
+    assert found.verdict is not None
+    seen = {str(one.observation["place"]): one.observation for one in found.verdict.rows}
+    assert {place: (one["saved_ns"], one["as_last_ns"], one["places"]) for place, one in seen.items()} == {
+        "/train/train.py(1): read": (90_000, 360_000 - 45_000, 2),
+        "/train/train.py(2): read": (45_000, 360_000 - 90_000, 2),
+    }

@@ -105,7 +105,7 @@ def test_fp32_without_work_on_the_cube_is_not_applicable() -> None:
 
 @pytest.mark.parametrize(
     ("dtypes", "expected"),
-    [("FLOAT;FLOAT", True), ("BF16;BF16;FLOAT", False), ("FLOAT;INT64", True), ("INT8;INT8", False), ("", False)],
+    [("FLOAT;FLOAT", True), ("BF16;BF16;FLOAT", False), ("FLOAT;INT64", True), ("INT8;INT8;FLOAT", False), ("", False)],
 )
 def test_reads_fp32(dtypes: str, expected: bool) -> None:
     assert reads_fp32(dtypes) is expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -188,3 +189,11 @@ def test_idle_time_without_a_recorded_cause_is_not_called_the_hosts() -> None:
     found = part(1e6, 1e5, 1e5, 2e5, 1e5)
     assert bound_of(found, Waiting(0, 8e5, 5e5)) == Bound.IDLE
     assert bound_of(found, Waiting(0, 8e5, 3e5)) == Bound.HOST
+
+
+def test_operations_and_bytes_of_a_part_are_told_where_most_of_it_is_counted() -> None:
+    """A step of convolutions without shapes does not compute at 0 % of the peak."""
+    counted = Part(1e6, 8e5, 4e5, 2e5, 1e5, 1e5, 1e5, 1e5, 1.6e8, 1.6e12)
+    assert (counted.mfu, counted.hfu, counted.bandwidth) == pytest.approx((0.1, 0.1, 0.1))
+    few = replace(counted, known_ns=3.9e5)
+    assert np.isnan([few.mfu, few.hfu, few.bandwidth]).all()

@@ -68,6 +68,13 @@ class Counterfactual:
         """Whether the truth is in the range that is promised."""
         return None if self.range_ns is None else self.range_ns[0] <= self.true_ns <= self.range_ns[1]
 
+    @property
+    def width(self) -> float | None:
+        """Of the promised range, over the true saving, where that is worth it: a range that says nothing is wide."""
+        if self.range_ns is None or self.saved_ns < WORTH_SAVING * self.step_ns:
+            return None
+        return (self.range_ns[1] - self.range_ns[0]) / self.saved_ns
+
 
 Predict = Callable[[Prediction, Sequence[Cause]], float | None]
 

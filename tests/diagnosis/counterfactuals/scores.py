@@ -38,8 +38,8 @@ class Errors:
 @dataclass(frozen=True)
 class Score:
     """``count``: sets of cures; ``predicted``: of them, those that the report predicts; ``inside``: of those, the ones
-    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``noise``: what another seed makes
-    of the truth."""
+    whose truth is in the promised range; ``near``: those whose step is within 5 %; ``widths``: of the promised
+    ranges, over the true savings; ``noise``: what another seed makes of the truth."""
 
     count: int
     predicted: int
@@ -47,6 +47,7 @@ class Score:
     near: int
     steps: Errors
     savings: Errors
+    widths: Errors
     noise: Errors
 
 
@@ -59,5 +60,6 @@ def score(found: Sequence[Counterfactual]) -> Score:
         near=sum(one.step_error is not None and abs(one.step_error) <= NEAR for one in found),
         steps=Errors.of(one.step_error for one in found),
         savings=Errors.of(one.saving_error for one in found),
+        widths=Errors.of(one.width for one in found),
         noise=Errors.of(one.noise for one in found),
     )

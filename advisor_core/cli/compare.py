@@ -1,0 +1,106 @@
+"""``advisor compare``: two runs of the same work, or several, and what became of their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, stop, tell
+from advisor_core.cli.engine import engine_call
+from advisor_core.cli.options import language_option, ruleset_option, split
+from advisor_core.cli.outcome import nothing_judged
+from advisor_core.cli.report_files import (
+    comparison_renderers,
+    comparison_summary,
+    folder_for,
+    render_comparison,
+    write_all,
+)
+from advisor_core.cli.result_file import is_result, read_result
+
+if TYPE_CHECKING:
+    from advisor_core.result.run import RunResult
+    from advisor_core.run.rank import RunOptions
+
+DEFAULT_OUTPUT = Path("advisor-compare")
+
+
+@click.command(epilog=epilog())
+@click.argument("before", type=click.Path(path_type=Path), metavar="BEFORE")
+@click.argument("after", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="AFTER...")
+@click.option("-o", "--output", help=f"Folder for compare.html, compare.md and compare.json [{DEFAULT_OUTPUT}].")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    callback=split,
+    metavar="NAME,...",
+    help="What to write: html, md, json [all].",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@language_option("report and summary")
+@ruleset_option
+def compare(
+    before: Path,
+    after: tuple[Path, ...],
+    output: str | None,
+    formats: tuple[str, ...],
+    jobs: int | None,
+    lang: str,
+    rulesets: tuple[Path, ...],
+) -> None:
+    """Say whether the steps of AFTER take longer than those of BEFORE, and why.
+
+    Each is a profile, as for `advisor run`, or the report.json of a run. With several AFTER each is compared with
+    BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
+    """
+    from advisor_core.compare.compare import CompareError, compare_all
+    from advisor_core.run.rank import RunOptions
+
+    paths = (before, *after)
+    target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    renderers = comparison_renderers(formats)
+    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    results = [_result(path, options, jobs, lang) for path in paths]
+    try:
+        compared = compare_all(short_names(paths), results)
+    except CompareError as error:
+        stop(EXIT_INPUT, str(error))
+    rendered, failed = render_comparison(compared, renderers, lang)
+    written = write_all(rendered, target)
+    click.echo(comparison_summary(compared, lang, written), err=target is None)
+    if failed:
+        stop(EXIT_INTERNAL, "\n".join(failed))
+
+
+def _result(path: Path, options: RunOptions, jobs: int | None, lang: str) -> RunResult:
+    """A report.json read back, or the result of a run."""
+    from advisor_core.run.pipeline import run
+
+    if is_result(path):
+        return read_result(path)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
+    with engine_call():
+        result = run([path], options, jobs=jobs, progress=tell)
+    if unusable := nothing_judged(result, lang):
+        stop(EXIT_INPUT, unusable)
+    return result
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """The ends of paths, as short as they can be told apart; what is given twice has the same name.
+
+    >>> short_names([Path("a/one/report.json"), Path("b/two/report.json")])
+    ['one/report.json', 'two/report.json']
+    """
+    parts = [path.absolute().parts for path in paths]
+    distinct = len(set(parts))
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-count:]) for part in parts]
+        if len(set(names)) == distinct:
+            return names
+    return [str(path) for path in paths]

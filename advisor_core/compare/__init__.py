@@ -1,0 +1,1 @@
+"""Comparing results: pure functions of `RunResult`, which open no profile."""

@@ -1,0 +1,234 @@
+"""Obstacles to a comparison: settings and work that two runs do not share, and the conclusions that this spoils."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import get_args
+
+from advisor_core.compare.match import Match
+from advisor_core.compare.same_work import other_count, other_shapes
+from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS
+from advisor_core.result.comparison import Conclusion, Obstacle
+from advisor_core.result.run import Input, RunResult
+from advisor_core.text.base import Scalar, Text
+from advisor_core.text.messages import message
+from advisor_core.text.units import format_raw
+
+EVERYTHING: tuple[Conclusion, ...] = get_args(Conclusion)
+_NO_KIND = "unknown"
+
+_CLOCK = "mhz"
+_SAME_CLOCK = 0.01
+"""Clocks within this share are one clock: one that is read from cycle counters differs in the last digits."""
+
+NAMED = 8
+"""Ranks that a text names."""
+
+_OTHER_CAUSES: Mapping[str, tuple[str, ...]] = {
+    "level": ("compute", "communication", "idle"),
+    "slowing_options": ("idle",),
+}
+
+_ABOUT_THE_RECORDING = ("basis", _CLOCK)
+_WITHOUT_COST = ("export_type", "schedule.", "start_step", "prof_ts")
+"""Profiler settings that say which steps are recorded and where the files go."""
+
+
+def obstacles(match: Match) -> list[Obstacle]:
+    """The obstacles, those that spoil most first."""
+    found = [obstacle for check in _CHECKS for obstacle in check(match)]
+    return sorted(found, key=lambda obstacle: -len(obstacle.spoils))
+
+
+def spoilt(found: Sequence[Obstacle]) -> list[Conclusion]:
+    """The conclusions that any of the obstacles spoils, in their order."""
+    return [conclusion for conclusion in EVERYTHING if any(conclusion in one.spoils for one in found)]
+
+
+def trunks_as_a_whole(found: Sequence[Obstacle]) -> set[str]:
+    """The trunks of the ledger whose causes the two sides know differently, so that only the sums mean the same."""
+    return {trunk for one in found for trunk in _OTHER_CAUSES.get(one.about, ())}
+
+
+def _obstacle(about: str, spoils: Sequence[Conclusion], **fields: object) -> Obstacle:
+    return Obstacle(about=about, text=message(f"compare.{about}", **fields), spoils=list(spoils))
+
+
+def _results(match: Match) -> tuple[RunResult, RunResult]:
+    return match.before.result, match.after.result
+
+
+def _recording(match: Match) -> Iterator[Obstacle]:
+    before, after = (sorted(source.sha256 for source in result.inputs) for result in _results(match))
+    if before == after:
+        yield _obstacle("same_recording", ())
+
+
+def _vendor(match: Match) -> Iterator[Obstacle]:
+    yield from _differing("vendor", EVERYTHING, match, lambda source: source.vendor)
+
+
+def _kind(match: Match) -> Iterator[Obstacle]:
+    before, after = (result.profile.kind for result in _results(match))
+    if before != after and _NO_KIND not in (before, after):
+        yield _obstacle("kind", EVERYTHING, before=before, after=after)
+
+
+def _roles(match: Match) -> Iterator[Obstacle]:
+    before, after = (", ".join(sorted(result.profile.roles)) for result in _results(match))
+    if before != after:
+        spoils: tuple[Conclusion, ...] = ("verdict", "causes", "host", "promises")
+        yield _obstacle("roles", spoils, before=_told(before), after=_told(after))
+
+
+def _ranks(match: Match) -> Iterator[Obstacle]:
+    if not match.pairs:
+        yield _obstacle("no_ranks", EVERYTHING)
+        return
+    if any(own[1] != other[1] for own, other in match.pairs):
+        pairs = [f"{own[1]} - {other[1]}" for own, other in match.pairs]
+        yield _obstacle("other_ranks", (), pairs=_few(pairs))
+    left = match.unmatched
+    if any(left):
+        before, after = (_few([str(rank) for _, rank in lanes]) for lanes in left)
+        spoils: tuple[Conclusion, ...] = ("operators", "communication")
+        yield _obstacle("unmatched_ranks", spoils, before=_told(before), after=_told(after))
+
+
+def _layout(match: Match) -> Iterator[Obstacle]:
+    spoils: tuple[Conclusion, ...] = ("verdict", "operators", "communication", "memory", "promises")
+    before, after = (result.profile for result in _results(match))
+    if before.world_size and after.world_size and before.world_size != after.world_size:
+        yield _obstacle("world_size", spoils, before=before.world_size, after=after.world_size)
+    if before.parallel and after.parallel and before.parallel != after.parallel:
+        sizes = (", ".join(f"{name} {size}" for name, size in one.parallel.items()) for one in (before, after))
+        yield _obstacle("parallel", spoils, **dict(zip(("before", "after"), sizes, strict=True)))
+
+
+def _chip(match: Match) -> Iterator[Obstacle]:
+    before, after = (result.environment.chip for result in _results(match))
+    if differing := _changed(before, after, lambda name: name not in _ABOUT_THE_RECORDING):
+        yield _obstacle("chip", ("verdict", "promises"), differing=_listed(differing))
+    old, new = before.get(_CLOCK), after.get(_CLOCK)
+    if isinstance(old, int | float) and isinstance(new, int | float) and abs(new - old) > _SAME_CLOCK * old:
+        yield _obstacle("clock", (), before=f"{old:.0f}", after=f"{new:.0f}")
+
+
+def _level(match: Match) -> Iterator[Obstacle]:
+    spoils: tuple[Conclusion, ...] = ("verdict", "operators", "communication", "host", "promises")
+    yield from _differing("level", spoils, match, lambda source: source.level)
+
+
+def _options(match: Match) -> Iterator[Obstacle]:
+    before, after = (result.environment.profiler for result in _results(match))
+    slowing = _changed(before, after, lambda name: name in HOST_SLOWING_OPTIONS)
+    if slowing:
+        yield _obstacle("slowing_options", ("verdict", "host", "promises"), differing=_listed(slowing))
+    others = _changed(
+        before, after, lambda name: name not in HOST_SLOWING_OPTIONS and not name.startswith(_WITHOUT_COST)
+    )
+    if others and _levels(match, 0) == _levels(match, 1):
+        yield _obstacle("options", (), differing=_listed(others))
+
+
+def _levels(match: Match, side: int) -> set[str | None]:
+    return {source.level for source in _results(match)[side].inputs}
+
+
+def _work(match: Match) -> Iterator[Obstacle]:
+    spoils: tuple[Conclusion, ...] = ("verdict", "operators", "memory", "promises")
+    after = {work.role: work for work in match.after.result.work}
+    pairs = [(work, after[work.role]) for work in match.before.result.work if work.role in after]
+    if any(other_shapes(old, new) for old, new in pairs):
+        yield _obstacle("shapes", spoils)
+    factors = [factor for old, new in pairs if (factor := other_count(old, new)) is not None]
+    if factors:
+        yield _obstacle("counts", spoils, factor=f"{factors[0]:.2f}")
+
+
+def _unknown_work(match: Match) -> Iterator[Obstacle]:
+    if not all(result.work for result in _results(match)):
+        yield _obstacle("no_work", ("operators",))
+
+
+def _versions(match: Match) -> Iterator[Obstacle]:
+    before, after = (_merged(result.inputs) for result in _results(match))
+    if differing := _changed(before, after, lambda name: True):
+        yield _obstacle("versions", ("promises",), differing=_listed(differing))
+
+
+def _format(match: Match) -> Iterator[Obstacle]:
+    yield from _differing("format", (), match, lambda source: source.kind)
+
+
+def _tool(match: Match) -> Iterator[Obstacle]:
+    before, after = (result.tool for result in _results(match))
+    versions = [f"{tool.name} {tool.version}" for tool in (before, after)]
+    if versions[0] != versions[1]:
+        yield _obstacle("tool", (), before=versions[0], after=versions[1])
+
+
+def _damage(match: Match) -> Iterator[Obstacle]:
+    before, after = (
+        sum(one.severity == "error" and one.about == "input" for one in result.diagnostics)
+        for result in _results(match)
+    )
+    if before or after:
+        yield _obstacle("damage", (), before=before, after=after)
+
+
+_CHECKS: tuple[Callable[[Match], Iterator[Obstacle]], ...] = (
+    _recording, _vendor, _kind, _roles, _ranks, _layout, _chip, _level, _options, _work, _unknown_work, _versions,
+    _format, _tool, _damage,
+)  # fmt: skip
+
+
+def _differing(
+    about: str, spoils: Sequence[Conclusion], match: Match, value: Callable[[Input], str | None]
+) -> Iterator[Obstacle]:
+    """An obstacle where what all inputs of the sides record differs; what one side does not record is no difference."""
+    before, after = ({found for source in result.inputs if (found := value(source))} for result in _results(match))
+    if before and after and before != after:
+        yield _obstacle(about, spoils, before=", ".join(sorted(before)), after=", ".join(sorted(after)))
+
+
+_Change = tuple[str, Scalar, Scalar]
+
+
+def _changed(before: Mapping[str, Scalar], after: Mapping[str, Scalar], chosen: Callable[[str], bool]) -> list[_Change]:
+    """The chosen settings that both sides record, with different values."""
+    return [
+        (name, before[name], after[name])
+        for name in before
+        if name in after and chosen(name) and before[name] != after[name]
+    ]
+
+
+def _listed(changes: Sequence[_Change]) -> Text:
+    """``with_stack: yes -> no; ...``"""
+    texts = {
+        lang: "; ".join(f"{name}: {format_raw(old, lang)} -> {format_raw(new, lang)}" for name, old, new in changes)
+        for lang in ("en", "zh")
+    }
+    return Text(**texts)
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of many names, and how many there are."""
+    return ", ".join(names) if len(names) <= NAMED else f"{', '.join(names[:NAMED])}, … ({len(names)})"
+
+
+def _told(text: str) -> Text:
+    """A text, or that there is none."""
+    none = message("compare.none")
+    return Text(en=text or none.en, zh=text or none.zh)
+
+
+def _merged(inputs: Sequence[Input]) -> dict[str, Scalar]:
+    """The recorded versions of the software of a side, by name."""
+    values: dict[str, set[str]] = {}
+    for source in inputs:
+        for name, value in ({"framework": source.framework or ""} | source.versions).items():
+            if value:
+                values.setdefault(name, set()).add(value)
+    return {name: ", ".join(sorted(found)) for name, found in values.items()}

@@ -1,0 +1,244 @@
+"""Regions: kernels that pass tensors on to each other and do little with them, for which no computation has a name.
+
+A compiler, or a kernel that is written for it, could do the work of a region at once: it reads what comes from outside
+and writes what others read, each once, and what its kernels hand on to each other stays on the chip.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
+from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.dataflow import REACH, Key, Node, Window
+from advisors.fusion.nodes import KernelNodes, kernel_nodes
+from advisors.step_kernels import StepKernels, step_kernels
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+HEAVY = ("matmul", "convolution", "attention")
+"""Classes in the ledger of the kernels that regions lie between."""
+
+SIMPLE = ("elementwise", "cast", "transpose")
+"""Classes whose kernels compute every element from a few others, wherever these lie."""
+
+JOINED = (
+    *("cast", "expand", "slice", "copy", "zeros", "concat", "select", "dropout"),
+    *("layer_norm", "softmax", "log_softmax", "softmax_grad"),
+)
+"""Operations of `computations.yaml` that one kernel can do beside others."""
+
+COPIES = ("expand", "slice", "copy", "concat")
+"""Operations that only change the layout or the extent. No program copies a copy: it is a view that is copied."""
+
+BY_ROW = ("mean", "sum", "max")
+"""Operations that it can do beside others where they reduce the last axis: a core has whole rows."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A tensor that a kernel reads: the kernel that wrote it (negative: none that is known), its key, and the number of
+    its elements that are read."""
+
+    writer: int
+    key: Key
+    count: int
+
+
+@dataclass(frozen=True)
+class Regions:
+    """``members``: rows of the frame of `StepKernels`, in order; ``region_of``: the number of the region of each, from
+    0; ``moved``: bytes that one kernel would move in place of each region, NaN unknown."""
+
+    members: Ints
+    region_of: Ints
+    moved: npt.NDArray[np.float64]
+
+
+@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains))
+def fusion_regions(facts: Facts) -> Regions:
+    """The regions of kernels between heavy ones, less those that a named computation has or that update parameters."""
+    return find_regions(facts[step_kernels], facts[kernel_nodes], facts[fusion_chains])
+
+
+def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Regions:
+    """The same of these kernels; none where no shapes are recorded."""
+    signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+    classes = kernels.frame["operator_class"].astype(str).to_numpy()
+    can_join = _can_join(nodes.nodes, classes[kernels.firsts])[signature]
+    can_join[chains.members] = False
+    is_heavy = np.isin(classes, HEAVY)
+    # A stretch has no heavy kernel and no border of a group in it.
+    stretch = np.cumsum(is_heavy | np.concatenate([[False], is_heavy[:-1]]) | kernels.breaks)
+    starts = np.flatnonzero(np.diff(stretch, prepend=-1))
+    ends = np.append(starts[1:], len(signature))
+    counts = np.add.reduceat(can_join, starts) if len(starts) else np.zeros(0)
+    members, lengths, moved = [np.zeros(0, dtype=np.int64)], [], []
+    known: dict[tuple[int, int, bytes, bytes], list[tuple[list[int], float]]] = {}
+    # What follows a collective still reads what was written before it.
+    part_starts = np.flatnonzero(kernels.begins)
+    part_ends = np.append(part_starts[1:], len(signature))
+    for start, end in zip(starts[counts > 1].tolist(), ends[counts > 1].tolist(), strict=True):
+        border = int(np.searchsorted(part_starts, start, side="right")) - 1
+        first = max(start - REACH, int(part_starts[border]))
+        last = min(end + REACH, int(part_ends[border]))
+        window, joins = signature[first:last], can_join[start:end]
+        key = (start - first, end - first, window.tobytes(), joins.tobytes())
+        if key not in known:
+            known[key] = _regions([nodes.nodes[number] for number in window.tolist()], start - first, joins)
+        for numbers, size in known[key]:
+            members.append(first + np.array(numbers, dtype=np.int64))
+            lengths.append(len(numbers))
+            moved.append(size)
+    return Regions(
+        np.concatenate(members),
+        np.repeat(np.arange(len(lengths)), lengths),
+        np.array(moved, dtype=np.float64),
+    )
+
+
+def _can_join(nodes: Sequence[Node], classes: Sequence[str]) -> Bools:
+    return np.array(
+        [
+            bool(node.writes)
+            and (
+                node.operation in JOINED
+                or (node.operation in BY_ROW and "row" in node.roles)
+                or (operator_class in SIMPLE and node.operation not in BY_ROW)
+            )
+            for node, operator_class in zip(nodes, classes, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _regions(nodes: Sequence[Node], start: int, joins: Bools) -> list[tuple[list[int], float]]:
+    """The regions among the kernels of a window from ``start`` on that can join, and what one kernel moves for each.
+    The kernels before and behind only write what comes from outside and read the results."""
+    sources = _sources(nodes)
+    inside = {start + int(place) for place in np.flatnonzero(joins)}
+    # A kernel that needs the result of one that cannot join stands behind it, and does not join what stands before it:
+    # each region can run at once.
+    level: dict[int, int] = {}
+    for number in range(start, start + len(joins)):
+        before = [(read.writer, level[read.writer]) for read in sources[number] if read.writer >= start]
+        level[number] = max((at + (not {writer, number} <= inside) for writer, at in before), default=0)
+    parts: dict[int, list[int]] = {number: [number] for number in inside}
+    for number in sorted(inside):
+        for writer in (read.writer for read in sources[number]):
+            if writer in inside and level[writer] == level[number] and parts[writer] is not parts[number]:
+                joined = parts[writer] + parts[number]
+                for member in joined:
+                    parts[member] = joined
+    readers = defaultdict(set)
+    for number, reads in enumerate(sources):
+        for read in reads:
+            readers[read.writer, read.key].add(number)
+    distinct = {id(part): sorted(part) for part in parts.values() if len(part) > 1}
+    return [(part, _moved(nodes, part, sources, readers)) for part in sorted(distinct.values())]
+
+
+def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
+    """For each kernel the tensors that it reads, with the kernel that most likely wrote each."""
+    window = Window(nodes)
+    is_read: set[tuple[int, Key]] = set()
+    result = []
+    for number, node in enumerate(nodes):
+        found: list[Read] = []
+        for place, (shape, listed) in enumerate(node.reads):
+            keys = [key for key in window.sources(number) if key != listed] if node.expands else []
+            used = {(read.writer, read.key) for read in found}
+            again = any(read.key == listed for read in found)
+            for key in (*keys, listed):
+                writers = [
+                    writer
+                    for writer in window.writers(key, number)
+                    if (writer, key) not in used and _can_read(nodes, writer, number, key)
+                ]
+                writer = _likely(nodes, writers, is_read, key, shape, again=again, adds=node.operation == "add")
+                if writer >= 0:
+                    break
+            part = place == 0 and node.operation == "slice" and bool(node.writes)
+            count = min(key[0], sum(own[0] for _, own in node.writes)) if part else key[0]
+            # What is not seen to be the same tensor counts for itself.
+            found.append(Read(writer if writer >= 0 or not again else -2 - number, key, count))
+        found += _written_into(nodes, window, number)
+        is_read |= {(read.writer, read.key) for read in found}
+        result.append(found)
+    return result
+
+
+def _written_into(nodes: Sequence[Node], window: Window, number: int) -> list[Read]:
+    """The tensor that a copy writes a part of, where exports only list the part: it was created for that before."""
+    node = nodes[number]
+    listed = {key for _, key in node.reads}
+    if node.operation != "copy" or not node.writes or node.writes[0][1] in listed:
+        return []
+    key = node.writes[0][1]
+    nearest = window.writers(key, number)[:1]
+    return [Read(writer, key, 0) for writer in nearest if nodes[writer].creates]
+
+
+def _can_read(nodes: Sequence[Node], writer: int, reader: int, key: Key) -> bool:
+    if nodes[reader].operation in COPIES and nodes[writer].operation in COPIES:
+        return False
+    # A tensor that was created to be written into is another one when that is done.
+    return not nodes[writer].creates or not any(
+        nodes[between].operation == "copy" and any(written == key for _, written in nodes[between].writes)
+        for between in range(writer + 1, reader)
+    )
+
+
+def _likely(
+    nodes: Sequence[Node],
+    writers: Sequence[int],
+    is_read: set[tuple[int, Key]],
+    key: Key,
+    shape: Shape,
+    *,
+    again: bool,
+    adds: bool,
+) -> int:
+    """The kernel that wrote the tensor, of those that can have (the nearest first); -1 where that is not to be told.
+
+    Most tensors are read once: one that nobody has read comes first, with the shape that is read if there are several.
+    What is read again is what was read last, or, beside another tensor like it, a sum: those of residual connections
+    are read twice, and what the backward pass reads besides the gradient is of the forward pass."""
+    unread = [writer for writer in writers if (writer, key) not in is_read]
+    if unread:
+        alike = [writer for writer in unread if any(written == (shape, key) for written in nodes[writer].writes)]
+        return alike[0] if alike else unread[0] if len(unread) == 1 else -1
+    if again:
+        writers = [writer for writer in writers if adds and nodes[writer].operation == "add"]
+    return writers[0] if writers else -1
+
+
+def _moved(
+    nodes: Sequence[Node],
+    part: Sequence[int],
+    sources: Sequence[Sequence[Read]],
+    readers: Mapping[tuple[int, Key], set[int]],
+) -> float:
+    """Bytes: every tensor from outside once, of one that is cut only the parts, and every result that others read or
+    that nothing here is seen to read."""
+    own = set(part)
+    taken: dict[tuple[int, Key], int] = defaultdict(int)
+    for number in part:
+        for read in sources[number]:
+            if read.writer not in own:
+                taken[read.writer, read.key] += read.count
+    size = sum(min(count, key[0]) * DTYPE_BYTES.get(key[1], np.nan) for (_, key), count in taken.items())
+    for number in part:
+        for _, key in nodes[number].writes:
+            if not readers[number, key] or not readers[number, key] <= own:
+                size += key[0] * DTYPE_BYTES.get(key[1], np.nan)
+    return float(size)
+
+
+FACTS = (fusion_regions,)

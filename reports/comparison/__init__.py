@@ -1,0 +1,1 @@
+"""Sections of the document about a comparison of runs."""

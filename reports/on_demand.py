@@ -1,0 +1,57 @@
+"""The renderers that need templates, Markdown and charts, each imported when it is first asked for a report: a command
+without one, and a further process that reads ranks, have no use for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor_core.api.renderers import ComparisonResult, RunResult
+
+
+class Html:
+    """Of `reports.html`."""
+
+    name = "html"
+    filename = "report.html"
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.html import HtmlRenderer
+
+        return HtmlRenderer().render(result, lang)
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str:
+        from reports.html import HtmlRenderer
+
+        return HtmlRenderer().render_comparison(result, lang)
+
+
+class Markdown:
+    """Of `reports.markdown`."""
+
+    name = "md"
+    filename = "report.md"
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.markdown import MarkdownRenderer
+
+        return MarkdownRenderer().render(result, lang)
+
+    def render_comparison(self, result: ComparisonResult, lang: str) -> str:
+        from reports.markdown import MarkdownRenderer
+
+        return MarkdownRenderer().render_comparison(result, lang)
+
+    def summary(self, result: RunResult, lang: str, written: Sequence[Path]) -> str:
+        """The lines on a terminal."""
+        from reports.markdown import MarkdownRenderer
+
+        return MarkdownRenderer().summary(result, lang, written)
+
+    def comparison_summary(self, result: ComparisonResult, lang: str, written: Sequence[Path]) -> str:
+        """The lines on a terminal, of a comparison."""
+        from reports.markdown import MarkdownRenderer
+
+        return MarkdownRenderer().comparison_summary(result, lang, written)

@@ -1,0 +1,60 @@
+"""``--fail-on``, ``--baseline`` and the formats for programs, from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from advisor_core.cli.main import cli
+from advisor_core.sample import write_sample
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("job")
+    write_sample(folder, scenario="late-rank-and-swiglu")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(profile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("report")
+    assert run(profile, "-o", str(target)).exit_code == 0
+    return target
+
+
+def run(profile: Path, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["run", str(profile), "-q", *options])
+
+
+def test_formats_for_programs_are_written_on_request_only(profile: Path, report: Path, tmp_path: Path) -> None:
+    assert {file.name for file in report.iterdir()} == {"report.html", "report.md", "report.json"}
+    assert run(profile, "-o", str(tmp_path), "--format", "sarif,junit").exit_code == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"report.sarif", "report.junit.xml"}
+
+
+def test_what_was_accepted_passes_and_what_is_new_fails(profile: Path, report: Path, tmp_path: Path) -> None:
+    baseline = tmp_path / "baseline.yaml"
+    written = CliRunner().invoke(cli, ["baseline", "write", str(report / "report.json"), str(baseline)])
+    assert written.exit_code == 0 and baseline.is_file()
+    gate = ("-o", str(tmp_path / "out"), "--format", "json", "--baseline", str(baseline))
+    same = run(profile, *gate, "--fail-on", "new low", "--fail-on", "step_time > baseline + 1 %")
+    assert same.exit_code == 0, same.output
+    stricter = run(profile, *gate, "--fail-on", "new low", "--fail-on", "idle > 0.01 %")
+    assert stricter.exit_code == 1 and "'idle > 0.01 %' holds" in stricter.output and "new low" not in stricter.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--fail-on", "idel > 3 %"), "neither step_time nor a path"),
+        (("--fail-on", "new high"), "needs --baseline"),
+        (("--baseline", "{report}"), "there is none"),
+        (("--baseline", "{report}", "--fail-on", "high"), "is no baseline"),
+    ],
+)
+def test_mistakes_stop_before_the_run(profile: Path, report: Path, options: tuple[str, ...], said: str) -> None:
+    found = run(profile, *(option.format(report=report / "report.json") for option in options))
+    assert found.exit_code == 2 and said in found.output and "rank 0" not in found.output

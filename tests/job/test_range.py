@@ -1,0 +1,82 @@
+"""What a promise says of its own uncertainty, on small jobs whose answers are sums in the head."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from advisor_core.contracts.cure import AsPeers, Bound, EvenWork
+from advisor_core.facts.replay.changes import Shortening
+from advisor_core.facts.replay.nodes import TASK
+from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.job.sampling import STUDENT, margin_ns
+from tests.job.jobs import meeting
+
+
+def kernel(job: JobGraph, rank: int, by_us: int) -> Shortening:
+    """The first kernel of a rank is shorter."""
+    model = job.models[rank]
+    kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
+    return Shortening(model.nodes.row[kernels][:1], 1, 1000 * by_us)
+
+
+def test_the_mean_of_three_steps_is_uncertain_by_their_spread() -> None:
+    """90, 100 and 110: a standard deviation of 10, over the root of 3, times 4.303."""
+    assert margin_ns(np.array([90, 100, 110])) == pytest.approx(4.303 * 10 / 3**0.5)
+    assert margin_ns(np.array([100, 100, 100])) == 0
+    assert margin_ns(np.arange(20)) == pytest.approx(STUDENT[-1] * np.arange(20).std(ddof=1) / 20**0.5)
+
+
+def test_one_step_tells_nothing_of_its_spread() -> None:
+    assert margin_ns(np.array([100])) == 0
+
+
+def test_a_range_reaches_from_what_a_cure_saves_at_least_to_what_it_saves_at_most() -> None:
+    job = meeting([100, 100], [180, 100])
+    cure = replace(kernel(job, 1, 40), least=kernel(job, 1, 10), most=kernel(job, 1, 60))
+    replayed = JobReplay(job, {"cure": Cures({1: cure})})
+    assert replayed.step_ns() - replayed.step_ns(["cure"]) == 40_000
+    assert replayed.saving_range_ns(["cure"]) == (10_000, 60_000)
+    assert replayed.after_range_ns(["cure"]) == (replayed.step_ns() - 60_000, replayed.step_ns() - 10_000)
+
+
+def test_what_is_bounded_by_another_rank_is_not_promised() -> None:
+    job = meeting([100, 100], [180, 100])
+    cure = replace(kernel(job, 1, 40), most=kernel(job, 1, 170))
+    assert JobReplay(job, {"cure": Cures({1: cure})}).saving_range_ns(["cure"]) == (40_000, 80_000)
+
+
+def test_the_error_of_the_replay_widens_a_range_on_both_sides() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})}, error_share=0.01)
+    error = round(0.01 * replayed.step_ns())
+    assert replayed.saving_range_ns(["cure"]) == (40_000 - error, 40_000 + error)
+
+
+def test_without_a_change_nothing_is_promised() -> None:
+    replayed = JobReplay(meeting([100, 100], [180, 100]), {})
+    assert replayed.saving_range_ns([]) == (0, 0)
+    assert replayed.after_range_ns([]) == (replayed.step_ns(), replayed.step_ns())
+
+
+@pytest.mark.parametrize(("at", "saved_us"), [("usual", 50), ("least", 20), ("most", 80)])
+def test_a_late_rank_becomes_as_quick_as_the_slowest_or_the_quickest_of_its_peers(at: Bound, saved_us: int) -> None:
+    """Peers of 100, 130 and 160 us; the rank takes 180. What they then wait for one another stays."""
+    job = meeting([100], [130], [160], [180])
+    replayed = JobReplay(job, {"late": Cures(of_job=(AsPeers(3, (0, 1, 2)),))})
+    own = replayed._own_time.calls.set_index("rank")["own_ns"]
+    share = replayed._own_time._as_peers(AsPeers(3, (0, 1, 2)).bound(at))
+    assert own[3] * (1 - share[3]) == pytest.approx(1000 * saved_us)
+    least, most = replayed.saving_range_ns(["late"])
+    assert least == most == 20_000  # the rank of 160 us is the last by then
+
+
+def test_work_that_is_shared_out_stays_at_worst_as_uneven_as_the_others_are() -> None:
+    """The mean of 100, 130 and 190 us is 140; without the longest the longer is 130 / 115 of the mean."""
+    job = meeting([100], [130], [190])
+    replayed = JobReplay(job, {"even": Cures(of_job=(EvenWork((0, 1, 2)),))})
+    assert replayed.step_ns() - replayed.step_ns(["even"]) == 50_000
+    assert replayed.saving_range_ns(["even"]) == (190_000 - round(140_000 * 130 / 115), 50_000)
