@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
-.PHONY: demo test lint docs names picture wheel diagnosis counterfactuals programs benchmark report-fixtures versions lowest clean
+.PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs benchmark report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -23,6 +23,10 @@ demo: $(VENV)/installed
 # The browser tests need Chromium: it is installed where that is possible, else they are skipped and say so.
 test: $(VENV)/installed
 	CHROMIUM="$$(.ci/chromium.sh)" $(BIN)/python -m pytest -q -n auto
+
+# Property tests with many random examples; `make test` takes the same few each time.
+search: $(VENV)/installed
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -q -n auto -m hypothesis
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

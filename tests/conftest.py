@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A run that gates a change must not fail by chance; a developer's own runs search on.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None)
-settings.load_profile("ci" if os.environ.get("CI") else "search")
+# A run that gates a change must not fail by chance, and not take long: it takes the same few examples each time.
+# `make search` looks for others.
+settings.register_profile("gate", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("search", deadline=None, max_examples=300)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,7 +16,7 @@ from advisor_core.result.comparison import (
 )
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
-from advisor_core.result.plan import Action, Limit, Plan
+from advisor_core.result.plan import Action, Limit, Owner, Plan
 from advisor_core.result.problem import Problem, Unexplained
 from advisor_core.result.run import (
     Diagnostic,
@@ -71,6 +71,7 @@ __all__ = [
     "Limit",
     "MeanStep",
     "OperatorDifference",
+    "Owner",
     "PhaseSummary",
     "PhaseTime",
     "Plan",

@@ -8,24 +8,22 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.contracts.cure import Bound
 from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, changed
 from advisor_core.facts.replay.edges import INFERRED
-from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
+from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.own_time import JobCure, OwnTime
+from advisor_core.job.owners import OF_CALL, Owners
 from advisor_core.job.sampling import margin_ns
-from advisor_core.replay.critical_path import critical_path
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
-from advisor_core.result.plan import Chain, Limit
+from advisor_core.result.plan import Chain, Limit, Owner
 
 PARTS = ("compute", "communication", "idle")
-
-_CHAINS: dict[int, Chain] = {FEED: "host", CALL: "host", RETURN: "host", LAUNCH: "queue", TASK: "kernels"}
-"""The owner of the time of each kind of node."""
 
 
 @dataclass(frozen=True)
@@ -131,37 +129,35 @@ class JobReplay:
 
     def limit(self, names: Iterable[str] = ()) -> Limit:
         """The largest owner of time on the critical path: what the end of the step waits for most."""
+        sums: dict[tuple[int | None, Chain], int] = defaultdict(int)
+        for owner in self.critical_path(names):
+            sums[owner.rank, owner.chain] += owner.ns
+        (rank, chain), ns = max(sums.items(), key=lambda item: (item[1], item[0][1], -(item[0][0] or 0)))
+        return Limit(rank=rank, chain=chain, share=round(ns / max(1, sum(sums.values())), 6))
+
+    def critical_path(self, names: Iterable[str] = ()) -> list[Owner]:
+        """The owners of the time of a step, the largest first; they add up to the step."""
+        owned = self._owned(names)
+        upto = owned["ns"].cumsum() // self.job.steps  # whole nanoseconds of a step, of which none is lost
+        owners = [
+            Owner(rank=None if rank == OF_CALL else rank, chain=chain, path=path, ns=ns)
+            for rank, chain, path, ns in zip(
+                owned["rank"].tolist(), owned["chain"], owned["path"], upto.diff().fillna(upto).astype(int), strict=True
+            )
+        ]
+        return sorted(owners, key=lambda owner: -owner.ns)
+
+    def _owned(self, names: Iterable[str]) -> pd.DataFrame:
         graph, lasting = self._lasting(frozenset(names), False, "usual")
-        ended = lasting.ended
-        path, _ = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))
-        begun = ended[path] - graph.duration[path]
-        before = np.concatenate([[min(lasting.since, int(begun[0]))], ended[path][:-1]])
-        held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
-        delays = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
-        total: dict[tuple[int | None, Chain], int] = defaultdict(int)
-        for node, own, late in zip(path.tolist(), held.tolist(), delays.tolist(), strict=True):
-            rank, chain = self._owners[node]
-            total[rank, chain] += own
-            total[rank, "delays"] += late
-        (rank, chain), ns = max(total.items(), key=lambda item: (item[1], item[0][1], -(item[0][0] or 0)))
-        return Limit(rank=rank, chain=chain, share=round(ns / max(1, lasting.until - lasting.since), 6))
+        return self._owners.of(graph, lasting)
 
     @cached_property
     def _own_time(self) -> OwnTime:
         return OwnTime(self.job)
 
     @cached_property
-    def _owners(self) -> list[tuple[int | None, Chain]]:
-        """The rank and the chain of each node of the job; the hub of a call is of no rank."""
-        owners: list[tuple[int | None, Chain]] = [(None, "collectives")] * len(self.job.graph)
-        for model, numbers, arrivals in zip(self.job.models, self.job.numbers, self.job.arrivals, strict=True):
-            talks = model.replay.recorded.talks.tolist()
-            nodes = zip(numbers.tolist(), arrivals.tolist(), model.nodes.kind.tolist(), talks, strict=True)
-            for number, arrival, kind, talk in nodes:
-                owners[number] = model.rank, "collectives" if talk else _CHAINS[kind]
-                if arrival >= 0:
-                    owners[arrival] = model.rank, "collectives"
-        return owners
+    def _owners(self) -> Owners:
+        return Owners(self.job)
 
     def _spans(self, graph: Graph, ended: Ints, number: int) -> tuple[Ints, Ints]:
         """When each node of a rank begins and ends."""

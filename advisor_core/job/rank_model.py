@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from advisor_core.facts.host.activity import HostActivity
 from advisor_core.facts.replay.nodes import Nodes
 from advisor_core.facts.replay.replay import Replay
 
@@ -13,12 +14,14 @@ from advisor_core.facts.replay.replay import Replay
 @dataclass(frozen=True)
 class RankModel:
     """``calls``: its collectives, `advisor_core.job.calls.COMPARED` of the fact ``recorded_calls``, ``None`` where it
-    has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``."""
+    has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``. ``host``: what its host
+    did, where that was recorded."""
 
     rank: int
     replay: Replay
     calls: pd.DataFrame | None
     operators: pd.DataFrame
+    host: HostActivity | None = None
 
     @property
     def nodes(self) -> Nodes:

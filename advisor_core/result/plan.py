@@ -44,6 +44,16 @@ class Limit(Model):
     share: float
 
 
+class Owner(Model):
+    """Time of a step that its end waits for: ``rank``, ``None`` of what belongs to a call of several; ``chain`` as of
+    `Limit`; ``path``: the entry of the ledger that names it (docs/the-replay.md)."""
+
+    rank: int | None
+    chain: Chain
+    path: str
+    ns: int
+
+
 class Plan(Model):
     """What to do, in the order that wins most. ``step_ns``: the step as replayed without a change, of a long run where
     several steps were recorded; ``after_ns``: with all changes, ``after_range_ns``: as `Action.range_ns`. ``parts``:

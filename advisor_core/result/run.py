@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from advisor_core.result.finding import Finding, Severity
-from advisor_core.result.plan import Plan
+from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak, Work
@@ -241,6 +241,9 @@ class RunResult(Model):
     )
     plan: Plan | None = Field(
         None, description="what to do first and what it wins; not told where no rank has launches, or of roles"
+    )
+    critical_path: list[Owner] = Field(
+        default_factory=list, description="what the end of a step waits for, largest first; adds up to plan.step_ns"
     )
     work: list[Work] = Field(
         default_factory=list, description="operators and collectives of the steps, by role; none where none are known"

@@ -266,6 +266,7 @@ def combine(
         timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
         model=_model(outcomes, replayed),
         plan=None if replayed is None else plan(replayed),
+        critical_path=[] if replayed is None else replayed.critical_path(),
         phases=[time for outcome in outcomes for time in outcome.phases],
         work=summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],

@@ -32,6 +32,7 @@ from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
 from advisor_core.facts.doubt.cross_check import cross_checked, doubts
+from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
 from advisor_core.facts.replay.critical_path import critical_path
@@ -295,7 +296,8 @@ def _model(store: FactStore, rank: int) -> RankModel | None:
     if replayed is None or not replayed.recorded_ns:
         return None
     operators = store[work][["type", "operator_class"]]
-    return RankModel(rank, replayed, None if calls is None else calls[list(COMPARED)], operators)
+    compared = None if calls is None else calls[list(COMPARED)]
+    return RankModel(rank, replayed, compared, operators, store.get(host_activity))
 
 
 def _older(source: RankInput) -> list[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.api.renderers import Action, Limit, Plan
+from advisor_core.api.renderers import Action, Limit, Owner, Plan
 from reports.blocks import (
     Below,
     Block,
@@ -29,6 +29,9 @@ from reports.sections.problem_words import brief_title, settings
 FIRST = 4
 """So many changes stand on the first screen, the others behind them."""
 
+SHOWN_OWNERS = 8
+"""Of the critical path, so many owners are told one by one."""
+
 
 def plan(outline: Outline, t: Labels) -> Section | None:
     """The changes in the order that wins most; ``None`` where no change could be replayed."""
@@ -46,6 +49,7 @@ def plan(outline: Outline, t: Labels) -> Section | None:
         blocks.append(Details(more, (Table(columns, rest, "plan"),)))
     blocks += [
         Paragraph(line(_parts(told, t)), "small"),
+        *_owners(outline.result.critical_path, t),
         Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
     ]
     return Section("plan", t("plan.title"), tuple(blocks))
@@ -112,6 +116,38 @@ def _limit(limit: Limit, t: Labels) -> str:
     if limit.rank is not None:
         what = t("plan.of_rank", what=what, rank=limit.rank)
     return t("plan.share_of_path", what=what, share=t.share(limit.share))
+
+
+def _owners(owners: Sequence[Owner], t: Labels) -> list[Block]:
+    """The critical path of the job, folded away."""
+    if not owners:
+        return []
+    step = sum(owner.ns for owner in owners)
+    columns = (
+        Column(t("plan.owner"), style="long"),
+        Column(t("plan.whose")),
+        Column(t("phases.time"), numeric=True),
+        Column(t("unexplained.share"), numeric=True),
+    )
+    shown, rest = owners[:SHOWN_OWNERS], owners[SHOWN_OWNERS:]
+    rows = [(_what(owner, t), _whose(owner, t), owner.ns) for owner in shown]
+    if rest:
+        rows.append((t("plan.rest", count=len(rest)), "", sum(owner.ns for owner in rest)))
+    table = Table(
+        columns,
+        tuple(Row((line(what), line(whose), line(t.time(ns)), line(t.share(ns / step)))) for what, whose, ns in rows),
+    )
+    return [Details(line(t("plan.owners")), (table, Paragraph(line(t("plan.owners.note")), "small")))]
+
+
+def _what(owner: Owner, t: Labels) -> str:
+    """The entry of the ledger; of a collective also what is covered there."""
+    return t("plan.communication") if owner.path == "communication" else t.path(owner.path)
+
+
+def _whose(owner: Owner, t: Labels) -> str:
+    chain = t(f"plan.chain.{owner.chain}")
+    return chain if owner.rank is None else t("plan.of_rank", what=chain, rank=owner.rank)
 
 
 def _parts(told: Plan, t: Labels) -> str:

@@ -105,7 +105,6 @@ def booked(store: FactStore) -> dict[str, int]:
     return {row.path: int(row.ns) // small.US for row in frame.itertuples()}
 
 
-@settings(max_examples=150, deadline=None)
 @given(stories())
 def test_against_the_reference(story: Story) -> None:
     store = build(story)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core import testing
@@ -92,7 +92,6 @@ def marks(draw: st.DrawFn) -> list[tuple[str, float, float]]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
 @given(stories(), marks())
 def test_the_phases_of_a_step_add_up_to_its_ledger(story: Story, marked: list[tuple[str, float, float]]) -> None:
     store = with_marks(build(story), marked)

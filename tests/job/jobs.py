@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from advisor_core.api.testing import Scene
 from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.device.work import work
+from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.replay.replay import replay
 from advisor_core.job.calls import COMPARED
 from advisor_core.job.job_graph import JobGraph, job_graph
@@ -50,5 +51,6 @@ def modelled(scenes: Sequence[Scene], *, named: bool = True) -> JobGraph:
     for scene in scenes:
         store = scene.store(world_size=members, groups=groups)
         operators = store[work][["type", "operator_class"]]
-        models.append(RankModel(scene.rank, store[replay], store[recorded_calls][list(COMPARED)], operators))
+        calls = store[recorded_calls][list(COMPARED)]
+        models.append(RankModel(scene.rank, store[replay], calls, operators, store.get(host_activity)))
     return job_graph(models, members or 0)

@@ -9,8 +9,9 @@ busy with something else meanwhile, and to the device where it did not, though i
   kernels run;
 - the threads that feed the device: ``idle/host/<activity>``, by what they did; the end of a call that waited for the
   device: ``idle/sync``; the thread that empties the task queue: ``idle/host/runtime``;
-- from launch to start: ``idle/launch_latency``; between two tasks: ``idle/task_switch``; behind what a task waited for
-  on another stream: ``idle/dependency``; before the first and after the last node of it: ``idle/step_boundary``.
+- from launch to start: ``idle/launch_latency``, ``idle/unknown`` where that is longer than any latency; between two
+  tasks: ``idle/task_switch``; behind what a task waited for on another stream: ``idle/dependency``; before the first
+  and after the last node of it: ``idle/step_boundary``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, complement, cut, empty, union
-from advisor_core.facts.ledger.bookings import host_path
+from advisor_core.facts.ledger.bookings import LONGEST_LATENCY_NS, host_path
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
@@ -81,9 +82,10 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     by[is_edge] = edges.kind[waited_for[is_edge]]
     delay = np.where(waited_for == -1, graph.pause[on_path], 0)
     delay[is_edge] = graph.lag[waited_for[is_edge]]
+    held_up = (by == LAUNCHED) & (delay > LONGEST_LATENCY_NS)
     behind = np.select(
-        [waited_for == -1, by == LAUNCHED, by == FOLLOWS],
-        ["idle/task_switch", "idle/launch_latency", "idle/unknown"],
+        [waited_for == -1, held_up | (by == FOLLOWS), by == LAUNCHED],
+        ["idle/task_switch", "idle/unknown", "idle/launch_latency"],
         default="idle/dependency",
     )
     delays = pd.DataFrame({"start_ns": begun - delay, "end_ns": begun, "chain": "device", "path": behind})

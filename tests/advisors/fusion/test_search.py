@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisors.fusion.computations import Computation, computations, vocabulary
@@ -70,7 +70,6 @@ NEEDS: dict[int, list[int]] = {2: [1], 4: [2, 3], 5: [4], 6: [0, 5]}
 """Which kernels of it must have run before."""
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(0, 20))
 def test_order_and_what_lies_between_do_not_matter(chance: random.Random, others: int) -> None:
     """Any order in which the kernels can run, among kernels on other tensors."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.contracts.columns import Column
@@ -188,7 +188,6 @@ def as_frame(records: list[dict[str, Any]], how: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-@settings(max_examples=200, deadline=None)
 @given(CONDITIONS, rows, constants, st.sampled_from(["numpy", "nullable"]))
 def test_agrees_with_row_by_row(tree: Tree, records: list[dict[str, Any]], given_: dict[str, Scalar], how: str) -> None:
     text = source(tree)
@@ -201,7 +200,6 @@ def test_agrees_with_row_by_row(tree: Tree, records: list[dict[str, Any]], given
     assert list(result.false) == [value is False for value in expected]
 
 
-@settings(max_examples=100, deadline=None)
 @given(NUMBERS, rows, constants)
 def test_amounts_agree_with_row_by_row(tree: Tree, records: list[dict[str, Any]], given_: dict[str, Scalar]) -> None:
     expression = parse(source(tree), SCOPE, want="number")

@@ -4,7 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -207,7 +207,6 @@ def test_names_from_a_profile_are_inert(value: str, html: bool, scope: Scope) ->
         assert Tags(reader.render(rendered)).found <= Tags(reader.render(plain)).found
 
 
-@settings(max_examples=300)
 @given(
     st.text(alphabet=st.one_of(st.sampled_from("\\`*_{}[]()<>#+-.!|~&=$^:@\"'/ \n\ta1;"), st.characters()), max_size=60)
 )
