@@ -105,10 +105,9 @@ def test_a_phase_without_device_work_is_the_host_s() -> None:
     seen = found.first.observation
     assert seen["phase"] == "reward" and seen["idle_ns"] == 400_000 and seen["kernels"] == 0
     assert found.first.severity == "high" and found.first.impact_ns == 400_000
-    assert [advice.kind for advice in found.first.advice] == ["investigate", "investigate", "code"]
-    first, _, own = found.first.advice
+    assert [advice.kind for advice in found.first.advice] == ["investigate", "investigate"]
+    first, _ = found.first.advice
     assert "`reward.num_workers`" in first.text.en and "launch_reward_fn_async" not in first.text.en
-    assert own.hazards == ["accuracy"], "several workers share no state"
     assert judge_rule("RL001", iteration(reward=400)).state == "pass"  # told once
 
 
@@ -122,8 +121,8 @@ def test_a_rollout_that_is_launched_too_slowly() -> None:
     assert "enforce_eager` is `False` (the default)" in first.text.en and not first.set
     first = next(one for one in others if one.set)
     assert set(first.hazards) == {"hang", "crash", "accuracy"}
-    assert first.set == {GRAPHS: "FULL_DECODE_ONLY", "TASK_QUEUE_ENABLE": "1"}
-    assert "TASK_QUEUE_ENABLE=2" in first.risk.en and "TASK_QUEUE_ENABLE=2" in first.excludes
+    assert first.set == {GRAPHS: "FULL_DECODE_ONLY", "VLLM_ASCEND_TASK_QUEUE_ENABLE": "1"}
+    assert "TASK_QUEUE_ENABLE=2" in first.risk.en
 
 
 def test_a_rollout_that_replays_graphs_is_not_told_to_use_them() -> None:
@@ -186,8 +185,7 @@ def test_the_rank_with_the_longest_rollout_is_named_with_what_the_others_wait() 
     assert "Compare rank 2" in advice[0].text.en and not advice[0].hazards
     assert "replicas" in advice[1].text.en and advice[1].hazards == ["crash"]
     # What changes what is learnt comes last and says how to notice.
-    assert [one.hazards for one in advice[-2:]] == [["accuracy"], ["accuracy"]]
-    assert "data.max_response_length" in advice[-2].text.en and "reward" in advice[-2].risk.en
+    assert advice[-1].hazards == ["accuracy"]
     assert "`async_training.partial_rollout=True`" in advice[-1].text.en and "KL" in advice[-1].risk.en
 
 

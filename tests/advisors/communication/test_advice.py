@@ -6,6 +6,7 @@ import pytest
 
 from advisor_core.api.testing import Scene
 from tests.advisors.communication.scenes import CHIPS, advised, decoding, naming, specs, training
+from tests.advisors.communication.test_small_calls import packets
 
 
 @pytest.mark.parametrize("rule", [f"CO{number:03}" for number in range(1, 15)])
@@ -26,9 +27,8 @@ def halting() -> Scene:
     return Scene().kernel(0, 600).collective(600, 400, [(600, 700, None), (900, 1000, None)])
 
 
-@pytest.mark.parametrize("rule", ["CO005", "CO009"])
-def test_aiv_is_for_one_group_and_never_for_the_process(rule: str) -> None:
-    (advice,) = naming(specs(rule), "hccl_op_expansion_mode")
+def test_aiv_is_for_one_group_and_never_for_the_process() -> None:
+    (advice,) = naming(specs("CO005"), "hccl_op_expansion_mode")
     assert "3}" in advice.text.en and "pg_options" in advice.text.en and not advice.set
     assert advice.hazards == ["hang", "crash"] and "Can hang" in advice.risk.en and "挂死" in advice.risk.zh
     assert "`HCCL_OP_EXPANSION_MODE`" in advice.text.en
@@ -39,8 +39,8 @@ def test_aiv_is_for_one_group_and_never_for_the_process(rule: str) -> None:
 
 def test_a_group_that_is_made_anew_is_made_by_all_ranks() -> None:
     """`new_group` is a collective call: ranks that leave it out leave the others waiting."""
-    made = [advice for rule in ("CO003", "CO005", "CO009") for advice in naming(specs(rule), "new_group(")]
-    assert len(made) == 3
+    made = [advice for rule in ("CO003", "CO005") for advice in naming(specs(rule), "new_group(")]
+    assert len(made) == 2
     for advice in made:
         assert "hang" in advice.hazards and "same order" in advice.text.en + advice.risk.en
         assert "相同的顺序" in advice.text.zh + advice.risk.zh
@@ -48,12 +48,12 @@ def test_a_group_that_is_made_anew_is_made_by_all_ranks() -> None:
 
 def test_aiv_is_for_inference_on_chips_that_have_it_and_comes_last() -> None:
     def places(scene: Scene, chip: str) -> list[int]:
-        given = advised("CO009", scene, chip=CHIPS[chip])
+        given = advised("CO005", scene, chip=CHIPS[chip])
         return [number - len(given) for number in range(len(given)) if given[number] in naming(given, "(AIV)")]
 
-    assert places(decoding(halting()), "A2 A3") == [-1]
-    assert places(decoding(halting()), "950") == [] and places(decoding(halting()), "910A") == []
-    assert places(training(halting()), "A2 A3") == []
+    assert places(decoding(packets(small=10)), "A2 A3") == [-1]
+    assert places(decoding(packets(small=10)), "950") == [] and places(decoding(packets(small=10)), "910A") == []
+    assert places(training(packets(small=10)), "A2 A3") == []
 
 
 def test_who_issues_the_tasks_depends_on_the_chip() -> None:

@@ -14,8 +14,8 @@ def test_all_reduce_fires_for_half_of_its_time() -> None:
 
 def test_all_reduce_is_split_by_what_the_framework_has() -> None:
     trained, served = advised("CO006", training(moving())), advised("CO006", moving())
-    assert naming(trained, "--use-distributed-optimizer") and not naming(trained, "enable_flashcomm1")
-    assert naming(served, "enable_flashcomm1") and not naming(served, "--use-distributed-optimizer")
+    assert naming(trained, "--use-distributed-optimizer") and naming(trained, "--sequence-parallel")
+    assert not naming(served, "--use-distributed-optimizer") and not naming(served, "--sequence-parallel")
 
 
 def test_all_reduce_leaves_out_what_waiting_made_late() -> None:

@@ -32,10 +32,9 @@ def test_zero_copy_is_not_advised() -> None:
     assert not any("ZERO_COPY" in name for one in specs("CO004") for name in one.set)
 
 
-def test_the_settings_of_rdma_are_named_and_a_misaligned_tensor_is_not_copied_in_every_step() -> None:
-    first, aligned, *_ = specs("CO004")
+def test_the_settings_of_rdma_are_named() -> None:
+    (first,) = specs("CO004")
     assert "`HCCL_RDMA_TC`" in first.text.en and "`HCCL_RDMA_SL`" in first.text.en
-    assert "128" in aligned.text.en and "contiguous" not in aligned.text.en
 
 
 def test_outlier_ignores_waiting() -> None:
