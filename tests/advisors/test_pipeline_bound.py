@@ -148,22 +148,17 @@ def test_kernels_of_one_signature_are_one_row_weighted_by_time() -> None:
 def test_the_advice_follows_the_unit_and_the_kind_of_run() -> None:
     cube = judged("PB001", one("MatMulV3", "AI_CORE", 2000, aic_mac=1000))
     vector = judged("PB001", one("FlashAttentionScoreGrad", VECTOR, 2000, aiv_vec=1000))
-    assert ["team" in a.text.en for a in cube.first.advice] == [True, False, False]
-    assert "batch" in cube.first.advice[1].text.en and "INT8" in cube.first.advice[2].text.en
+    assert ["team" in a.text.en for a in cube.first.advice] == [True]
     assert ["`sparse_mode`" in a.text.en for a in vector.first.advice] == [False, True]
-    wide = Scene().tensors(0, 2000, "SwiGlu", ["4096,1024 FLOAT"], ["4096,512 FLOAT"], core=VECTOR)
-    in_fp32 = judged("PB001", until_the_end(wide.busy(aiv_vec=1000))).first.advice
-    assert ["FP16" in a.text.en for a in in_fp32] == [False, True]
     loading = one("MatMulV3", "AI_CORE", 2000, aic_mte2=1000)
     assert kinds(judged("PB002", loading)) == ["code", "investigate", "code", "code", "config"]
     few_rows = Scene().tensors(0, 2000, "MatMulV3", ["16,1024 BF16", "1024,512 BF16"], ["16,512 BF16"])
     decode = judged("PB002", until_the_end(few_rows.busy(aic_mte2=1000))).first.advice
     assert "npu_format_cast" in decode[3].text.en and "weight_nz_mode" in decode[4].text.en
-    assert len(decode) == 6 and "quantise" in decode[5].text.en
-    assert "weight-sync" in decode[5].excludes and "synchronised" in decode[5].risk.en
+    assert len(decode) == 5 and all("weight-sync" in advice.excludes for advice in decode[3:])
     quantised = Scene().tensors(0, 2000, "MatMulV3", ["16,1024 BF16", "1024,512 INT8"], ["16,512 BF16"])
     given = judged("PB002", until_the_end(quantised.busy(aic_mte2=1000))).first.advice
-    assert not any("quantise" in advice.text.en for advice in given), "it is quantised already"
+    assert not any("nz" in advice.text.en.lower() for advice in given), "its weights are not of 16 bits"
     loading.tensors(5000, 1, "RmsNormGrad", core=VECTOR)
     assert kinds(judged("PB002", loading)) == ["code", "investigate"]
 

@@ -26,7 +26,7 @@ def test_attention_with_few_heads_fires() -> None:
     assert seen["query_shape"] == "2,32,1,128" and (seen["good_sequences"], seen["good_efficiency"]) == (6, 1)
     assert seen["efficiency"] == pytest.approx(1 / 3) and seen["blocks"] == 8
     assert found.first.impact_ns == 666_667 and found.first.severity == "high"
-    assert kinds(found) == ["config", "config"]
+    assert kinds(found) == ["config"]
 
 
 @pytest.mark.parametrize(
