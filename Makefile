@@ -22,7 +22,7 @@ demo: $(VENV)/installed
 
 # The browser tests need Chromium: it is installed where that is possible, else they are skipped and say so.
 test: $(VENV)/installed
-	CHROMIUM="$$(.ci/chromium.sh)" $(BIN)/python -m pytest -q -n auto
+	CHROMIUM="$$(.ci/chromium.sh)" AXE="$$(.ci/axe.sh build/axe)" $(BIN)/python -m pytest -q -n auto
 
 # Property tests with many random examples; `make test` takes the same few each time.
 search: $(VENV)/installed

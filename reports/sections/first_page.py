@@ -216,7 +216,7 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")
     blocks.append(Details(summary, (ledger_table(tree, outline, t), further), extra=True))
     blocks.append(Paragraph(line(accounted_for(outline, t)), "small"))
-    yield Section("", "", tuple(blocks), label=t("ledger.title"))
+    yield Section("", "", tuple(blocks), label=t("first.step"))
 
 
 def first_strip(outline: Outline) -> StripView | None:

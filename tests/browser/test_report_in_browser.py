@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import shutil
 import struct
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,17 +16,6 @@ import pytest
 
 from reports.html import HtmlRenderer
 from tests import report_fixtures
-
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-)
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium on this machine (apt-get install chromium)")
-
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--allow-file-access-from-files",
-    "--enable-logging=stderr", "--log-level=0",
-)  # fmt: skip
 
 # Frames a page in a window of the wanted width and writes down what it became.
 PROBE = """<!doctype html><meta charset="utf-8">
@@ -58,17 +44,6 @@ window.onload = () => {{
     planned: d.querySelectorAll('table.plan tbody tr')[1]?.getBoundingClientRect().bottom ?? null,
     bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
 }};</script>"""
-
-
-@pytest.fixture
-def chromium(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-        profile = tmp_path / "profile"
-        shutil.rmtree(profile, ignore_errors=True)
-        command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
-
-    return run
 
 
 @pytest.fixture
