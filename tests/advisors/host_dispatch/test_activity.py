@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advisor_core.api.testing import judge_rule
 from advisors.host_dispatch.activity import _not_nested
-from tests.advisors.host_dispatch.scenes import ACTIVITIES, busy, late, specs
+from tests.advisors.host_dispatch.scenes import ACTIVITIES, busy, late
 
 
 @pytest.mark.parametrize("rule", ACTIVITIES)
@@ -44,15 +44,12 @@ def test_cann_activities_cannot_answer_where_the_level_records_no_calls(rule: st
     assert judge_rule(rule, scene.store()).state == "cannot_answer"
 
 
-def test_private_formats_are_switched_off_in_training_on_a2_only() -> None:
-    (formats,) = [one for one in specs("HD005") if "allow_internal_format" in one.text.en]
-    assert (formats.holds_for.phase, formats.holds_for.chip) == (["training"], ["A2"])
-    assert formats.excludes == ["nz-weights"]
-    assert "jit_compile=False" in formats.text.en, "with online compilation on, the format does not matter"
+def test_the_mode_of_compilation_is_asked_before_it_is_changed() -> None:
     category, name = ACTIVITIES["HD005"]
-    serving = judge_rule("HD005", late().event(category, name, 90, 210).store()).first.advice
-    assert not any("allow_internal_format" in one.text.en for one in serving)
-    assert "is_jit_compile_false()" in serving[0].text.en, "the mode in use can be read"
+    first, *others = judge_rule("HD005", late().event(category, name, 90, 210).store()).first.advice
+    assert "is_jit_compile_false()" in first.text.en, "the mode in use can be read"
+    (change,) = [one for one in others if "set_compile_mode" in one.text.en]
+    assert change.hazards == ["accuracy", "crash"] and not first.hazards
 
 
 def test_garbage_collection_is_silent_only_if_it_was_recorded() -> None:
