@@ -6,9 +6,10 @@ import re
 from typing import Final
 
 FUSED_COMMUNICATION: Final = re.compile(
-    r"MoeDistribute(Dispatch|Combine)|Dispatch(FFN|Gmm)Combine"
-    r"|(AllGather|AllReduce|ReduceScatter|All[Tt]oAll)\w*Mat[Mm]ul"
-    r"|Mat[Mm]ul\w*(AllReduce|ReduceScatter|All[Tt]oAll)"
+    r"Mo[eE](Distribute)?(Dispatch|Combine)|Dispatch(FFN|Gmm)Combine|Notify_?Dispatch"
+    r"|(AllGather|All[Rr]educe|ReduceScatter|All[Tt]oAll)\w*Mat[Mm]ul"
+    r"|Mat[Mm]ul\w*(AllReduce|Allreduce|ReduceScatter|All[Tt]oAll)"
 )
 """Types of fused MoE dispatch and combine, alone or with the experts between them, and of MC2 (a matrix product with
-its collective); in their definitions (CANN ops-transformer, vllm-ascend csrc) each names a group of HCCL."""
+its collective); in their definitions (CANN ops-transformer, csrc of vllm-ascend, csrc/deepep of sgl-kernel-npu) each
+names a group of HCCL."""
