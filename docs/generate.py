@@ -3,7 +3,7 @@
 ``python docs/generate.py`` writes; with ``--check`` it only compares and ends with 1 where what is there differs. The
 command line is read from click, rules from the rule book, advisors and facts from the registries, tables and files
 from their schemas, report.json, compare.json, rule documents and jobs from the pydantic models, real cases from
-docs/cases.yaml.
+docs/cases.yaml, what guides ask for from docs/guides.yaml.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from reference_pages.catalogue import Catalogue
 from reference_pages.command_line import command_line
 from reference_pages.compare_json import comparison_page
 from reference_pages.facts import facts_page
+from reference_pages.guides import PAGE as GUIDES
+from reference_pages.guides import guides_page
 from reference_pages.index import index_page
 from reference_pages.job_file import job_file_page
 from reference_pages.markdown import TARGET, Pages
@@ -51,6 +53,7 @@ def pages() -> Pages:
         "facts.md": facts_page(catalogue),
         "tables.md": tables_page(catalogue),
         CASES: cases_page(catalogue),
+        GUIDES: guides_page(catalogue),
         "report-json.md": report_page(),
         "compare-json.md": comparison_page(),
         "rule-file.md": rule_file_page(),

@@ -24,6 +24,7 @@ def index_page(catalogue: Catalogue) -> str:
                 "[Facts](facts.md): what is derived from a profile",
                 "[Names](names/index.md): every API, variable, option, flag and command that a text names",
                 "[Real cases](cases.md): published cases of lost time, and the rules that would have named the cause",
+                "[Guides and checks](guides.md): what guides and the vendor's tools ask for, and what answers",
                 "[Tables](tables.md): what is read, from which file, and which option of the profiler writes it",
             ]
         ),
