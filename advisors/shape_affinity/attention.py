@@ -121,13 +121,16 @@ def _decode_shape(text: str) -> tuple[int, int] | None:
     """(sequences, heads of key and value) of attention over a cache; 0 heads where the layout does not tell them,
     ``None`` for what is not a decoding step.
 
-    Layouts: BNSD and BSND (query ``[8,32,1,128]`` or ``[8,1,32,128]`` with keys of four axes), one row per sequence
-    with a paged cache ``[blocks, block size, heads, channels]``, and BSH, which hides the heads.
+    Layouts: BNSD and BSND (query ``[8,32,1,128]`` or ``[8,1,32,128]`` with keys of four axes, or a paged cache
+    ``[blocks, block size, heads x channels]``), one row per sequence with a paged cache ``[blocks, block size, heads,
+    channels]``, and BSH, which hides the heads.
 
     >>> _decode_shape("8,32,1,128;8,4,4096,128;8,4,4096,128"), _decode_shape("8,1,32,128;8,4096,4,128")
     ((8, 4), (8, 4))
     >>> _decode_shape("16,32,128;900,128,8,128"), _decode_shape("8,1,4096;8,2048,512")
     ((16, 8), (8, 0))
+    >>> _decode_shape("64,1,48,128;64,2049,1024"), _decode_shape("64,48,1,128;900,128,1024")
+    ((64, 8), (64, 8))
     >>> _decode_shape("1,32,2048,128;1,4,2048,128") is None
     True
     """
@@ -141,6 +144,8 @@ def _decode_shape(text: str) -> tuple[int, int] | None:
         if query[1] <= DECODE_TOKENS < key[1]:
             return query[0], key[2]
         return None
+    if len(query) == 4 and len(key) == 3 and min(query[1:3]) <= DECODE_TOKENS < key[1] and key[2] % query[3] == 0:
+        return query[0], key[2] // query[3]
     if len(query) == 3 and len(key) == 4 and query[2] == key[3]:
         return query[0], key[2]
     if len(query) == 3 and query[1] <= DECODE_TOKENS:
