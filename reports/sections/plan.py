@@ -42,20 +42,20 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     columns = (Column(t("plan.change"), style="long"), *(Column(head, numeric=True) for head in heads))
     rows = tuple(_row(action, outline, t) for action in told.actions)
     first, rest = rows[:FIRST], rows[FIRST:]
-    blocks: list[Block] = [Paragraph(line(summary(told, t))), Table(columns, first, "plan")]
+    blocks: list[Block] = [Paragraph(line(summary(told, outline, t))), Table(columns, first, "plan")]
     if rest:
         wins = sum(action.gain_ns for action in told.actions[FIRST:])
         more = line(t("plan.more", count=len(rest), time=t.time(wins)))
         blocks.append(Details(more, (Table(columns, rest, "plan"),)))
     blocks += [
         Paragraph(line(_parts(told, t)), "small"),
-        *_owners(outline.result.critical_path, t),
+        *_owners(outline, t),
         Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
     ]
     return Section("plan", t("plan.title"), tuple(blocks))
 
 
-def summary(told: Plan, t: Labels) -> str:
+def summary(told: Plan, outline: Outline, t: Labels) -> str:
     """The step with all causes of the plan gone, and what limits it then."""
     low, high = (t.time(ns) for ns in told.after_range_ns)
     wins = t(
@@ -66,7 +66,7 @@ def summary(told: Plan, t: Labels) -> str:
         count=len(told.actions),
     )
     spread = "" if low == high else t("plan.range", low=low, high=high)
-    limits = t("plan.limits", before=_limit(told.limit, t), after=_limit(told.next_limit, t))
+    limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
     return f"{wins}{spread}{limits}"
 
 
@@ -111,15 +111,13 @@ def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -
     return line(t(key, numbers=t.join([outline.numbers[name] for name in fingerprints])))
 
 
-def _limit(limit: Limit, t: Labels) -> str:
-    what = t(f"plan.chain.{limit.chain}")
-    if limit.rank is not None:
-        what = t("plan.of_rank", what=what, rank=limit.rank)
-    return t("plan.share_of_path", what=what, share=t.share(limit.share))
+def _limit(limit: Limit, outline: Outline, t: Labels) -> str:
+    return t("plan.share_of_path", what=_whose(limit, outline, t), share=t.share(limit.share))
 
 
-def _owners(owners: Sequence[Owner], t: Labels) -> list[Block]:
+def _owners(outline: Outline, t: Labels) -> list[Block]:
     """The critical path of the job, folded away."""
+    owners = outline.result.critical_path
     if not owners:
         return []
     step = sum(owner.ns for owner in owners)
@@ -130,7 +128,7 @@ def _owners(owners: Sequence[Owner], t: Labels) -> list[Block]:
         Column(t("unexplained.share"), numeric=True),
     )
     shown, rest = owners[:SHOWN_OWNERS], owners[SHOWN_OWNERS:]
-    rows = [(_what(owner, t), _whose(owner, t), owner.ns) for owner in shown]
+    rows = [(_what(owner, t), _whose(owner, outline, t), owner.ns) for owner in shown]
     if rest:
         rows.append((t("plan.rest", count=len(rest)), "", sum(owner.ns for owner in rest)))
     table = Table(
@@ -145,14 +143,18 @@ def _what(owner: Owner, t: Labels) -> str:
     return t("plan.communication") if owner.path == "communication" else t.path(owner.path)
 
 
-def _whose(owner: Owner, t: Labels) -> str:
-    chain = t(f"plan.chain.{owner.chain}")
-    return chain if owner.rank is None else t("plan.of_rank", what=chain, rank=owner.rank)
+def _whose(owned: Owner | Limit, outline: Outline, t: Labels) -> str:
+    """The chain, and its rank where there are several."""
+    chain = t(f"plan.chain.{owned.chain}")
+    if owned.rank is None or len(outline.result.profile.ranks) < 2:
+        return chain
+    return t("plan.of_rank", what=chain, rank=owned.rank)
 
 
 def _parts(told: Plan, t: Labels) -> str:
     parts = [
         t("plan.part", part=t.path(name), before=t.time(before), after=t.time(told.parts_after[name]))
         for name, before in told.parts_before.items()
+        if before or told.parts_after[name]
     ]
     return t("plan.parts", parts=t.join(parts))
