@@ -129,7 +129,7 @@ def test_what_moves_decides_what_is_advised() -> None:
     assert naming(given, "--moe-alltoall-overlap-comm")
     assert not naming(given, "--overlap-grad-reduce") and not naming(given, "--use-ascend")
     served = advised("CO003", decoding(exchange()), chip=CHIPS["A2 A3"])
-    assert naming(served, "enable_fused_mc2") and naming(served, "multistream_overlap_shared_expert")
+    assert naming(served, "enable_fused_mc2") and not naming(served, "--moe-alltoall-overlap-comm")
 
 
 def test_the_two_ways_to_fuse_exclude_each_other_and_aiv() -> None:
