@@ -39,7 +39,7 @@ def test_rdma_between_servers_has_settings_of_its_own() -> None:
         return [one.set for one in advised("CO014", training(between_servers(bandwidth=1e9, **about))) if one.set]
 
     assert settings() == []
-    assert settings(transport="RDMA") == [{"HCCL_RDMA_QPS_PER_CONNECTION": "4"}, {"HCCL_INTER_HCCS_DISABLE": "FALSE"}]
+    assert settings(transport="RDMA") == [{"HCCL_INTER_HCCS_DISABLE": "FALSE"}, {"HCCL_RDMA_QPS_PER_CONNECTION": "4"}]
 
 
 def test_gradients_are_reduced_less_often_in_training_only_and_last() -> None:
