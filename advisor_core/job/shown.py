@@ -37,17 +37,19 @@ def shown(walls: Mapping[int, Mapping[int, int]], waits: Mapping[int, pd.DataFra
     waiting: Counter[int] = Counter()
     for rank, own in waits.items():
         others = own[own["last_rank"] != rank]
-        waiting[rank] += int(others["waited_ns"].sum())
-        waited_for.update({int(r): int(ns) for r, ns in others.groupby("last_rank")["waited_ns"].sum().items()})
-    chosen: dict[int, Why] = {}
-    for why, rank in (
+        waiting[rank] += sum(others["waited_ns"].tolist())
+        for last, ns in zip(others["last_rank"].tolist(), others["waited_ns"].tolist(), strict=True):
+            waited_for[last] += ns
+    reasons: tuple[tuple[Why, int | None], ...] = (
         ("waited_for", _most(waited_for, means)),
         ("slowest", max(means, key=lambda rank: (means[rank], -rank))),
         ("waiting", _most(waiting, means)),
         ("median", ordered[(len(ordered) - 1) // 2]),
-    ):
-        if rank is not None:
-            chosen.setdefault(rank, why)
+    )
+    chosen: dict[int, Why] = {}
+    for why, number in reasons:
+        if number is not None:
+            chosen.setdefault(number, why)
     return Shown(dict(sorted(chosen.items())), by_interest(walls))
 
 

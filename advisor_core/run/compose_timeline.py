@@ -21,9 +21,7 @@ ARROWS = 2_000
 """Waits that are shown as arrows, the longest: more cannot be told apart. Our choice."""
 
 
-def wanted(
-    told: Mapping[RankInput, Compared], recorded: Mapping[RankInput, Recorded]
-) -> dict[RankInput, Compared]:
+def wanted(told: Mapping[RankInput, Compared], recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, Compared]:
     """``told`` with what the timeline wants of each rank: of each role those that are shown share the room with those
     of all others."""
     roles: dict[str, dict[int, RankInput]] = {}
@@ -96,9 +94,7 @@ def _arrows(ranks: Sequence[RankTimes], calls: pd.DataFrame, shown: dict[int, Ra
     arrived = both["start_ns"] - both["rank_of_last"].map(ahead)
     ended = both["end_ns"] - both["rank"].map(ahead)
     apart = {rank for rank, one in shown.items() if one.apart}
-    possible = both[
-        (arrived <= ended + LATENCY_NS) & ~both["rank"].isin(apart) & ~both["rank_of_last"].isin(apart)
-    ]
+    possible = both[(arrived <= ended + LATENCY_NS) & ~both["rank"].isin(apart) & ~both["rank_of_last"].isin(apart)]
     order = np.lexsort((possible["rank"], possible["end_ns"], -possible["ns"]))
     rows = possible.iloc[order][["rank_of_last", "stream", "start_ns", "rank", "end_ns", "ns"]]
     return [

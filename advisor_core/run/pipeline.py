@@ -171,8 +171,7 @@ def _judged(
             usable = [source for source in sources if source in recorded or source not in deriving]
             compared = _compared(recorded, sources, options)
             judging = {
-                source: workers.start(number[source], judge, source, options, compared[source])
-                for source in usable
+                source: workers.start(number[source], judge, source, options, compared[source]) for source in usable
             }
             outcomes, unjudged = _collect(judging, progress, announced=recorded)
         finally:

@@ -1,4 +1,4 @@
-"""The lanes of a rank for a timeline: its ledger, its critical path, and the kernels of its streams, within a budget."""
+"""The lanes of a rank for a timeline: its ledger, its critical path and the kernels of its streams, within a budget."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from advisor_core.result.timeline import RankTimeline, Track, Why, Window
 SPANS = 60_000
 """Spans of all ranks together: about 7 MB as trace events of 120 bytes. Our choice: what any viewer opens at once."""
 
-SHARES = {"ledger": 0.25, "critical_path": 0.15}
-"""Of the room of a rank; kernels have what these leave. A step has about as many stretches in its ledger as kernels,
-but neighbours that are alike are one. Our choice."""
+LEDGER_SHARE, PATH_SHARE = 0.25, 0.15
+"""Of the room of a rank, where it is too small for all; kernels have what these leave. Our choice."""
 
 _FOR_RANK = r"^communication/wait/rank (\d+)$"
 _PIPELINE = "communication/wait/pipeline"
@@ -58,17 +57,18 @@ def rank_timeline(store: FactStore, rank: int, wanted: Wanted) -> RankTimes | No
     if windows is None or booked is None or device is None or not len(windows):
         return None
     room = SPANS // wanted.ranks
-    pieces = _merged(booked.pieces)
-    chosen = _chosen(windows, pieces, device, wanted.steps, room)
     path = store.get(critical_path)
-    own = pieces[pieces["step"].isin(chosen)]
-    tracks = [_track("ledger", own["start_ns"], own["end_ns"], own["path"], int(room * SHARES["ledger"]))]
-    if path is not None:
-        awaited = _merged(path[path["step"].isin(chosen)])
-        times = awaited["start_ns"], awaited["end_ns"], awaited["path"]
-        tracks.append(_track("critical_path", *times, int(room * SHARES["critical_path"])))
-    left = room - sum(len(track.spans) for track in tracks)
-    tracks += _streams(_inside(device, windows.iloc[chosen]), left)
+    lanes = {"ledger": _merged(booked.pieces), **({} if path is None else {"critical_path": _merged(path)})}
+    chosen = _chosen(windows, list(lanes.values()), device, wanted.steps, room)
+    own = {kind: lane[lane["step"].isin(chosen)] for kind, lane in lanes.items()}
+    kernels = _inside(device, windows.iloc[chosen])
+    fits = sum(map(len, own.values())) + len(kernels) <= room
+    shares = {"ledger": LEDGER_SHARE, "critical_path": PATH_SHARE}
+    tracks = [
+        _track(kind, lane["start_ns"], lane["end_ns"], lane["path"], room if fits else int(room * shares[kind]))
+        for kind, lane in own.items()
+    ]
+    tracks += _streams(kernels, room - sum(len(track.spans) for track in tracks))
     timeline = RankTimeline(
         rank=rank,
         why=wanted.why,
@@ -86,15 +86,16 @@ def rank_timeline(store: FactStore, rank: int, wanted: Wanted) -> RankTimes | No
 
 
 def _chosen(
-    windows: pd.DataFrame, pieces: pd.DataFrame, device: pd.DataFrame, wanted: Sequence[int], room: int
+    windows: pd.DataFrame, lanes: Sequence[pd.DataFrame], device: pd.DataFrame, wanted: Sequence[int], room: int
 ) -> list[int]:
     """Rows of the steps that are shown, in order: as many of the wanted ones as there is room for, at least one."""
     ids = windows["step"].tolist()
     walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
     order = [ids.index(step) for step in wanted if step in ids] or np.argsort(-walls, kind="stable").tolist()
     starts = np.sort(device["start_ns"].to_numpy())
-    kernels = np.searchsorted(starts, windows["end_ns"]) - np.searchsorted(starts, windows["start_ns"])
-    counts = kernels + np.bincount(pieces["step"].clip(lower=-1) + 1, minlength=len(windows) + 1)[1:]
+    counts = np.searchsorted(starts, windows["end_ns"]) - np.searchsorted(starts, windows["start_ns"])
+    for lane in lanes:
+        counts = counts + np.bincount(lane["step"].clip(lower=-1) + 1, minlength=len(windows) + 1)[1:]
     chosen: list[int] = []
     for row in order:
         room -= int(counts[row])
