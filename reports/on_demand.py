@@ -69,3 +69,17 @@ class Trace:
         from reports.timeline.trace import TraceRenderer
 
         return TraceRenderer().render(result, lang)
+
+
+class Timeline:
+    """Of `reports.timeline.page`."""
+
+    name = "timeline"
+    filename = "timeline.html"
+    on_request = True
+    timeline = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.timeline.page import TimelineRenderer
+
+        return TimelineRenderer().render(result, lang)

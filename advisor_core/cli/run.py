@@ -164,6 +164,9 @@ def run(
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
+    if result.timeline is not None:
+        files = {renderer.name: renderer.filename for renderer in renderers}
+        result = result.model_copy(update={"timeline": result.timeline.model_copy(update={"files": files})})
     if redact:
         from advisor_core.result.redact import redact as redacted
 

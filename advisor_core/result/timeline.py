@@ -18,13 +18,14 @@ class Track(Model):
 
     ``names``: entries of the ledger, or names of kernels. ``spans``: start (ns of the rank's own clock), length in ns
     and number in ``names`` of each, in order of start; those of a stream may overlap. ``stream``: -1 of collectives
-    that no stream is recorded of. ``left_out``: how many spans there was no room for; none is longer than
-    ``left_out_ns``.
+    that no stream is recorded of; ``talks``: the names that are of collectives. ``left_out``: how many spans there was
+    no room for; none is longer than ``left_out_ns``.
     """
 
     kind: Literal["ledger", "critical_path", "stream"]
     stream: int | None = None
     names: list[str]
+    talks: list[int] = Field(default_factory=list)
     spans: list[tuple[int, int, int]]
     left_out: int = 0
     left_out_ns: int = 0
@@ -68,10 +69,10 @@ class Arrow(Model):
 
 class Timeline(Model):
     """``ranks``: those that are shown, of ``recorded_ranks``. ``arrows``: the longest waits first, of ``waits`` whose
-    two ends are shown. ``page``: the file beside the report that draws it, '' for none."""
+    two ends are shown. ``files``: formats that are written with it, and their files, which may link to one another."""
 
     ranks: list[RankTimeline]
     recorded_ranks: int
     arrows: list[Arrow] = Field(default_factory=list)
     waits: int = 0
-    page: str = ""
+    files: dict[str, str] = Field(default_factory=dict)

@@ -140,7 +140,9 @@ def _streams(device: pd.DataFrame, room: int) -> Iterator[Track]:
         own, missing = device[here & kept], lasts[here & ~kept]
         track = _track("stream", own["start_ns"], own["end_ns"], own["name"], len(own))
         gone = {"left_out": len(missing), "left_out_ns": int(missing.max(initial=0))}
-        yield track.model_copy(update={"stream": int(stream), **gone})
+        talking = set(own["name"][own["communication"]].astype(str))
+        talks = [number for number, name in enumerate(track.names) if name in talking]
+        yield track.model_copy(update={"stream": int(stream), "talks": talks, **gone})
 
 
 def _track(kind: str, starts: pd.Series, ends: pd.Series, names: pd.Series, room: int) -> Track:

@@ -29,8 +29,8 @@ NAME = 200
 
 
 class Span(Struct, frozen=True):
-    """``start_ns``: on the clock of the first rank. ``key``: the ledger path, or the number of the problem, '' for a
-    kernel."""
+    """``start_ns``: on the clock of the first rank. ``key``: the ledger path, of a kernel its trunk; or the number of
+    the problem."""
 
     start_ns: int
     ns: int
@@ -53,11 +53,13 @@ class Lane(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """The lanes of a rank. ``notes``: why it is shown, and how its clock was set."""
+    """The lanes of a rank. ``notes``: why it is shown, and how its clock was set; ``ahead_ns``: what was taken off its
+    times."""
 
     title: str
     notes: tuple[str, ...]
     lanes: tuple[Lane, ...]
+    ahead_ns: int
 
 
 class End(Struct, frozen=True):
@@ -188,7 +190,7 @@ class Lanes:
             notes.append(t("timeline.ahead", time=t.time(rank.ahead_ns)))
         elif rank.ahead_ns < 0:
             notes.append(t("timeline.behind", time=t.time(-rank.ahead_ns)))
-        return Group(title, tuple(notes), tuple(self._lanes(rank)))
+        return Group(title, tuple(notes), tuple(self._lanes(rank)), rank.ahead_ns)
 
     def _lanes(self, rank: RankTimeline) -> Iterator[Lane]:
         t, ahead = self._t, rank.ahead_ns
@@ -225,8 +227,9 @@ class Lanes:
 
 def _kernels(track: Track, ahead: int) -> Iterator[Span]:
     names = [shorten(one_line(name), NAME) or "?" for name in track.names]
+    keys = ["communication" if number in track.talks else "compute" for number in range(len(names))]
     for start, ns, name in track.spans:
-        yield Span(start - ahead, ns, names[name])
+        yield Span(start - ahead, ns, names[name], keys[name])
 
 
 def _rows(kind: Kind, title: str, spans: Iterable[Span], stream: int | None = None) -> Iterator[Lane]:

@@ -76,8 +76,9 @@ def _spans(lanes: Lanes) -> Iterator[Json]:
             for span in lane.spans:
                 event = {"ph": "X", "name": span.name, "cat": category, "pid": pid, "tid": tid, **_times(span)}
                 if span.key and lane.kind != "findings":
-                    event["args"] = {"path": span.key}
                     event["cname"] = _COLOURS[span.key.partition("/")[0]]
+                if lane.kind in ("ledger", "critical_path"):
+                    event["args"] = {"path": span.key}
                 if lane.kind == "steps" and lanes.notes:
                     event["args"] = {"notes": " ".join(lanes.notes)}
                 yield event
