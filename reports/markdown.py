@@ -28,6 +28,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Piece,
@@ -158,7 +159,7 @@ class _Writer:
             case Below(content=content):
                 inner = self.line(content, in_table)
                 return f" ({inner})" if inner else ""
-            case Swatch():
+            case Swatch() | Nearby():
                 return ""
 
     def _words(self, text: str, style: str) -> str:

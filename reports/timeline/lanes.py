@@ -18,6 +18,7 @@ from reports.labels import Labels, one_line, shorten
 from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import plain
+from reports.timeline.places import Kind as PlaceKind
 from reports.timeline.places import Place, places
 
 Kind = Literal["steps", "ledger", "critical_path", "findings", "stream"]
@@ -220,9 +221,10 @@ class Lanes:
     def _findings(self, rank: RankTimeline) -> Iterator[Span]:
         for item in self.items:
             own = self._places.get(item.finding.fingerprint, {}).get((rank.role, rank.rank), ())
-            name = shorten(f"{item.number} {self._title(item)}", NAME)
+            name = f"{item.number} {shorten(self._title(item), NAME)}"
+            names: dict[PlaceKind, str] = {"evidence": name, "claimed": self._t("timeline.claimed", name=name)}
             for place in own:
-                yield Span(place.start_ns - rank.ahead_ns, place.ns, name, item.number)
+                yield Span(place.start_ns - rank.ahead_ns, place.ns, names[place.kind], item.number)
 
 
 def _kernels(track: Track, ahead: int) -> Iterator[Span]:

@@ -406,5 +406,5 @@ new ResizeObserver(() => { const now = board.clientWidth; if (now !== width) { w
 window.addEventListener('hashchange', open);
 width = Math.max(board.clientWidth, GUTTER + 60);
 dress();
-open();
+requestAnimationFrame(open);  // when the page has its size
 })();
