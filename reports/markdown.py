@@ -184,7 +184,8 @@ class _Writer:
             case Card():
                 yield from self._card(block, is_root=True)
             case Paragraph(content=content):
-                yield from (self.line(content), "")
+                text = self.line(content)
+                yield from (text, "") if text else ()
             case Callout(blocks=blocks):
                 quoted = "\n".join(self._blocks(blocks)).rstrip("\n")
                 yield from (*(f"> {text}".rstrip() for text in quoted.split("\n")), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,13 +14,11 @@ from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.replay.critical_path import critical_path
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
+from advisor_core.job.shown import by_interest
 from advisor_core.result.timeline import RankTimeline, Track, Why, Window
 
-SPANS = 60_000
-"""Spans of all ranks together: about 7 MB as trace events of 120 bytes. Our choice: what any viewer opens at once."""
-
-LEDGER_SHARE, PATH_SHARE = 0.25, 0.15
-"""Of the room of a rank, where it is too small for all; kernels have what these leave. Our choice."""
+SPANS = 50_000
+"""Spans of all ranks together: about 7 MB as trace events of 130 bytes. Our choice: what any viewer opens at once."""
 
 _FOR_RANK = r"^communication/wait/rank (\d+)$"
 _PIPELINE = "communication/wait/pipeline"
@@ -31,7 +29,7 @@ NO_CALLS = pd.DataFrame({"work": pd.Series(dtype="int64"), "call": pd.Series(dty
 @dataclass(frozen=True)
 class Wanted:
     """What a timeline wants of a rank. ``ranks``: how many share the room. ``steps``: ids, those that are wanted most
-    first; nothing: the longest first. ``calls``: ``work`` (row of the fact) and ``call``, a number that is the same on
+    first; nothing: as this rank alone would have it. ``calls``: ``work`` (row of the fact) and ``call``, a number that is the same on
     all ranks, of what several ranks have."""
 
     ranks: int = 1
@@ -62,13 +60,9 @@ def rank_timeline(store: FactStore, rank: int, wanted: Wanted) -> RankTimes | No
     chosen = _chosen(windows, list(lanes.values()), device, wanted.steps, room)
     own = {kind: lane[lane["step"].isin(chosen)] for kind, lane in lanes.items()}
     kernels = _inside(device, windows.iloc[chosen])
-    fits = sum(map(len, own.values())) + len(kernels) <= room
-    shares = {"ledger": LEDGER_SHARE, "critical_path": PATH_SHARE}
-    tracks = [
-        _track(kind, lane["start_ns"], lane["end_ns"], lane["path"], room if fits else int(room * shares[kind]))
-        for kind, lane in own.items()
-    ]
-    tracks += _streams(kernels, room - sum(len(track.spans) for track in tracks))
+    rooms = _rooms({**{kind: len(lane) for kind, lane in own.items()}, "stream": len(kernels)}, room)
+    tracks = [_track(kind, lane["start_ns"], lane["end_ns"], lane["path"], rooms[kind]) for kind, lane in own.items()]
+    tracks += _streams(kernels, rooms["stream"])
     timeline = RankTimeline(
         rank=rank,
         why=wanted.why,
@@ -90,8 +84,8 @@ def _chosen(
 ) -> list[int]:
     """Rows of the steps that are shown, in order: as many of the wanted ones as there is room for, at least one."""
     ids = windows["step"].tolist()
-    walls = (windows["end_ns"] - windows["start_ns"]).to_numpy()
-    order = [ids.index(step) for step in wanted if step in ids] or np.argsort(-walls, kind="stable").tolist()
+    walls = dict(zip(ids, (windows["end_ns"] - windows["start_ns"]).tolist(), strict=True))
+    order = [ids.index(step) for step in wanted or by_interest({0: walls}) if step in walls]
     starts = np.sort(device["start_ns"].to_numpy())
     counts = np.searchsorted(starts, windows["end_ns"]) - np.searchsorted(starts, windows["start_ns"])
     for lane in lanes:
@@ -103,6 +97,15 @@ def _chosen(
             break
         chosen.append(row)
     return sorted(chosen)
+
+
+def _rooms(wanted: Mapping[str, int], room: int) -> dict[str, int]:
+    """What each kind of lane may take: the same, and what one does not need is for the others."""
+    rooms = {}
+    for left, (kind, count) in enumerate(sorted(wanted.items(), key=lambda item: item[1])):
+        rooms[kind] = min(count, room // (len(wanted) - left))
+        room -= rooms[kind]
+    return rooms
 
 
 def _merged(pieces: pd.DataFrame) -> pd.DataFrame:

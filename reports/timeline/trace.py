@@ -24,9 +24,6 @@ _CATEGORIES = {
     "findings": "finding",
     "stream": "task",
 }
-_COLOURS = {"compute": "thread_state_running", "communication": "thread_state_iowait", "idle": "thread_state_sleeping"}
-"""Names of the palette of chrome://tracing; other viewers choose colours by the name of a span."""
-
 Json = dict[str, Any]
 
 
@@ -75,8 +72,6 @@ def _spans(lanes: Lanes) -> Iterator[Json]:
             category = _CATEGORIES[lane.kind]
             for span in lane.spans:
                 event = {"ph": "X", "name": span.name, "cat": category, "pid": pid, "tid": tid, **_times(span)}
-                if span.key and lane.kind != "findings":
-                    event["cname"] = _COLOURS[span.key.partition("/")[0]]
                 if lane.kind in ("ledger", "critical_path"):
                     event["args"] = {"path": span.key}
                 if lane.kind == "steps" and lanes.notes:
