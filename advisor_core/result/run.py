@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from advisor_core.result.finding import Finding, Severity
 from advisor_core.result.plan import Owner, Plan
@@ -254,7 +255,7 @@ class RunResult(Model):
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
-    timeline: Timeline | None = Field(None, exclude=True)
+    timeline: SkipJsonSchema[Timeline | None] = Field(None, exclude=True)
     """What lies where in time, where a format that is written asks for it; no part of report.json, which is the same
     whatever else is written."""
 

@@ -29,8 +29,8 @@ NO_CALLS = pd.DataFrame({"work": pd.Series(dtype="int64"), "call": pd.Series(dty
 @dataclass(frozen=True)
 class Wanted:
     """What a timeline wants of a rank. ``ranks``: how many share the room. ``steps``: ids, those that are wanted most
-    first; nothing: as this rank alone would have it. ``calls``: ``work`` (row of the fact) and ``call``, a number that is the same on
-    all ranks, of what several ranks have."""
+    first; nothing: as this rank alone would have it. ``calls``: ``work`` (row of the fact) and ``call``, a number that
+    is the same on all ranks, of what several ranks have."""
 
     ranks: int = 1
     why: Why = "all"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.result.redact import redact
 from advisor_core.result.run import RunResult
 from reports.labels import Labels
 from reports.timeline.lanes import Lanes, Span, _rows
@@ -121,3 +122,12 @@ def test_what_is_left_out_is_said_in_both_languages(example: ModuleType) -> None
 def test_without_a_timeline_there_are_no_lanes(example: ModuleType) -> None:
     with pytest.raises(ValueError, match="no timeline"):
         Lanes(example.training(), EN)
+
+
+def test_a_redacted_result_keeps_its_lanes_without_names(example: ModuleType) -> None:
+    first, second = of_two().ranks
+    tracks = [track("stream", [(1000, 5, "load /home/alice.w/x.py")], 2)]
+    timeline = of_two().model_copy(update={"ranks": [first.model_copy(update={"tracks": tracks}), second]})
+    clean = redact(example.empty().model_copy(update={"timeline": timeline}))
+    assert clean.timeline is not None and clean.timeline.ranks[1] == second
+    assert clean.timeline.ranks[0].tracks[0].names == ["load ~/x.py"]
