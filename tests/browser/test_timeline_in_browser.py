@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,17 +13,6 @@ import pytest
 from reports.timeline.page import TimelineRenderer
 from tests import report_fixtures
 from tests.reports.timeline.timelines import FILES, with_timeline
-
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-)
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium on this machine (apt-get install chromium)")
-
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--allow-file-access-from-files",
-    "--enable-logging=stderr", "--log-level=0", "--virtual-time-budget=20000",
-)  # fmt: skip
 
 # Opens the page at a finding, presses keys, searches, and writes down what it then says and shows.
 PROBE = """<!doctype html><meta charset="utf-8">
@@ -63,15 +49,7 @@ window.onload = async () => {{
 }};</script>"""
 
 
-@pytest.fixture
-def chromium(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-        profile = tmp_path / "profile"
-        shutil.rmtree(profile, ignore_errors=True)
-        command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
-
-    return run
+BUDGET = "--virtual-time-budget=20000"
 
 
 @pytest.mark.parametrize(("lang", "width"), [("en", 1280), ("zh", 400)])
@@ -80,7 +58,7 @@ def test_it_can_be_used_by_keys_alone(tmp_path: Path, chromium: Callable[..., An
     page.write_text(TimelineRenderer().render(with_timeline(report_fixtures.training(), FILES), lang), encoding="utf-8")
     asked = {"number": "F2a", "other": "F5a", "words": json.dumps("F3a ")}
     frame.write_text(PROBE.format(width=width, src=page.as_uri(), **asked), encoding="utf-8")
-    run = chromium(frame, "--window-size=1400,1000", "--dump-dom")
+    run = chromium(frame, "--window-size=1400,1000", "--dump-dom", BUDGET)
     assert [line for line in run.stderr.splitlines() if "CONSOLE" in line] == []
     seen = json.loads(html.unescape(run.stdout.partition('<pre id="o">')[2].partition("</pre>")[0]))
     first, second = {"en": ("1 of ", "2 of "), "zh": ("第 1 处", "第 2 处")}[lang]
@@ -99,6 +77,6 @@ def test_a_script_that_got_in_does_not_run(tmp_path: Path, chromium: Callable[..
     page = tmp_path / "timeline.html"
     text = TimelineRenderer().render(with_timeline(report_fixtures.training()), "en")
     page.write_text(text.replace("<body>", f"<body>{report_fixtures.SCRIPT}"), encoding="utf-8")
-    run = chromium(page, "--dump-dom")
+    run = chromium(page, "--dump-dom", BUDGET)
     assert "hacked" not in run.stdout.partition("<title>")[2].partition("</title>")[0]
     assert "Content Security Policy" in run.stderr, "the policy says that it stopped it"
