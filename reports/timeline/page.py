@@ -20,6 +20,7 @@ from reports.prose import trusted
 from reports.timeline.lanes import Group, Lane, Lanes
 
 _HERE = Path(__file__).parent
+_REPORTS = _HERE.parent
 _TITLE = 140
 
 _SAID = ("starts", "takes", "recorded", "no_match", "place", "waited")
@@ -34,7 +35,7 @@ class TimelineRenderer:
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels(lang, result.labels)
         lanes = None if result.timeline is None else Lanes(result, t)
-        script, style = _asset("timeline.js"), _asset("timeline.css")
+        script, style = _asset(_HERE / "timeline.js"), _asset(_REPORTS / "styles" / "timeline.css")
         page: str = _template().render(
             t=t,
             lang="zh-CN" if t.lang == "zh" else "en",
@@ -100,8 +101,8 @@ def _embedded(value: dict[str, Any]) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+def _asset(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
@@ -111,7 +112,7 @@ def _hash(text: str) -> str:
 @cache
 def _template() -> Any:
     environment = Environment(
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader(_REPORTS / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
