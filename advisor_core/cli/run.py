@@ -52,8 +52,8 @@ DEFAULT_OUTPUT = Path("advisor-report")
     multiple=True,
     callback=split,
     metavar="NAME,...",
-    help="What to write: html, md, json [these three]; for viewers of traces trace; for programs sarif, junit, github, "
-    "gitlab, lines.",
+    help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
+    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines.",
 )
 @language_option("report and summary")
 @ruleset_option

@@ -33,9 +33,10 @@ def wanted(told: Mapping[RankInput, Compared], recorded: Mapping[RankInput, Reco
     for role, ranks in roles.items():
         calls = _common_calls([recorded[source] for source in ranks.values() if source in recorded])
         for rank, source in ranks.items():
-            why = chosen[role].ranks.get(rank)
-            own = calls.loc[calls["rank"] == rank, ["work", "call"]].astype("int64")
-            want = None if why is None else Wanted(sharing, why, chosen[role].steps, own)
+            want = None
+            if (why := chosen[role].ranks.get(rank)) is not None:
+                own = calls.loc[calls["rank"] == rank, ["work", "call"]].astype("int64")
+                want = Wanted(sharing, why, chosen[role].steps, own)
             asked[source] = replace(told[source], wanted=want)
     return asked
 

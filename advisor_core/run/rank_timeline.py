@@ -42,7 +42,7 @@ class Wanted:
 class RankTimes:
     """What a rank gives to the timeline of the job. ``calls``: the calls that it has in common with others, and are
     shown: ``call``, ``stream``, ``start_ns``, ``end_ns``. ``waits``: what it waited for in them: ``call``,
-    ``last_rank`` (-1: the other end of a send or receive), ``end_ns`` and ``ns``."""
+    ``last_rank`` (-1: the other end of a send or receive), ``ns`` and, of its longest part, ``end_ns``."""
 
     timeline: RankTimeline
     calls: pd.DataFrame
@@ -186,5 +186,8 @@ def _calls(
     if told is not None and len(told):  # the other end of a send or receive
         others = waiting["collective"].map(told.set_index("work")["last_rank"])
         waiting["last_rank"] = waiting["last_rank"].where(waiting["last_rank"] >= 0, others.fillna(-1)).astype("int64")
-    waits = waiting.groupby(["call", "last_rank"], as_index=False).agg(end_ns=("end_ns", "max"), ns=("ns", "sum"))
-    return shown, waits
+    key = ["call", "last_rank"]
+    waiting = waiting.sort_values("ns", kind="stable").assign(whole_ns=waiting.groupby(key)["ns"].transform("sum"))
+    longest = waiting.drop_duplicates(key, keep="last").sort_values(key)
+    waits = longest.drop(columns="ns").rename(columns={"whole_ns": "ns"})[[*key, "end_ns", "ns"]]
+    return shown, waits.reset_index(drop=True)

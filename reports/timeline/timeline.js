@@ -66,7 +66,7 @@ const recorded = found => {
 const about = found => {
   const waiting = waits.find(w => w.to === found.lane && w.end > found.start && w.end < found.end + 1);
   return [found.name, data.groups[found.lane.group].title + ' · ' + found.lane.title,
-    said.takes + ' ' + time(found.end - found.start) + ' · ' + said.starts + ' ' + time(found.start) + ' (' + said.recorded + ' ' + recorded(found) + ')',
+    said.takes + ' ' + time(found.end - found.start) + ' · ' + said.starts + ' ' + time(found.start, (view[1] - view[0]) / 1000) + ' (' + said.recorded + ' ' + recorded(found) + ')',
     ...(waiting ? [said.waited + ' ' + data.groups[waiting.from.group].title + ': ' + time(waiting.ns)] : [])];
 };
 
@@ -170,7 +170,9 @@ const drawLane = (brush, lane, lit) => {
     if (room > 22) {
       const text = fitted(brush, name, room), patterned = typeof brush.fillStyle !== 'string';
       if (patterned && text) { brush.fillStyle = colour.paper; brush.globalAlpha *= .78; brush.fillRect(x + 3, lane.y + 3, brush.measureText(text).width + 3, ROW - 7); brush.globalAlpha = dim && !marked ? .5 : 1; }
-      brush.fillStyle = lane.type === 'steps' || patterned ? colour.ink : lane.type === 'findings' ? colour.paper : colour['on-compute'];
+      const faint = dim && !marked && lane.type !== 'steps';
+      if (faint) brush.globalAlpha = .6;
+      brush.fillStyle = faint || lane.type === 'steps' || patterned ? colour.ink : lane.type === 'findings' ? colour.paper : colour['on-compute'];
       brush.fillText(text, x + 4, lane.y + ROW / 2);
     }
     done = x + w;
@@ -276,11 +278,11 @@ const step = by => {
   go(all[turn], true);
 };
 const go = (found, near) => {
-  select(found);
   if (near || found.start < view[0] || found.end > view[1]) {
     const length = near ? Math.max((found.end - found.start) * 6, 2000) : view[1] - view[0], middle = (found.start + found.end) / 2;
     look(middle - length / 2, middle + length / 2);
   }
+  select(found);
   reveal(found.lane);
   counted();
 };
