@@ -58,7 +58,7 @@ from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_steps import ledger_steps
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
-from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline
+from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline, step_walls
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
@@ -214,7 +214,7 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
         loaded = _load(source, options)
         calls = loaded.store.get(recorded_calls)
         first = _first_step(loaded.store)
-        walls = _walls(loaded.store) if options.timeline else {}
+        walls = step_walls(loaded.store) if options.timeline else {}
     if sum(held.bytes for held, _ in _held) + source.bytes <= HELD_BYTES:
         _held[source, options] = loaded
     known = None if calls is None else calls[list(COMPARED)]
@@ -227,13 +227,6 @@ def _first_step(store: FactStore) -> FirstStep | None:
     if (totals := store.get(rank_summary)) is not None and len(totals):  # only sums are known
         return FirstStep(int(totals["step"].iloc[0]), len(totals), False)
     return None
-
-
-def _walls(store: FactStore) -> dict[int, int]:
-    windows = store.get(steps)
-    if windows is None:
-        return {}
-    return dict(zip(windows["step"].tolist(), (windows["end_ns"] - windows["start_ns"]).tolist(), strict=True))
 
 
 def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) -> RankOutcome:

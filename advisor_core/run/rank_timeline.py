@@ -49,6 +49,16 @@ class RankTimes:
     waits: pd.DataFrame
 
 
+def step_walls(store: FactStore) -> dict[int, int]:
+    """The length in ns of each step, by id; nothing where no step is known."""
+    windows = store.get(steps)
+    return {} if windows is None else _walls(windows)
+
+
+def _walls(windows: pd.DataFrame) -> dict[int, int]:
+    return dict(zip(windows["step"].tolist(), (windows["end_ns"] - windows["start_ns"]).tolist(), strict=True))
+
+
 def rank_timeline(store: FactStore, rank: int, wanted: Wanted) -> RankTimes | None:
     """The lanes of a rank; ``None`` where no device task or no step is known."""
     windows, booked, device = store.get(steps), store.get(bookings), store.get(work)
@@ -84,7 +94,7 @@ def _chosen(
 ) -> list[int]:
     """Rows of the steps that are shown, in order: as many of the wanted ones as there is room for, at least one."""
     ids = windows["step"].tolist()
-    walls = dict(zip(ids, (windows["end_ns"] - windows["start_ns"]).tolist(), strict=True))
+    walls = _walls(windows)
     order = [ids.index(step) for step in wanted or by_interest({0: walls}) if step in walls]
     starts = np.sort(device["start_ns"].to_numpy())
     counts = np.searchsorted(starts, windows["end_ns"]) - np.searchsorted(starts, windows["start_ns"])
