@@ -153,11 +153,10 @@ const drawLane = (brush, lane, lit) => {
   const scale = (width - GUTTER) / (view[1] - view[0]), dim = finding || words;
   let done = GUTTER;
   for (let i = firstAfter(lane, view[0]); i < lane.count && lane.starts[i] < view[1]; i++) {
-    const x = Math.max(GUTTER, xOf(lane.starts[i])), w = Math.max(xOf(lane.ends[i]) - x, lane.type === 'findings' ? 2 : .5);
     const marked = lit[lane.kind[i]];
-    if (x + w < done + .4 && !marked) {  // within a pixel that is painted: on to the next one
-      const next = firstAfter(lane, timeAt(done + .4));
-      if (next > i + 1) i = next - 1;
+    const x = Math.max(GUTTER, xOf(lane.starts[i])), w = Math.max(xOf(lane.ends[i]) - x, marked || lane.type === 'findings' ? 2 : .5);
+    if (x + w < done + .4 && !marked) {  // within a pixel that is painted: on to the next one, unless some are looked for
+      if (!dim) i = Math.max(i, firstAfter(lane, timeAt(done + .4)) - 1);
       continue;
     }
     const [name, key] = lane.kinds[lane.kind[i]];
@@ -287,7 +286,7 @@ const go = (found, near) => {
   counted();
 };
 const open = () => {
-  const number = decodeURIComponent(location.hash.slice(1));
+  const number = location.hash.slice(1);
   for (const link of document.querySelectorAll('#found a[data-number]')) {
     if (link.dataset.number === number) link.setAttribute('aria-current', 'true'); else link.removeAttribute('aria-current');
   }
