@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -102,6 +105,28 @@ def test_what_does_not_fit_is_left_out_and_told(
             assert len(track.spans) + track.left_out == len(all_spans)
             if track.left_out:
                 assert track.left_out_ns <= min((ns for _, ns, _ in track.spans), default=track.left_out_ns)
+
+
+def test_kernels_have_the_times_of_the_recording(profiles: Path) -> None:
+    folder = profiles / "ascend" / "alexnet-ddp-text-level1" / "rank0_ascend_pt"
+    with (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").open(encoding="utf-8") as file:
+        listed = [
+            (row["Name"], ns(row["Start Time(us)"]), ns(row["Duration(us)"]), row["Type"].startswith("hcom"))
+            for row in csv.DictReader(file)
+        ]
+    (rank,) = lanes(run([folder], replace(WITH, select=("DQ002",)), jobs=1)).ranks
+    drawn = [
+        (track.names[name], start, lasted, name in track.talks)
+        for track in rank.tracks
+        if track.kind == "stream"
+        for start, lasted, name in track.spans
+    ]
+    assert len(drawn) == 191 and sorted(drawn) == sorted(listed)
+
+
+def ns(time: str) -> int:
+    """Microseconds as the exporter writes them."""
+    return int(Decimal(time.strip()) * 1000)
 
 
 def given(
