@@ -52,7 +52,8 @@ DEFAULT_OUTPUT = Path("advisor-report")
     multiple=True,
     callback=split,
     metavar="NAME,...",
-    help="What to write: html, md, json [these three]; for programs sarif, junit, github, gitlab, lines.",
+    help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
+    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -148,6 +149,7 @@ def run(
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
     gates = Gates(conditions, baseline_file)
+    renderers = chosen_renderers(formats)
     options = RunOptions(
         rulesets=tuple(path.resolve() for path in rulesets),
         select=select,
@@ -156,12 +158,15 @@ def run(
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
+        timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
-    renderers = chosen_renderers(formats)
     with engine_call():
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
+    if result.timeline is not None:
+        files = {renderer.name: renderer.filename for renderer in renderers}
+        result = result.model_copy(update={"timeline": result.timeline.model_copy(update={"files": files})})
     if redact:
         from advisor_core.result.redact import redact as redacted
 

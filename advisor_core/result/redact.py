@@ -44,6 +44,8 @@ def redact(result: RunResult) -> RunResult:
     the same name is the same everywhere. A name that is an ordinary word in the titles of rules (``data``) is replaced
     in paths only. Fields, numbers and links stay as they are."""
     body = result.model_dump(mode="json")
+    if result.timeline is not None:  # which report.json leaves out
+        body["timeline"] = result.timeline.model_dump(mode="json")
     texts = [*_texts(body)]
     ordinary = {word for rule in result.rules for word in re.findall(r"[A-Za-z]+", rule.title.en.lower())}
     names = _Names(texts, ordinary)

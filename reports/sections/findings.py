@@ -19,6 +19,7 @@ from reports.blocks import (
     Items,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Piece,
@@ -96,14 +97,15 @@ def card(item: Item, outline: Outline, t: Labels) -> Card:
         severity=problem.severity,
         stake=stake(item, t),
         own=group,
-        facts=tuple(_facts(finding, t)),
+        facts=tuple(_facts(item, outline, t)),
         body=Definitions(tuple(_body(item, outline, t)), "finding-body"),
         judged=_judged(finding, t),
         causes=tuple(card(cause, outline, t) for cause in item.causes),
     )
 
 
-def _facts(finding: Finding, t: Labels) -> Iterator[Line]:
+def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
+    finding = item.finding
     where = []
     if finding.role:
         where.append(t("word.role", role=finding.role))
@@ -116,6 +118,8 @@ def _facts(finding: Finding, t: Labels) -> Iterator[Line]:
     yield line(t("word.clause").join(where))
     yield line(t(f"confidence.{finding.confidence}"))
     yield line(Code(finding.rule), f" {finding.name}")
+    if finding.fingerprint in outline.located:
+        yield line(Nearby(outline.timeline, item.number, line(t("timeline.see"))))
 
 
 def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[Block, ...]]]:
