@@ -61,10 +61,10 @@ class JobGraph:
     def steps(self) -> int:
         return min(model.replay.steps for model in self.models)
 
-    def lasting(self, graphs: Sequence[Graph]) -> tuple[Graph, Lasting]:
+    def lasting(self, choices: Sequence[Sequence[Graph]]) -> list[tuple[Graph, Lasting]]:
         """The graph of the job with the times that the graphs of its ranks have now, and how long the recorded steps
-        take on it."""
-        graph = self._retime(graphs)
+        take on it. ``choices``: the graphs of the ranks, as many times as an answer is wanted."""
+        graphs = [self._retime(chosen) for chosen in choices]
         counted = np.concatenate(
             [numbers[model.nodes.kind == TASK] for model, numbers in zip(self.models, self.numbers, strict=True)]
         )
@@ -73,11 +73,12 @@ class JobGraph:
                 int(model.nodes.start_ns[model.nodes.kind == TASK].min()) - offset
                 for model, offset in zip(self.models, self.offset_ns, strict=True)
             )
-            return graph, once(graph, self.free_ns, counted, begun - self.origin_ns)
-        between = np.zeros(len(self.free_ns), dtype=np.int64)
-        for model, first, own in zip(self.models, self._chains(), graphs, strict=True):
-            between[first + FEEDERS] = model.replay.between_ns(own)
-        return graph, repeated(graph, self.free_ns, counted, between)
+            return list(zip(graphs, once(graphs, self.free_ns, counted, begun - self.origin_ns), strict=True))
+        between = [np.zeros(len(self.free_ns), dtype=np.int64) for _ in graphs]
+        for pauses, chosen in zip(between, choices, strict=True):
+            for model, first, own in zip(self.models, self._chains(), chosen, strict=True):
+                pauses[first + FEEDERS] = model.replay.between_ns(own)
+        return list(zip(graphs, repeated(graphs, self.free_ns, counted, between), strict=True))
 
     def _chains(self) -> list[int]:
         """The number of the first chain of each rank."""

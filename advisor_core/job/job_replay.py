@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -21,6 +21,7 @@ from advisor_core.job.owners import OF_CALL, Owners
 from advisor_core.job.sampling import margin_ns
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
+from advisor_core.replay.sweep import passes
 from advisor_core.result.plan import Chain, Limit, Owner
 
 PARTS = ("compute", "communication", "idle")
@@ -34,6 +35,24 @@ class Cures:
     of_job: tuple[JobCure, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A replay with the cures ``names``. ``sure``: only with the dependencies that files record, or that the runtime
+    makes. ``bound``: how what the cures model turns out."""
+
+    names: frozenset[str]
+    sure: bool = False
+    bound: Bound = "usual"
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What is kept of a replay. ``ns``: all recorded steps together; ``steps_ns``: each of them in the last turn."""
+
+    ns: int
+    steps_ns: Ints
+
+
 class JobReplay:
     """A job that can be replayed with any of its ``cures``, by name. ``error_share``: of a step, how far the replay is
     off when each unexplained delay is the usual one of its kind (`advisor_core.facts.replay.explained`)."""
@@ -42,25 +61,29 @@ class JobReplay:
         self.job = job
         self.cures = dict(cures)
         self.error_share = error_share
-        self._lasting = cache(self._replayed)
+        self._known: dict[_Asked, _Turn] = {}
+        self._whole = cache(self._replayed_whole)
 
-    def step_ns(self, names: Iterable[str] = (), *, sure: bool = False, bound: Bound = "usual") -> int:
-        """The time of a step with these cures. ``sure``: only with the dependencies that files record, or that the
-        runtime makes. ``bound``: how what the cures model turns out."""
-        return self._lasting(frozenset(names), sure, bound)[1].ns // self.job.steps
+    def step_ns(self, names: Iterable[str] = ()) -> int:
+        """The time of a step with these cures."""
+        return self.steps_ns([names])[0]
+
+    def steps_ns(self, choices: Sequence[Iterable[str]]) -> list[int]:
+        """The time of a step with each of these choices of cures: quicker than to ask for one after the other."""
+        return [turn.ns // self.job.steps for turn in self._turns([_Asked(frozenset(names)) for names in choices])]
 
     def after_range_ns(self, names: Collection[str]) -> tuple[int, int]:
         """The least and the most that a step takes with these cures: as the cures save the most or the least, with and
         without the inferred dependencies, give or take the error of the replay on this recording and what the few
         recorded steps leave open."""
-        if not names:
-            return self.step_ns(), self.step_ns()
-        error = self.error_share * self.step_ns()
         unchanged = self.step_ns()
+        if not names:
+            return unchanged, unchanged
+        error = self.error_share * unchanged
         ends = []
-        for sure, bound in self._variants(names):
-            after = unchanged - (self.step_ns(sure=sure) - self.step_ns(names, sure=sure, bound=bound))
-            margin = error + margin_ns(self._steps_ns(names, sure, bound))
+        for without, turn in self._variants(names):
+            after = unchanged - (without.ns // self.job.steps - turn.ns // self.job.steps)
+            margin = error + margin_ns(turn.steps_ns)
             ends += [after - margin, after + margin]
         return max(0, round(min(ends))), round(max(ends))
 
@@ -69,33 +92,57 @@ class JobReplay:
         the recorded steps leave open is by how much their savings differ."""
         error = self.error_share * self.step_ns()
         ends = [0.0] if not names else []
-        for sure, bound in self._variants(names):
-            saved = self.step_ns(sure=sure) - self.step_ns(names, sure=sure, bound=bound)
-            each = self._steps_ns((), sure, "usual") - self._steps_ns(names, sure, bound)
-            margin = error + margin_ns(each)
+        for without, turn in self._variants(names):
+            saved = without.ns // self.job.steps - turn.ns // self.job.steps
+            margin = error + margin_ns(without.steps_ns - turn.steps_ns)
             ends += [saved - margin, saved + margin]
         return max(0, round(min(ends))), max(0, round(max(ends)))
 
-    def _variants(self, names: Iterable[str]) -> list[tuple[bool, Bound]]:
-        """(sure, bound) of the replays that tell a range."""
+    def _variants(self, names: Collection[str]) -> list[tuple[_Turn, _Turn]]:
+        """The replays that tell a range: without the cures and with them."""
         bounds: set[Bound] = {"usual"}
         for name in names:
             cures = self.cures[name]
             for cure in (*cures.of_ranks.values(), *cures.of_job):
                 bounds |= {at for at in ("least", "most") if cure.bound(at) is not cure}
-        return [(sure, bound) for sure in (False, True) for bound in sorted(bounds)]
+        known = [(sure, bound) for sure in (False, True) for bound in sorted(bounds)]
+        turns = self._turns(
+            [_Asked(frozenset(), sure) for sure, _ in known]
+            + [_Asked(frozenset(names), sure, bound) for sure, bound in known]
+        )
+        return list(zip(turns[: len(known)], turns[len(known) :], strict=True))
 
-    def _steps_ns(self, names: Iterable[str], sure: bool, bound: Bound) -> Ints:
+    def _turns(self, asked: Sequence[_Asked]) -> list[_Turn]:
+        new = [one for one in dict.fromkeys(asked) if one not in self._known]
+        for first, last in passes(len(new), len(self.job.graph)):
+            replayed = self.job.lasting([self._graphs(one) for one in new[first:last]])
+            for one, (_, lasting) in zip(new[first:last], replayed, strict=True):
+                self._known[one] = _Turn(lasting.ns, self._steps_ns(lasting))
+        return [self._known[one] for one in asked]
+
+    def _steps_ns(self, lasting: Lasting) -> Ints:
         """The time of each recorded step in the last turn that was replayed."""
-        _, lasting = self._lasting(frozenset(names), sure, bound)
         reached = np.full(self.job.steps, lasting.since, dtype=np.int64)
-        for model, numbers in zip(self.job.models, self.job.numbers, strict=True):
-            tasks = model.nodes.kind == TASK
-            np.maximum.at(reached, model.replay.step_of(model.nodes.start_ns[tasks]), lasting.ended[numbers[tasks]])
+        for nodes, step in self._tasks:
+            np.maximum.at(reached, step, lasting.ended[nodes])
         return np.diff(np.maximum.accumulate(reached), prepend=lasting.since)
 
-    def _replayed(self, names: frozenset[str], sure: bool, bound: Bound) -> tuple[Graph, Lasting]:
-        chosen = [self.cures[name] for name in sorted(names)]
+    @cached_property
+    def _tasks(self) -> list[tuple[Ints, Ints]]:
+        """Of each rank the nodes of its tasks, and the number of the recorded step of each."""
+        found = []
+        for model, numbers in zip(self.job.models, self.job.numbers, strict=True):
+            tasks = model.nodes.kind == TASK
+            found.append((numbers[tasks], model.replay.step_of(model.nodes.start_ns[tasks])))
+        return found
+
+    def _replayed_whole(self, names: frozenset[str]) -> tuple[Graph, Lasting]:
+        return self.job.lasting([self._graphs(_Asked(names))])[0]
+
+    def _graphs(self, asked: _Asked) -> list[Graph]:
+        """The graphs of the ranks with the cures."""
+        bound = asked.bound
+        chosen = [self.cures[name] for name in sorted(asked.names)]
         graphs = []
         for number, model in enumerate(self.job.models):
             changes = [cures.of_ranks[model.rank].bound(bound) for cures in chosen if model.rank in cures.of_ranks]
@@ -103,15 +150,15 @@ class JobReplay:
             graph = changed(recorded, changes) if changes else recorded.graph
             for cure in (cure for cures in chosen for cure in cures.of_job):
                 graph = self._own_time.with_cure(number, graph, cure.bound(bound))
-            if sure:
+            if asked.sure:
                 graph = graph.changed(lag=np.where(np.isin(recorded.edges.kind, INFERRED), NEVER, graph.lag))
             graphs.append(graph)
-        return self.job.lasting(graphs)
+        return graphs
 
     def parts(self, names: Iterable[str] = ()) -> dict[str, int]:
         """The mean over the ranks of the time of a step in kernels, in collectives alone and in neither; they add up to
         the step."""
-        graph, lasting = self._lasting(frozenset(names), False, "usual")
+        graph, lasting = self._whole(frozenset(names))
         since, until = lasting.since, lasting.until
         times = np.zeros(len(PARTS))
         for number, model in enumerate(self.job.models):
@@ -148,7 +195,7 @@ class JobReplay:
         return sorted(owners, key=lambda owner: -owner.ns)
 
     def _owned(self, names: Iterable[str]) -> pd.DataFrame:
-        graph, lasting = self._lasting(frozenset(names), False, "usual")
+        graph, lasting = self._whole(frozenset(names))
         return self._owners.of(graph, lasting)
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from advisor_core.contracts.cure import AsPeers
 from advisor_core.job.job_replay import JobReplay
@@ -21,17 +21,18 @@ def plan(replayed: JobReplay) -> Plan | None:
     step = replayed.step_ns()
     if step <= 0:
         return None
-    alone = {name: step - replayed.step_ns([name]) for name in sorted(replayed.cures)}
+    alone = _gains(replayed, replayed.cures, ())
     ordered, covered = _in_order(replayed, alone, WORTH * step)
+    afters = replayed.steps_ns([ordered[: number + 1] for number in range(len(ordered))])
+    without = replayed.steps_ns([set(ordered) - {name} for name in ordered])
     actions, before = [], step
-    for number, name in enumerate(ordered):
-        after = replayed.step_ns(ordered[: number + 1])
+    for number, (name, after) in enumerate(zip(ordered, afters, strict=True)):
         actions.append(
             Action(
                 finding=name,
                 alone_ns=alone[name],
                 range_ns=replayed.saving_range_ns([name]),
-                last_ns=replayed.step_ns(set(ordered) - {name}) - replayed.step_ns(ordered),
+                last_ns=without[number] - afters[-1],
                 gain_ns=before - after,
                 step_after_ns=after,
                 needs=_needs(replayed, name, ordered[:number], alone[name], before - after),
@@ -61,7 +62,7 @@ def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple
     covered: dict[str, str] = {}
     vague = {name for name in alone if any(isinstance(cure, AsPeers) for cure in replayed.cures[name].of_job)}
     for group in (set(alone) - vague, vague):
-        gains = {name: _gain(replayed, name, ordered) for name in sorted(group)}
+        gains = _gains(replayed, group, ordered)
         if group is vague:  # mostly won by what says how
             gains = {name: gain for name, gain in gains.items() if 2 * gain >= alone[name]}
             covered |= {name: ordered[0] for name in vague - gains.keys() if ordered and alone[name] >= worth}
@@ -73,11 +74,9 @@ def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple
                 break
             del gains[best]
             ordered.append(best)
-            for name in gains:
-                won = _gain(replayed, name, ordered)
-                if gains[name] >= worth > won:
-                    covered[name] = best
-                gains[name] = won
+            won = _gains(replayed, gains, ordered)
+            covered |= {name: best for name in gains if gains[name] >= worth > won[name]}
+            gains = won
         for name in gains:
             if alone[name] >= worth > gains[name] and name not in covered and ordered:
                 covered[name] = ordered[0]
@@ -91,7 +90,8 @@ def _together(replayed: JobReplay, ordered: Sequence[str], gains: Collection[str
     whole = replayed.step_ns([*ordered, *rest])
     if replayed.step_ns(ordered) - whole < worth:
         return None
-    lost = {name: replayed.step_ns([*ordered, *(other for other in rest if other != name)]) - whole for name in rest}
+    without = replayed.steps_ns([[*ordered, *(other for other in rest if other != name)] for name in rest])
+    lost = {name: after - whole for name, after in zip(rest, without, strict=True)}
     best = max(rest, key=lambda name: lost[name])
     return best if lost[best] >= worth else None
 
@@ -100,9 +100,13 @@ def _needs(replayed: JobReplay, name: str, earlier: Sequence[str], alone: int, g
     """Those before it without which a change wins less than half of what it wins with them."""
     if 2 * alone >= gain:
         return []
-    without = {other: [one for one in earlier if one != other] for other in earlier}
-    return [other for other in earlier if 2 * _gain(replayed, name, without[other]) < gain]
+    without = [[one for one in earlier if one != other] for other in earlier]
+    before, after = replayed.steps_ns(without), replayed.steps_ns([[*others, name] for others in without])
+    return [other for other, was, is_now in zip(earlier, before, after, strict=True) if 2 * (was - is_now) < gain]
 
 
-def _gain(replayed: JobReplay, name: str, others: Sequence[str]) -> int:
-    return replayed.step_ns(others) - replayed.step_ns([*others, name])
+def _gains(replayed: JobReplay, names: Iterable[str], others: Sequence[str]) -> dict[str, int]:
+    """What each of these changes wins on top of the others, by name in order."""
+    ordered = sorted(names)
+    before, *after = replayed.steps_ns([others, *([*others, name] for name in ordered)])
+    return {name: before - step for name, step in zip(ordered, after, strict=True)}

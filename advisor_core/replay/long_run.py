@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from advisor_core.replay.graph import Graph, Ints
-from advisor_core.replay.sweep import ends
+from advisor_core.replay.sweep import ends_of_each
 
 _TURNS = 8
 """Where turns do not settle (a lead that grows and shrinks) this many are replayed, and the later half counts."""
@@ -24,33 +25,73 @@ class Lasting:
     until: int
 
 
-def once(graph: Graph, free: Ints, counted: Ints, begun: int) -> Lasting:
-    """From ``begun`` to the last end of the nodes ``counted``. ``free``: when each chain can begin."""
-    ended = ends(graph, free)
-    until = int(ended[counted].max())
-    return Lasting(until - begun, ended, begun, until)
+def once(graphs: Sequence[Graph], free: Ints, counted: Ints, begun: int) -> list[Lasting]:
+    """Of each of ``graphs``, which differ in nothing but their times, from ``begun`` to the last end of the nodes
+    ``counted``. ``free``: when each chain can begin."""
+    found = []
+    for ended in ends_of_each(graphs, [free] * len(graphs)):
+        until = int(ended[counted].max())
+        found.append(Lasting(until - begun, ended, begun, until))
+    return found
 
 
-def repeated(graph: Graph, free: Ints, counted: Ints, between: Ints) -> Lasting:
-    """A turn of a long run: the recording over and over, each turn beginning where every chain ended in the turn before
-    it, ``between`` ns of the chain later, until two turns take equally long. ``counted``: the nodes whose last end is
-    the end of a turn."""
-    ended = ends(graph, free)
-    lasts: list[int] = []
-    reached = int(ended[counted].max())
-    for _ in range(_TURNS):
-        ended = ends(graph, _latest(graph, ended) + between)
-        lasts.append(int(ended[counted].max()) - reached)
-        reached += lasts[-1]
-        if len(lasts) > 1 and lasts[-1] == lasts[-2]:
-            break
-    settled = lasts[-1] == lasts[-2]
-    later = lasts[-1:] if settled else lasts[_TURNS // 2 :]
-    return Lasting(sum(later) // len(later), ended, reached - lasts[-1], reached)
+def repeated(graphs: Sequence[Graph], free: Ints, counted: Ints, between: Sequence[Ints]) -> list[Lasting]:
+    """A turn of a long run of each of ``graphs``, which differ in nothing but their times: the recording over and over,
+    each turn beginning where every chain ended in the turn before it, ``between`` ns of the chain later, until two
+    turns take equally long. ``counted``: the nodes whose last end is the end of a turn."""
+    recorded = ends_of_each(graphs, [free] * len(graphs))
+    runs = [
+        _LongRun(graph, counted, pauses, ended) for graph, pauses, ended in zip(graphs, between, recorded, strict=True)
+    ]
+    while turning := [run for run in runs if run.turning]:
+        begins = [run.begins() for run in turning]
+        new = [(run, begun) for run, begun in zip(turning, begins, strict=True) if not run.again(begun)]
+        swept = ends_of_each([run.graph for run, _ in new], [begun for _, begun in new])
+        for (run, begun), ended in zip(new, swept, strict=True):
+            run.turn(begun, ended)
+    return [run.lasting() for run in runs]
 
 
-def _latest(graph: Graph, ended: Ints) -> Ints:
-    """When each chain is done with all of its nodes."""
-    latest = np.zeros(int(graph.chain.max()) + 1, dtype=np.int64)
-    np.maximum.at(latest, graph.chain, ended)
-    return latest
+class _LongRun:
+    """The turns of one graph so far. ``ended``: when each node ends in the last of them."""
+
+    def __init__(self, graph: Graph, counted: Ints, between: Ints, ended: Ints) -> None:
+        self.graph, self._counted, self._between, self._ended = graph, counted, between, ended
+        self._begun: Ints | None = None
+        self._reached = int(ended[counted].max())
+        self._lasts: list[int] = []
+
+    @property
+    def turning(self) -> bool:
+        return not self._settled and len(self._lasts) < _TURNS
+
+    @property
+    def _settled(self) -> bool:
+        return len(self._lasts) > 1 and self._lasts[-1] == self._lasts[-2]
+
+    def begins(self) -> Ints:
+        """When each chain begins with the next turn: where it is done with all of its nodes, and some time later."""
+        latest = np.zeros(len(self._between), dtype=np.int64)
+        np.maximum.at(latest, self.graph.chain, self._ended)
+        return latest + self._between
+
+    def again(self, begun: Ints) -> bool:
+        """Whether the next turn is the last one once more, as it is where every chain begins equally long after it
+        began with that one. Takes it, then."""
+        if self._begun is None or not len(begun):
+            return False
+        later = begun - self._begun
+        if (later != later[0]).any():
+            return False
+        self.turn(begun, self._ended + later[0])
+        return True
+
+    def turn(self, begun: Ints, ended: Ints) -> None:
+        self._begun, self._ended = begun, ended
+        self._lasts.append(int(ended[self._counted].max()) - self._reached)
+        self._reached += self._lasts[-1]
+
+    def lasting(self) -> Lasting:
+        later = self._lasts[-1:] if self._settled else self._lasts[_TURNS // 2 :]
+        until = self._reached
+        return Lasting(sum(later) // len(later), self._ended, until - self._lasts[-1], until)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -32,8 +34,14 @@ SAVED = (
 
 def saving_by_replay(replayed: Replay, wall: float, change: Change) -> dict[str, float]:
     """`SAVED`. A step of a long run can be longer than the mean of the recorded ones: the share is of the longer."""
-    saved = replayed.saved_by(change) / replayed.steps
-    return {"saved_ns": saved, "saved_share": share(saved, max(wall, replayed.recorded_ns / replayed.steps))}
+    return savings_by_replay(replayed, wall, [change])[0]
+
+
+def savings_by_replay(replayed: Replay, wall: float, changes: Sequence[Change]) -> list[dict[str, float]]:
+    """`SAVED` of each of the changes alone, as `saving_by_replay`."""
+    step = max(wall, replayed.recorded_ns / replayed.steps)
+    saved = [ns / replayed.steps for ns in replayed.saved_by_each(changes)]
+    return [{"saved_ns": ns, "saved_share": share(ns, step)} for ns in saved]
 
 
 def layer_of(events: pd.DataFrame, rows: np.ndarray, skew_ns: int) -> Layer:

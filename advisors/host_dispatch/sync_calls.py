@@ -31,7 +31,7 @@ from advisor_core.api.facts import (
 from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
-from advisors.host_dispatch.savings import SAVED, saving_by_replay
+from advisors.host_dispatch.savings import SAVED, savings_by_replay
 from advisors.measuring import LARGEST, call_sites, host_rows, records, share, stack_of, step_count, step_ns
 from advisors.messages import message
 
@@ -108,12 +108,12 @@ def synchronising(facts: Facts, params: Params) -> Observations:
         replace(_waits_gone(waits.iloc[rows]), least=_waits_gone(calls.iloc[rows]), most=_waits_gone(used.iloc[rows]))
         for rows in groups.indices.values()
     ]
-    saved = [saving_by_replay(facts[replay], wall, change) for change in changes]
+    saved = savings_by_replay(facts[replay], wall, changes)
     for measured in SAVED:
         frame[measured.name] = np.array([values[measured.name] for values in saved], dtype=float)
     operators = frame["operator"].tolist()
     frame["places"] = frame.groupby("operator")["place"].transform("size")
-    last = [_as_the_last(facts[replay], changes, operators, number) for number in range(len(changes))]
+    last = _as_the_last(facts[replay], changes, operators)
     frame["as_last_ns"] = np.fmax(frame["saved_ns"], np.array(last, dtype=float) / facts[replay].steps)
     frame["as_last_share"] = [
         share(saved, max(wall, facts[replay].recorded_ns / facts[replay].steps)) for saved in frame["as_last_ns"]
@@ -135,15 +135,23 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda number: changes[number])
 
 
-def _as_the_last(replayed: Replay, changes: Sequence[HostChange], operators: Sequence[str], number: int) -> float:
-    """What the place with this number saves of the recorded steps, ns, once the other places of its operator are gone:
-    as long as one of them holds the host, the others may cost nothing. NaN where there are none."""
-    others = [
-        change for other, change in enumerate(changes) if other != number and operators[other] == operators[number]
-    ]
-    if not others:
-        return float("nan")
-    return replayed.saved_by(joined([*others, changes[number]])) - replayed.saved_by(joined(others))
+def _as_the_last(replayed: Replay, changes: Sequence[HostChange], operators: Sequence[str]) -> list[float]:
+    """What each place saves of the recorded steps, ns, once the other places of its operator are gone: as long as one
+    of them holds the host, the others may cost nothing. NaN where there are none."""
+    same = {name: [place for place, own in enumerate(operators) if own == name] for name in dict.fromkeys(operators)}
+    several = {name: places for name, places in same.items() if len(places) > 1}
+    all_gone = [joined([changes[place] for place in places]) for places in several.values()]
+    one_left = {
+        place: joined([changes[other] for other in places if other != place])
+        for places in several.values()
+        for place in places
+    }
+    saved = replayed.saved_by_each([*all_gone, *one_left.values()])
+    of_all = dict(zip(several, saved, strict=False))
+    last = np.full(len(changes), np.nan)
+    for place, others in zip(one_left, saved[len(several) :], strict=True):
+        last[place] = of_all[operators[place]] - others
+    return list(last.tolist())
 
 
 def _waits_gone(waits: pd.DataFrame) -> HostChange:

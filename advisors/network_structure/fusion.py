@@ -125,9 +125,10 @@ def fusion(facts: Facts, params: Params) -> Observations:
     by_pattern, none = dict(iter(found.groupby("pattern"))), found.iloc[:0]
     chains_of = [(computation, by_pattern.get(computation.name, none)) for computation in forward]
     merged = [_merging(mine, chains, own) for _, mine in chains_of]
+    of_step = _of_step(merged, replayed)
     rows = [
-        _row(*mine, own) | _savings(mine[1], merging, own, replayed)
-        for mine, merging in zip(chains_of, merged, strict=True)
+        _row(*mine, own) | _savings(mine[1], merging, own, total)
+        for mine, merging, total in zip(chains_of, merged, of_step, strict=True)
     ]
     frame = pd.DataFrame(rows).assign(
         fused_kernels=_kernels_of([computation.fused for computation in forward], own),
@@ -223,16 +224,22 @@ def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | 
     )
 
 
-def _savings(
-    mine: pd.DataFrame, merging: Merging | None, own: StepKernels, replayed: Replay | None
-) -> dict[str, float]:
-    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known."""
+def _of_step(merged: Sequence[Merging | None], replayed: Replay | None) -> list[float | None]:
+    """By how much the recorded steps are shorter with each of these, ns; ``None`` where that cannot be replayed."""
+    if replayed is None:
+        return [None] * len(merged)
+    saved = iter(replayed.saved_by_each([merging for merging in merged if merging is not None]))
+    return [None if merging is None else float(next(saved)) for merging in merged]
+
+
+def _savings(mine: pd.DataFrame, merging: Merging | None, own: StepKernels, of_step: float | None) -> dict[str, float]:
+    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known. ``of_step``:
+    see `_of_step`."""
     if len(mine) and merging is None:
         return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
     after = 0.0 if merging is None else float(merging.after_ns.sum())
-    kernels = total = 0.0 if merging is None else float(merging.before_ns.sum()) - after
-    if replayed is not None and merging is not None:
-        total = float(replayed.saved_by(merging))
+    kernels = 0.0 if merging is None else float(merging.before_ns.sum()) - after
+    total = kernels if of_step is None else of_step
     return {
         "fused_ns": after / own.steps,
         "kernel_saving_ns": kernels / own.steps,

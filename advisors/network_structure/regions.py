@@ -116,9 +116,7 @@ def regions(facts: Facts, params: Params) -> Observations:
     replayed = facts.get(replay)
     kernel_saving = kinds["kernel_saving_ns"].to_numpy(dtype=np.float64)
     saving = (
-        kernel_saving
-        if replayed is None
-        else np.array([float(replayed.saved_by(merging)) for merging in merged]) / own.steps
+        kernel_saving if replayed is None else np.array(replayed.saved_by_each(merged), dtype=np.float64) / own.steps
     )
     model = facts.get(layers)
     places = [_layers_of(model, rows) for rows in members]

@@ -139,7 +139,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     table["places"] = grouped.size()
     replayed = facts.get(replay)
     mergings = [_merging(kernels, products, runs.loc[index]) for index in grouped.groups.values()]
-    table["saved"] = [np.nan if replayed is None else float(replayed.saved_by(merging)) for merging in mergings]
+    table["saved"] = np.nan if replayed is None else np.array(replayed.saved_by_each(mergings), dtype=np.float64)
     table["merging"] = np.arange(len(table))
     table = table.reset_index().astype(dict.fromkeys(whole, "int64"))
     for name in ("places", "total_ns", "together_ns", "split_ns", "saved"):

@@ -127,7 +127,7 @@ def tails(facts: Facts, params: Params) -> Observations:
     changes = _shorter(kernels, bad, converted, frame["axis"]) if axes else []
     saving = None
     if (replayed := facts.get(replay)) is not None and axes:  # an axis or two; a replay is of the whole step
-        saving = [replayed.saved_by(change) / kernels.steps for change in changes]
+        saving = [saved / kernels.steps for saved in replayed.saved_by_each(changes)]
     frame["saving_ns"] = frame["gain_ns"] if saving is None else saving
     frame["share_of_step"] = frame["saving_ns"] / kernels.wall_ns
     frame["share_of_computing"] = frame["gain_ns"] / kernels.kernel_ns

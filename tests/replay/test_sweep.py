@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.replay.graph import NEVER, Graph
-from advisor_core.replay.sweep import ends
+from advisor_core.replay.sweep import SIDE_BY_SIDE, ends, ends_of_each, passes
 from tests.replay.graphs import TIMES, graphs, slow_ends
 
 
@@ -41,6 +41,27 @@ def test_all_times_scaled_scale_the_answer(graph: Graph, factor: int) -> None:
 def test_a_chain_that_is_free_later_moves_everything_by_no_more(graph: Graph) -> None:
     later = ends(graph, np.full(6, 1000, dtype=np.int64))
     assert later.tolist() == (ends(graph) + 1000).tolist()
+
+
+@given(graphs(), st.data())
+def test_graphs_side_by_side_end_as_each_alone(graph: Graph, data: st.DataObject) -> None:
+    several = [graph]
+    for _ in range(data.draw(st.integers(0, 4))):
+        longer = graph.duration + data.draw(TIMES) * np.arange(len(graph))
+        lag = np.where(data.draw(st.booleans()), graph.lag, NEVER)
+        several.append(graph.changed(duration=longer, pause=graph.pause[::-1].copy(), lag=lag))
+    free = [np.array(data.draw(st.lists(TIMES, min_size=6, max_size=6)), dtype=np.int64) for _ in several]
+    found = ends_of_each(several, free)
+    assert [ended.tolist() for ended in found] == [
+        ends(one, since).tolist() for one, since in zip(several, free, strict=True)
+    ]
+
+
+def test_a_pass_takes_as_many_graphs_as_it_has_room_for() -> None:
+    assert list(passes(40, 1)) == [(0, 16), (16, 32), (32, 40)]
+    assert list(passes(5, SIDE_BY_SIDE // 3)) == [(0, 3), (3, 5)]
+    assert list(passes(2, 2 * SIDE_BY_SIDE)) == [(0, 1), (1, 2)]
+    assert list(passes(0, 7)) == []
 
 
 def test_an_edge_that_leads_backwards_is_an_error() -> None:

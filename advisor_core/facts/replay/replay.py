@@ -10,6 +10,7 @@ Other ranks are taken to gain as much: a collective takes as long as it did, wai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -26,6 +27,7 @@ from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph
 from advisor_core.replay.long_run import once, repeated
+from advisor_core.replay.sweep import passes
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,16 @@ class Replay:
 
     def saved_by(self, change: Change) -> int:
         """By how much the recorded steps would be shorter, ns (all of them together)."""
+        return self.saved_by_each([change])[0]
+
+    def saved_by_each(self, changes: Sequence[Change]) -> list[int]:
+        """As `saved_by`, of each of these changes alone: quicker than to ask for one after the other."""
         if not len(self.recorded.graph):
-            return 0
-        graph = change.apply(self.recorded, self.recorded.graph)
-        return max(0, self.recorded_ns - self._lasts(graph))
+            return [0] * len(changes)
+        lasts: list[int] = []
+        for first, last in passes(len(changes), len(self.recorded.graph)):
+            lasts += self._lasts([change.apply(self.recorded, self.recorded.graph) for change in changes[first:last]])
+        return [max(0, self.recorded_ns - ns) for ns in lasts]
 
     def between_ns(self, graph: Graph) -> int:
         """Host time between two turns of a long run: that between two recorded steps, the median. What the host does
@@ -68,20 +76,22 @@ class Replay:
     @cached_property
     def recorded_ns(self) -> int:
         """Time of the replayed steps when nothing is changed: in a long run, else as recorded."""
-        return self._lasts(self.recorded.graph)
+        return self._lasts([self.recorded.graph])[0]
 
-    def _lasts(self, graph: Graph) -> int:
-        """Time of the steps."""
+    def _lasts(self, graphs: Sequence[Graph]) -> list[int]:
+        """Time of the steps on each of these graphs."""
         nodes = self.recorded.nodes
         tasks = np.flatnonzero(nodes.kind == TASK)
         if not len(tasks):
-            return 0
+            return [0] * len(graphs)
         free = self.recorded.free_ns
         if not len(self.openings):
-            return once(graph, free, tasks, int(nodes.start_ns[tasks].min()) - self.recorded.origin_ns).ns
-        between = np.zeros(len(free), dtype=np.int64)
-        between[FEEDERS] = self.between_ns(graph)
-        return repeated(graph, free, tasks, between).ns
+            begun = int(nodes.start_ns[tasks].min()) - self.recorded.origin_ns
+            return [lasting.ns for lasting in once(graphs, free, tasks, begun)]
+        between = [np.zeros(len(free), dtype=np.int64) for _ in graphs]
+        for pauses, graph in zip(between, graphs, strict=True):
+            pauses[FEEDERS] = self.between_ns(graph)
+        return [lasting.ns for lasting in repeated(graphs, free, tasks, between)]
 
 
 @fact("replay", needs=(rank_graph, steps, HOST_EVENTS), wants=(host_activity,))

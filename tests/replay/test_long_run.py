@@ -1,0 +1,65 @@
+"""A long run of a recording takes as long as many copies of it, one behind the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor_core.replay import long_run
+from advisor_core.replay.graph import Graph, Ints
+from advisor_core.replay.long_run import once, repeated
+from advisor_core.replay.sweep import ends
+from tests.replay.graphs import TIMES, graphs
+
+CHAINS = 6
+
+
+def turns(graph: Graph, between: Ints, count: int) -> list[int]:
+    """When each of the turns has ended, one sweep for each."""
+    ended, reached = ends(graph, np.zeros(CHAINS, dtype=np.int64)), []
+    for _ in range(count):
+        latest = np.zeros(CHAINS, dtype=np.int64)
+        np.maximum.at(latest, graph.chain, ended)
+        ended = ends(graph, latest + between)
+        reached.append(int(ended.max()))
+    return reached
+
+
+@given(graphs(), st.lists(st.lists(TIMES, min_size=CHAINS, max_size=CHAINS), min_size=1, max_size=3))
+def test_each_graph_is_replayed_until_two_turns_take_equally_long(graph: Graph, pauses: list[list[int]]) -> None:
+    several = [graph.changed(duration=graph.duration * (1 + number)) for number in range(len(pauses))]
+    between = [np.array(own, dtype=np.int64) for own in pauses]
+    found = repeated(several, np.zeros(CHAINS, dtype=np.int64), np.arange(len(graph)), between)
+    for one, own, lasting in zip(several, between, found, strict=True):
+        slow = [int(ends(one).max()), *turns(one, own, 8)]
+        lasts = np.diff(slow).tolist()
+        count = next((turn for turn in range(2, 9) if lasts[turn - 1] == lasts[turn - 2]), 8)
+        settled = lasts[count - 1] == lasts[count - 2]
+        assert lasting.ns == (lasts[count - 1] if settled else sum(lasts[4:]) // 4)
+        assert (lasting.since, lasting.until) == (slow[count - 1], slow[count])
+        assert int(lasting.ended.max()) == lasting.until
+
+
+def test_a_turn_that_begins_as_the_one_before_is_not_replayed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    swept: list[int] = []
+
+    def counted(graphs_: list[Graph], free: list[Ints]) -> list[Ints]:
+        swept.append(len(graphs_))
+        return [ends(graph, since) for graph, since in zip(graphs_, free, strict=True)]
+
+    monkeypatch.setattr(long_run, "ends_of_each", counted)
+    none = np.zeros(0, dtype=np.int64)
+    chain = Graph(np.array([0, 0]), np.array([5, 7]), np.array([0, 1]), none, none, none)
+    (lasting,) = repeated([chain], np.zeros(1, dtype=np.int64), np.arange(2), [np.array([2])])
+    assert (lasting.ns, lasting.since, lasting.until) == (15, 28, 43)
+    assert swept == [1, 1, 0]
+
+
+def test_once_is_the_time_from_a_moment_to_the_last_end() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    chain = Graph(np.array([0, 0]), np.array([5, 7]), np.array([0, 1]), none, none, none)
+    shorter = chain.changed(duration=np.array([1, 7]))
+    free = np.array([10], dtype=np.int64)
+    assert [one.ns for one in once([chain, shorter], free, np.arange(2), 3)] == [20, 16]
