@@ -5,17 +5,20 @@ Templates escape everything; what they may put in unescaped comes from `reports.
 
 from __future__ import annotations
 
+import marshal
 import re
+import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+import jinja2
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from advisor_core.api.renderers import ComparisonResult, RunResult
+from advisor_core.api.renderers import RunResult, kept
 from reports import prose
 from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Waterfall, Words
 from reports.charts.chart import Chart
@@ -24,11 +27,13 @@ from reports.charts.keys import Keys
 from reports.charts.ledger_bars import ledger_bars
 from reports.charts.patterns import patterns
 from reports.charts.waterfall import draw_waterfall
-from reports.comparison.document import document as comparison_document
 from reports.document import document
 from reports.labels import Labels, visible
 from reports.outline import Outline
 from reports.sections.limits import Limits
+
+if TYPE_CHECKING:
+    from advisor_core.api.renderers import ComparisonResult
 
 _HERE = Path(__file__).parent
 _UNIT_SPACE = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|B|kB|MB|GB)(?:\W|$))")
@@ -61,6 +66,8 @@ class HtmlRenderer:
 
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
         """A comparison of runs as a page."""
+        from reports.comparison.document import document as comparison_document
+
         labels = Labels(lang, result.labels)
         return page(comparison_document(result, labels), labels)
 
@@ -94,20 +101,15 @@ class _Page:
             "fills": Keys(labels),
             "md": prose,
         }
-        template = _environment().get_template("blocks.html.j2")
-        self.macros: Any = template.make_module(self.shared)
+        self.macros: Any = _template("blocks.html.j2").make_module(self.shared)
 
     def render(self, document: Document) -> str:
-        return (
-            _environment()
-            .get_template("report.html.j2")
-            .render(
-                **self.shared,
-                page=document,
-                lang="zh-CN" if self.labels.lang == "zh" else "en",
-                css=prose.trusted(_style()),
-                patterns=patterns(),
-            )
+        return _template("report.html.j2").render(
+            **self.shared,
+            page=document,
+            lang="zh-CN" if self.labels.lang == "zh" else "en",
+            css=prose.trusted(_style()),
+            patterns=patterns(),
         )
 
     def block(self, block: Block | Entry) -> Markup:
@@ -144,9 +146,22 @@ def _style() -> str:
 
 
 @cache
+def _template(name: str) -> Template:
+    """A template of ours, as byte code of this interpreter that was kept: to compile them is a third of the page."""
+    file, environment = _HERE / "templates" / name, _environment()
+    source = file.read_bytes()
+    code = kept(
+        f"template-{name}",
+        [source, str(file).encode(), jinja2.__version__.encode(), sys.version.encode()],
+        __file__,
+        lambda: marshal.dumps(environment.compile(source.decode("utf-8"), name, str(file))),
+    )
+    return Template.from_code(environment, marshal.loads(code), environment.make_globals(None))
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from advisor_core.api.renderers import ComparisonResult, RunResult
+if TYPE_CHECKING:
+    from advisor_core.api.renderers import ComparisonResult, RunResult
 
 
 @dataclass(frozen=True)

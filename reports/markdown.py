@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from advisor_core.api.renderers import ComparisonResult, RunResult
+from advisor_core.api.renderers import RunResult
 from reports.blocks import (
     Below,
     Block,
@@ -45,8 +46,6 @@ from reports.blocks import (
     Words,
     cards,
 )
-from reports.comparison.document import document as comparison_document
-from reports.comparison.terminal import summary as comparison_summary
 from reports.document import document
 from reports.labels import Labels, one_line
 from reports.outline import Outline
@@ -54,6 +53,9 @@ from reports.prose import code_span, escape_markdown, first_sentence, markdown, 
 from reports.sections.findings import card
 from reports.sections.limits import Limits
 from reports.terminal import summary
+
+if TYPE_CHECKING:
+    from advisor_core.api.renderers import ComparisonResult
 from reports.text_bars import text_bars
 from reports.text_waterfall import text_waterfall
 from reports.view_tables import view_tables
@@ -90,11 +92,15 @@ class MarkdownRenderer:
 
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
         """A comparison of runs, for a ticket."""
+        from reports.comparison.document import document as comparison_document
+
         labels = Labels(lang, result.labels)
         return text(comparison_document(result, labels), labels)
 
     def comparison_summary(self, result: ComparisonResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor compare`` prints when it is done."""
+        from reports.comparison.terminal import summary as comparison_summary
+
         return comparison_summary(result, lang, map(str, written))
 
     def _sizes(self, outline: Outline, labels: Labels) -> list[int]:

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from advisor_core.contracts.registry import Renderer
-from advisor_core.result.comparison import (
-    Cause,
-    CollectiveDifference,
-    ComparedRun,
-    Comparison,
-    ComparisonResult,
-    FindingDifference,
-    OperatorDifference,
-    Promise,
-    Verdict,
-)
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.result.plan import Action, Limit, Owner, Plan
@@ -44,8 +35,22 @@ from advisor_core.result.view import (
     View,
 )
 from advisor_core.text.headings import heading_key
+from advisor_core.text.kept import kept
 from advisor_core.text.plural import countable
 from advisor_core.text.units import format_quantity
+
+if TYPE_CHECKING:
+    from advisor_core.result.comparison import (
+        Cause,
+        CollectiveDifference,
+        ComparedRun,
+        Comparison,
+        ComparisonResult,
+        FindingDifference,
+        OperatorDifference,
+        Promise,
+        Verdict,
+    )
 
 __all__ = [
     "SEVERITIES",
@@ -99,4 +104,14 @@ __all__ = [
     "countable",
     "format_quantity",
     "heading_key",
+    "kept",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What is about comparisons is imported for those who ask for it: a run has no use for it."""
+    from advisor_core.result import comparison
+
+    if name in __all__ and hasattr(comparison, name):
+        return getattr(comparison, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -175,7 +175,8 @@ class Draft:
 
 class Compiler:
     """Compiles one draft; ``problems`` collects everything that is wrong with it. ``scope``: what ``applies`` and the
-    signs may name; everything else may name the signs too, see `with_signs`."""
+    signs may name; everything else may name the signs too, see `with_signs`. ``trusted``: what can be wrong with a text
+    or a range of versions by itself was checked before."""
 
     rule: Rule
     scope: Scope
@@ -189,8 +190,11 @@ class Compiler:
         names: NameBook,
         paths: LedgerPaths,
         explains: Iterable[str] = (),
+        *,
+        trusted: bool = False,
     ) -> None:
         self.draft = draft
+        self.trusted = trusted
         self.explains = tuple(explains)
         self.names = names
         self.paths = paths
@@ -332,7 +336,7 @@ class Compiler:
         return made
 
     def words(self, path: KeyPath, lang: str, words: str, scope: Scope) -> Template | None:
-        return self.attempt(path, lambda: parse_template(words, scope), lang=lang)
+        return self.attempt(path, lambda: parse_template(words, scope, trusted=self.trusted), lang=lang)
 
     def good(self, path: KeyPath, text: Text) -> TextTemplate | None:
         """As `text`, but there is no row to quote when nothing is wrong."""
@@ -354,7 +358,7 @@ class Compiler:
             hint = "say in words what the reader must check when it cannot be decided"
             self.problems.append(self.draft.problem(path, message, hint))
         for name, wanted in spec.holds_for.versions.items():
-            if problem := range_problem(wanted):
+            if not self.trusted and (problem := range_problem(wanted)):
                 self.problems.append(self.draft.problem((*path, "holds_for", "versions", name), problem))
         if spec.hazards and spec.risk is None:
             hint = "say what can happen, how to notice it and how to undo it"

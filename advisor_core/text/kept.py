@@ -1,7 +1,8 @@
 """A cache of data that was read from files of a package.
 
 Parsing the YAML of all rules, names and words is a good part of a small run, and gives the same each time. What it gave
-is kept in the cache directory of the user, ``$XDG_CACHE_HOME/npu-advisor`` or ``~/.cache/npu-advisor``, as plain data.
+is kept in the cache directory of the user, ``$XDG_CACHE_HOME/npu-advisor`` or ``~/.cache/npu-advisor``, as plain data;
+so are the templates of reports, as byte code, which only the user can have written there.
 The name of a file there is a digest of what was read and of the code that read it, so a change of either is read anew.
 A file with one byte changed or cut off is not used. Files are written beside their place and then moved, so runs at the
 same time do not meet half of one. Where the directory cannot be read or written, everything is read each time.

@@ -371,7 +371,7 @@ class RuleLoader:
         advisor = self.advisors.get(draft.rule.advisor)
         if advisor is None:
             return None
-        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains)
+        compiler = Compiler(draft, advisor, PROFILE_NAMES, ids, self.names, self.paths, explains, trusted=self.trusted)
         if self.trusted:
             return compiler.on_demand()
         rule = compiler.compile()
