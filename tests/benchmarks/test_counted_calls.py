@@ -18,8 +18,8 @@ from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT
 
-CALLS = {"healthy-training-single": 0, "transformer-training": 0}
-"""Of a run with its three reports, in thousands; the second job has two ranks and much to tell."""
+CALLS = {"healthy-training-single": 425}
+"""Of a run of that sample with its three reports, in thousands. CPython 3.11, 3.12 and 3.13 differ by COUNTS."""
 
 ROOM = 0.1
 """By how much a count may grow, or shrink, before this file is to be changed."""

@@ -19,6 +19,7 @@ from advisor_core.rules.compiled import CompiledRule, Part
 from advisor_core.rules.files import ruleset as loading
 from advisor_core.rules.files import yaml_file
 from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
+from advisor_core.rules.language import template
 from advisor_core.run.pipeline import run
 from advisor_core.run.rank import RunOptions, prepared, rule_book
 from advisor_core.sample import write_sample
@@ -41,6 +42,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
         "strict files": (loading, "read_yaml"),
         "trusted files": (yaml_file, "_trusted"),
         "conditions": (compiling, "parse"),
+        "checks of Markdown": (template, "_check_markdown"),
         "texts": (compiling, "parse_template"),
     }
     for what, (module, name) in places.items():
@@ -131,8 +133,8 @@ def test_a_report_that_is_too_long_is_not_written_once_for_each_problem(monkeypa
     assert longer.count("\n### F") - shorter.count("\n### F") > counts["written"] == 2
 
 
-def test_a_second_run_parses_no_yaml(tmp_path: Path) -> None:
-    """Files of rules, names and words are parsed once, not once per run."""
+def test_a_second_run_parses_no_yaml_and_compiles_no_template(tmp_path: Path) -> None:
+    """Files of rules, names and words, and templates of reports, are read once, not once per run."""
     write_sample(tmp_path / "profile", scenario="healthy-training-single")
     command = f"['run', {str(tmp_path / 'profile')!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
     code = (
@@ -143,17 +145,38 @@ def test_a_second_run_parses_no_yaml(tmp_path: Path) -> None:
         "        made.append(stream)\n"
         "        before(self, stream)\n"
         "    loader.__init__ = begin\n"
+        "import jinja2\n"
+        "compiled = []\n"
+        "def compile(self, source, *names, before=jinja2.Environment.compile, **more):\n"
+        "    compiled.append(source)\n"
+        "    return before(self, source, *names, **more)\n"
+        "jinja2.Environment.compile = compile\n"
         "from advisor_core.cli.main import cli\n"
         f"cli({command}, standalone_mode=False)\n"
-        "print(len(made))"
+        "print(len(made), len(compiled))"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    parsed = []
+    parsed, compiled = [], []
     for _ in range(2):
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-        parsed.append(int(ran.stdout.splitlines()[-1]))
+        files, templates = map(int, ran.stdout.splitlines()[-1].split())
+        parsed.append(files)
+        compiled.append(templates)
     assert parsed[0] > len(rule_files(cases=False))
     assert parsed[1] == 0
+    assert compiled == [2, 0]
+
+
+def test_a_process_that_ends_searches_for_no_cycles() -> None:
+    """What is left of a run is given back as a whole: to search it took half a second."""
+    code = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count()))\n"
+        "from advisor_core.contracts.collector import spare_lasting_objects\n"
+        "spare_lasting_objects()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) > 1000
 
 
 def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing(counted: Counter[str]) -> None:
@@ -164,8 +187,9 @@ def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing
     assert all(PARTS.isdisjoint(vars(rule)) for rule in book)
 
 
-def test_a_run_compiles_of_a_rule_what_it_tells(tmp_path: Path) -> None:
-    """The texts and advice of what it found, the name of what is in order, and nothing of rules for other devices."""
+def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], tmp_path: Path) -> None:
+    """The texts and advice of what it found, the name of what is in order, and nothing of rules for other devices. What
+    was checked before it was installed is not checked again."""
     profile = tmp_path / "profile"
     write_sample(profile, scenario="healthy-training-single")
     prepared.cache_clear()
@@ -181,6 +205,8 @@ def test_a_run_compiles_of_a_rule_what_it_tells(tmp_path: Path) -> None:
     assert {rule.id for rule in book if "advice" in vars(rule)} == found
     assert {rule.id for rule in book if "title" in vars(rule)} == found
     assert judged <= {rule.id for rule in book if "good" in vars(rule)}
+    assert counted["texts"] > 0
+    assert counted["checks of Markdown"] == 0
 
 
 def test_with_rules_of_a_user_everything_is_read_strictly_and_compiled(counted: Counter[str], tmp_path: Path) -> None:
