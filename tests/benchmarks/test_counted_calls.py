@@ -19,7 +19,7 @@ from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT
 
 CALLS = {"healthy-training-single": 425}
-"""Of a run of that sample with its three reports, in thousands. CPython 3.11, 3.12 and 3.13 differ by COUNTS."""
+"""Of a run of that sample with its three reports, in thousands; CPython 3.11 and 3.13 agree within the room."""
 
 ROOM = 0.1
 """By how much a count may grow, or shrink, before this file is to be changed."""
