@@ -31,9 +31,17 @@ class JsonRenderer:
 
 
 def _written(data: dict[str, Any]) -> str:
-    # Python's encoder writes indented text an object at a time, ten times as slowly as compact text.
-    compact = json.dumps(_portable(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        compact = _compact(data)
+        compact.encode("utf-8")
+    except ValueError:  # NaN, or half of a surrogate pair: rare, and to look at each value takes as long as the rest
+        compact = _compact(_portable(data))
     return msgspec.json.format(compact, indent=1) + "\n"
+
+
+def _compact(data: Any) -> str:
+    # Python's encoder writes indented text an object at a time, ten times as slowly as compact text.
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _portable(value: Any) -> Any:
