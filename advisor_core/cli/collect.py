@@ -9,6 +9,7 @@ import click
 from advisor_core.cli.console import EXIT_USAGE, printable, stop
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
+from advisor_core.cli.settings import settings_options
 from advisor_core.collecting import TOOLS
 
 
@@ -23,6 +24,7 @@ from advisor_core.collecting import TOOLS
     help="What takes the profile.  [default: the profiler of the recorded devices; torch_npu without RESULT.json]",
 )
 @language_option("the comments")
+@settings_options(lang="lang")
 def collect(result: Path | None, tool: str | None, lang: str) -> None:
     """Print the profiler configuration that answers what could not be answered.
 

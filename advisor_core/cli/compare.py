@@ -20,6 +20,7 @@ from advisor_core.cli.report_files import (
     write_all,
 )
 from advisor_core.cli.result_file import is_result, read_result
+from advisor_core.cli.settings import rule_options, settings_options, told
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -43,6 +44,7 @@ DEFAULT_OUTPUT = Path("advisor-compare")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("report and summary")
 @ruleset_option
+@settings_options(lang="lang")
 def compare(
     before: Path,
     after: tuple[Path, ...],
@@ -58,12 +60,13 @@ def compare(
     BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
-    from advisor_core.run.rank import RunOptions
 
     paths = (before, *after)
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
     renderers = comparison_renderers(formats)
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    options = rule_options(rulesets)
+    for line in told():
+        tell(line)
     results = [_result(path, options, jobs, lang) for path in paths]
     try:
         compared = compare_all(short_names(paths), results)

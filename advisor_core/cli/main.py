@@ -12,6 +12,7 @@ from advisor_core.cli.advisors import advisors
 from advisor_core.cli.baseline import baseline
 from advisor_core.cli.collect import collect
 from advisor_core.cli.compare import compare
+from advisor_core.cli.config import config
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
 from advisor_core.cli.plugins import plugins
@@ -40,7 +41,11 @@ def cli(no_plugins: bool, debug: bool) -> None:
         os.environ[DEBUG] = "1"
 
 
-for command in (run, compare, what_if, sample, rules, advisors, plugins, explain, collect, baseline, result_schema):
+COMMANDS = (
+    *(run, compare, what_if, explain, collect, baseline, config),
+    *(rules, advisors, plugins, sample, result_schema),
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 

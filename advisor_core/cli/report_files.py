@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def chosen_renderers(formats: tuple[str, ...]) -> list[Renderer]:
-    """The renderers of ``formats``; where none is named, all that are not written on request only."""
+def chosen_renderers(formats: tuple[str, ...], given_by: str = "--format") -> list[Renderer]:
+    """The renderers of ``formats``; where none is named, all that are not written on request only. ``given_by``: the
+    option, or the place in a settings file that stands for it."""
     known = _renderers()
     for name in formats:
         if name not in known:
-            stop(EXIT_USAGE, f"--format {name!r} is not known; there are {', '.join(known)}")
+            stop(EXIT_USAGE, f"{given_by} {name!r} is not known; there are {', '.join(known)}")
     if formats:
         return [known[name] for name in formats]
     return [renderer for renderer in known.values() if not getattr(renderer, "on_request", False)]

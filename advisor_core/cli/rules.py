@@ -10,6 +10,7 @@ import click
 
 from advisor_core.cli.console import EXIT_FINDINGS, EXIT_USAGE, stop
 from advisor_core.cli.options import ruleset_option
+from advisor_core.cli.settings import rule_options, settings_options
 
 
 @click.group()
@@ -19,6 +20,7 @@ def rules() -> None:
 
 @rules.command("list")
 @ruleset_option
+@settings_options()
 def list_rules(rulesets: tuple[Path, ...]) -> None:
     """One line per rule: id, name, set, advisor, and what it says of a profile that is in order."""
     for compiled in _book(rulesets):
@@ -29,6 +31,7 @@ def list_rules(rulesets: tuple[Path, ...]) -> None:
 @rules.command()
 @click.argument("rule")
 @ruleset_option
+@settings_options()
 def show(rule: str, rulesets: tuple[Path, ...]) -> None:
     """Print a rule: its condition, thresholds with their origin, advice and sources."""
     from advisor_core.contracts.problems import RuleFileError
@@ -146,9 +149,9 @@ def schema() -> None:
 
 
 def _book(rulesets: tuple[Path, ...]) -> Any:
-    from advisor_core.run.rank import RunOptions, own_problems, prepared
+    from advisor_core.run.rank import own_problems, prepared
 
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    options = rule_options(rulesets)
     if problems := own_problems(options):
         stop(EXIT_USAGE, "\n".join(map(str, problems)))
     return prepared(options)[1]

@@ -30,6 +30,7 @@ from advisor_core.cli.report_files import (
     summary,
     write_all,
 )
+from advisor_core.cli.settings import place_of, rule_options, settings_options, told
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ DEFAULT_OUTPUT = Path("advisor-report")
     "settings",
     multiple=True,
     metavar="ID.param=VALUE",
-    help="Change a threshold, in the unit of the rule.",
+    help="Change a threshold, in the unit of the rule or with a unit: HD001.idle_share=30%.",
 )
 @click.option("--rank", type=int, help="Read only this rank.")
 @click.option(
@@ -110,6 +111,15 @@ DEFAULT_OUTPUT = Path("advisor-report")
     is_flag=True,
     help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
 )
+@settings_options(
+    lang="lang",
+    formats="format",
+    output="output",
+    conditions="fail_on",
+    baseline_file="baseline",
+    phase_marks="phase_marks",
+    redact="redact",
+)
 @click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only: no progress, no warnings, no summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each phase took.")
@@ -142,22 +152,25 @@ def run(
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.run.pipeline import run as run_engine
-    from advisor_core.run.rank import RunOptions, own_problems
+    from advisor_core.run.rank import own_problems
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
-    gates = Gates(conditions, baseline_file)
-    options = RunOptions(
-        rulesets=tuple(path.resolve() for path in rulesets),
-        select=select,
-        ignore=ignore,
-        overrides=tuple(_override(setting) for setting in settings),
+    gates = _gates(conditions, baseline_file)
+    options = rule_options(
+        rulesets,
+        select,
+        ignore,
+        tuple(_override(setting) for setting in settings),
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
     )
-    renderers = chosen_renderers(formats)
+    renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
+    if not quiet:
+        for line in told():
+            tell(line)
     with engine_call():
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
@@ -195,6 +208,15 @@ def run(
     gates.judge(result)
 
 
+def _gates(conditions: tuple[str, ...], baseline_file: Path | None) -> Gates:
+    baseline_by = place_of("baseline_file", "baseline")
+    if baseline_by and not conditions:  # the settings have one for runs with conditions
+        return Gates((), None)
+    return Gates(
+        conditions, baseline_file, place_of("conditions", "fail_on") or "--fail-on", baseline_by or "--baseline"
+    )
+
+
 def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
     """The function that names each rank that is read; with ``redact`` without its place on disk."""
     if quiet:
@@ -206,11 +228,4 @@ def _override(setting: str) -> tuple[str, Scalar]:
     name, separator, text = setting.partition("=")
     if not separator or "." not in name:
         stop(EXIT_USAGE, f"--set takes ID.param=VALUE, not {setting!r}")
-    if text in ("true", "false"):
-        return name.strip(), text == "true"
-    for kind in (int, float):
-        try:
-            return name.strip(), kind(text)
-        except ValueError:
-            continue
-    return name.strip(), text
+    return name.strip(), text.strip()

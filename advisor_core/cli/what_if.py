@@ -11,6 +11,7 @@ import click
 from advisor_core.cli.console import EXIT_USAGE, epilog, printable, stop, tell
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import assignment, language_option, ruleset_option, split
+from advisor_core.cli.settings import rule_options, settings_options, told
 
 if TYPE_CHECKING:
     from advisor_core.result.plan import Limit, WhatIf
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("titles")
 @ruleset_option
+@settings_options(lang="lang")
 def what_if(
     paths: tuple[Path, ...],
     without: tuple[str, ...],
@@ -58,13 +60,14 @@ def what_if(
     Without options that say what to change it lists the findings whose change can be replayed, in the order of the
     plan.
     """
-    from advisor_core.run.rank import RunOptions
     from advisor_core.run.what_if import WhatIfError
     from advisor_core.run.what_if import what_if as ask
 
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    options = rule_options(rulesets)
+    for line in told():
+        tell(line)
     try:
         with engine_call():
             result, answer = ask(
