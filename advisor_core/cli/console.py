@@ -10,12 +10,15 @@ import click
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
 EXIT_CODES = {
     0: "it ran",
-    EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check) a mistake in a rule file",
+    EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check, rules test) a mistake in a rule file",
     EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
     EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
 }
 """Exit codes of every command, with their meaning."""
+
+_COLOURS = {"error": "red", "advisor": "red", "warning": "yellow"}
+"""Beginnings of lines on stderr, and their colours on a terminal."""
 
 
 def epilog() -> str:
@@ -25,8 +28,15 @@ def epilog() -> str:
 
 
 def tell(text: str) -> None:
-    """A line on stderr."""
-    click.echo(printable(text), err=True)
+    """A line on stderr; on a terminal what it is (``error:``) in a colour."""
+    kind, colon, said = printable(text).partition(":")
+    if colon and kind in _COLOURS:
+        kind = click.style(kind, fg=_COLOURS[kind])
+    click.echo(f"{kind}{colon}{said}", err=True)
+
+
+def silent(text: str) -> None:
+    """In place of `tell` where ``--quiet`` was given."""
 
 
 def tell_rank(text: str) -> None:

@@ -11,6 +11,7 @@ import click
 from advisor_core.cli.advisors import advisors
 from advisor_core.cli.baseline import baseline
 from advisor_core.cli.collect import collect
+from advisor_core.cli.colour import wanted
 from advisor_core.cli.compare import compare
 from advisor_core.cli.config import config
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
@@ -28,8 +29,10 @@ from advisor_core.contracts.collector import spare_lasting_objects
 @click.version_option(package_name="npu-advisor", prog_name="advisor")
 @click.option("--no-plugins", is_flag=True, help="Start with what npu-advisor brings, and no other plugin.")
 @click.option("--debug", is_flag=True, help="Print the traceback of a rule or plugin that raises.")
-def cli(no_plugins: bool, debug: bool) -> None:
+@click.pass_context
+def cli(context: click.Context, no_plugins: bool, debug: bool) -> None:
     """Works out where the time of an NPU step went and what to change, with the evidence."""
+    context.color = wanted()
     # In the environment, so that the processes that read ranks do the same.
     if no_plugins:
         from advisor_core.plugins.host import ONLY, own_plugins

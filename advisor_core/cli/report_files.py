@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, stop
+from advisor_core.cli.console import EXIT_USAGE, stop, tell
 from advisor_core.text.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -116,6 +116,12 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
     except OSError as error:
         stop(EXIT_USAGE, f"cannot write the report to {target}: {error.strerror or error}")
     return [target / name for name in rendered]
+
+
+def show(file: Path) -> None:
+    """Open a file with the program that the system has for it; a warning where there is none."""
+    if click.launch(str(file)) != 0:
+        tell(f"warning: no program was found that shows {file}")
 
 
 def earlier_reports(target: Path | None, written: Sequence[Path]) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from advisor_core.cli.colour import coloured
 from advisor_core.cli.console import (
     EXIT_INPUT,
     EXIT_INTERNAL,
@@ -20,13 +21,14 @@ from advisor_core.cli.console import (
 )
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
-from advisor_core.cli.options import assignment, language_option, ruleset_option, split
+from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import crashed, nothing_judged, remarks
 from advisor_core.cli.report_files import (
     chosen_renderers,
     earlier_reports,
     folder_for,
     render_all,
+    show,
     summary,
     write_all,
 )
@@ -121,7 +123,8 @@ DEFAULT_OUTPUT = Path("advisor-report")
     redact="redact",
 )
 @click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only: no progress, no warnings, no summary.")
+@click.option("--open", "open_report", is_flag=True, help="Show report.html with the program of the system for it.")
+@quiet_option("no summary")
 @click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each phase took.")
 def run(
     paths: tuple[Path, ...],
@@ -141,6 +144,7 @@ def run(
     baseline_file: Path | None,
     redact: bool,
     timings: bool,
+    open_report: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -167,6 +171,8 @@ def run(
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
     )
+    if open_report and (target is None or (formats and "html" not in formats)):
+        stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
     renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
     if not quiet:
         for line in told():
@@ -188,7 +194,9 @@ def run(
     if not quiet:
         for left in earlier_reports(target, written):
             tell(f"warning: {left} is of an earlier run and was not written anew")
-        click.echo(summary(result, lang, written), err=target is None)
+        click.echo(coloured(summary(result, lang, written), result), err=target is None)
+    if open_report:
+        show(next(file for file in written if file.suffix == ".html"))
     if verbose:
         for name, seconds in result.timings.items():
             if name.endswith("_s"):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, epilog, printable, stop, tell
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, silent, stop, tell
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import assignment, language_option, ruleset_option, split
+from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.settings import rule_options, settings_options, told
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @language_option("titles")
 @ruleset_option
 @settings_options(lang="lang")
+@quiet_option()
 def what_if(
     paths: tuple[Path, ...],
     without: tuple[str, ...],
@@ -54,6 +55,7 @@ def what_if(
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
+    quiet: bool,
 ) -> None:
     """Say what a step of the profile at PATH would take with changes.
 
@@ -66,12 +68,13 @@ def what_if(
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = rule_options(rulesets)
+    progress = silent if quiet else tell
     for line in told():
-        tell(line)
+        progress(line)
     try:
         with engine_call():
             result, answer = ask(
-                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=tell
+                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=progress
             )
     except WhatIfError as error:
         stop(EXIT_USAGE, str(error))
