@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, silent, stop, tell
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, silent, stop, tell
 from advisor_core.cli.engine import engine_call
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
 from advisor_core.cli.report_files import (
@@ -73,6 +74,8 @@ def compare(
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets)
     progress = silent if quiet else tell
+    if not quiet:
+        warn_of_lost_letters(lang)
     for line in told():
         progress(line)
     results = [_result(path, options, jobs, lang, progress) for path in paths]
@@ -83,7 +86,7 @@ def compare(
     rendered, failed = render_comparison(compared, renderers, lang)
     written = write_all(rendered, target)
     if not quiet:
-        click.echo(comparison_summary(compared, lang, written), err=target is None)
+        say(comparison_summary(compared, lang, written), err=target is None)
     if open_report:
         show(next(file for file in written if file.suffix == ".html"))
     if failed:

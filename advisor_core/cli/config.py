@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor_core.cli.console import epilog, printable
+from advisor_core.cli.console import epilog, printable, say
 from advisor_core.cli.settings import current_settings, settings_options
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ def show(form: str) -> None:
             for key, value, place in _entries(settings)
         ]
         shown = {"files": [str(file) for file in settings.files], "settings": entries}
-        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        say(json.dumps(shown, indent=2, ensure_ascii=False))
         return
     for file in settings.files:
-        click.echo(printable(f"settings file: {file}"))
+        say(printable(f"settings file: {file}"))
     if not settings.files:
-        click.echo("no settings file")
+        say("no settings file")
     rows = [(key, json.dumps(value, ensure_ascii=False), place) for key, value, place in _entries(settings)]
     keys = max(len(key) for key, _, _ in rows)
     values = min(WIDTH, max(len(text) for _, text, _ in rows))
     for key, text, place in rows:
-        click.echo(printable(f"{key:{keys}}  {text:{values}}  {place or 'default'}"))
+        say(printable(f"{key:{keys}}  {text:{values}}  {place or 'default'}"))
 
 
 def _entries(settings: Settings) -> Iterator[tuple[str, Any, Place | None]]:

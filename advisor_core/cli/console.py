@@ -27,12 +27,17 @@ def epilog() -> str:
     return "\b\nExit codes:\n" + "\n".join(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
+def say(text: object, *, err: bool = False) -> None:
+    """An answer on stdout, or with ``err`` on stderr, in the encoding of that stream; colours on terminals only."""
+    click.echo(text, file=sys.stderr if err else sys.stdout)  # without `file` click takes UTF-8 in place of ASCII
+
+
 def tell(text: str) -> None:
     """A line on stderr; on a terminal what it is (``error:``) in a colour."""
     kind, colon, said = printable(text).partition(":")
     if colon and kind in _COLOURS:
         kind = click.style(kind, fg=_COLOURS[kind])
-    click.echo(f"{kind}{colon}{said}", err=True)
+    say(f"{kind}{colon}{said}", err=True)
 
 
 def silent(text: str) -> None:

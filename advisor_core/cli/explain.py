@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, printable, stop
+from advisor_core.cli.console import EXIT_USAGE, printable, say, stop
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
 from advisor_core.cli.settings import settings_options
@@ -25,8 +26,9 @@ def explain(result: Path, what: tuple[str, ...], lang: str) -> None:
     """
     from advisor_core.run.explain import explain as explain_result
 
+    warn_of_lost_letters(lang)
     loaded = read_result(result)
     try:
-        click.echo(printable(explain_result(loaded, " ".join(what), lang)))
+        say(printable(explain_result(loaded, " ".join(what), lang)))
     except LookupError as error:
         stop(EXIT_USAGE, str(error.args[0]))

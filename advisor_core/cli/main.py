@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 
 import click
 
@@ -16,6 +14,7 @@ from advisor_core.cli.compare import compare
 from advisor_core.cli.config import config
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
+from advisor_core.cli.letters import accept_any_console
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
 from advisor_core.cli.rules import rules
@@ -54,9 +53,7 @@ for command in COMMANDS:
 
 def main() -> None:
     """Entry point: whatever is not a message of ours is an internal error, with exit code 4."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a bar that the encoding of a terminal lacks is no reason to fail
+    accept_any_console()
     spare_lasting_objects()
     try:
         cli(standalone_mode=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -107,7 +108,7 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
     """Write the contents into the folder ``target`` and return the files; without a folder, write them to stdout."""
     if target is None:
         for content in rendered.values():
-            click.echo(content, nl=False)
+            click.echo(content, nl=False, file=sys.stdout)  # bytes, whatever the encoding of the console
         return []
     try:
         target.mkdir(parents=True, exist_ok=True)

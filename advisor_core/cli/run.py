@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor_core.cli.colour import coloured
-from advisor_core.cli.console import (
-    EXIT_INPUT,
-    EXIT_INTERNAL,
-    EXIT_USAGE,
-    epilog,
-    stop,
-    tell,
-    tell_rank,
-)
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop, tell, tell_rank
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import crashed, nothing_judged, remarks
 from advisor_core.cli.report_files import (
@@ -175,6 +168,7 @@ def run(
         stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
     renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
     if not quiet:
+        warn_of_lost_letters(lang)
         for line in told():
             tell(line)
     with engine_call():
@@ -194,7 +188,7 @@ def run(
     if not quiet:
         for left in earlier_reports(target, written):
             tell(f"warning: {left} is of an earlier run and was not written anew")
-        click.echo(coloured(summary(result, lang, written), result), err=target is None)
+        say(coloured(summary(result, lang, written), result), err=target is None)
     if open_report:
         show(next(file for file in written if file.suffix == ".html"))
     if verbose:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, epilog, printable, silent, stop, tell
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, silent, stop, tell
 from advisor_core.cli.engine import engine_call
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.settings import rule_options, settings_options, told
 
@@ -69,6 +70,8 @@ def what_if(
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = rule_options(rulesets)
     progress = silent if quiet else tell
+    if not quiet:
+        warn_of_lost_letters(lang)
     for line in told():
         progress(line)
     try:
@@ -79,10 +82,10 @@ def what_if(
     except WhatIfError as error:
         stop(EXIT_USAGE, str(error))
     if form == "json":
-        click.echo(answer.model_dump_json(indent=2))
+        say(answer.model_dump_json(indent=2))
         return
     for line in _lines(result, answer, lang, asked=bool(without or scale or rank_as)):
-        click.echo(printable(line))
+        say(printable(line))
 
 
 def _lines(result: RunResult, answer: WhatIf, lang: str, *, asked: bool) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,10 @@ from click.testing import CliRunner
 
 from advisor_core.cli import report_files
 from advisor_core.cli.colour import coloured, wanted
+from advisor_core.cli.letters import PLAIN
 from advisor_core.cli.main import cli
 from reports.terminal import summary
+from reports.text_bars import FILLS
 from tests import report_fixtures as example
 
 
@@ -80,3 +83,44 @@ def test_the_shell_completes_commands(shell: str) -> None:
     done = subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf-8", check=False)
     words = done.stdout.replace(",", "\n").replace("\t", "\n").split()
     assert {"run", "rules"} <= set(words) and "explain" not in words
+
+
+@pytest.mark.parametrize(
+    ("encoding", "bar", "time"),
+    [("ascii", "####", "us"), ("cp936", "████", "us"), ("cp1252", "####", "µs"), ("utf-8", "████", "µs")],
+)
+def test_a_console_of_another_encoding(encoding: str, bar: str, time: str) -> None:
+    text = "█████ 12 µs · 中文 “x” … \ud800"
+    code = (
+        "import sys; from advisor_core.cli.letters import accept_any_console; from advisor_core.cli.console import say;"
+        f"accept_any_console(); say({text!a}); say({text!a}, err=True)"
+    )
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.decode(encoding)
+    assert bar in said and f"12 {time}" in said and said.rstrip().endswith("?")
+    assert done.stderr.decode(encoding) == said
+
+
+def test_chinese_on_a_console_without_it_is_told() -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(advisor("collect", "--lang", "zh"), env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "PYTHONIOENCODING=utf-8" in done.stderr and "torch_npu" in done.stdout
+    english = subprocess.run(advisor("collect"), env=env, capture_output=True, text=True, check=False)
+    assert english.returncode == 0 and english.stderr == ""
+
+
+def test_every_letter_of_the_drawings_has_a_plain_one() -> None:
+    drawn = {*FILLS.values(), "░", "µ", "−", "–", "…", "→"}
+    assert drawn <= set(PLAIN) and all(plain.isascii() for plain in PLAIN.values())
+
+
+def test_long_paths_with_blanks_and_chinese(advisor_sample: Path, tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["性能 数据 " + "x" * 60] * 4)
+    (rank,) = list(advisor_sample.glob("*_ascend_pt"))[:1]
+    shutil.copytree(rank, deep / rank.name)
+    assert len(str(deep / rank.name)) > 260
+    options = ["-q", "--format", "json,lines", "-o", str(deep / "报告 a")]
+    assert CliRunner().invoke(cli, ["run", str(deep / rank.name), *options]).exit_code == 0
+    assert (deep / "报告 a" / "findings.txt").is_file()
