@@ -29,6 +29,7 @@ from advisor_core.cli.settings import place_of, rule_options, settings_options, 
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
+    from advisor_core.result.run import RunResult
     from advisor_core.text.base import Scalar
 
 DEFAULT_OUTPUT = Path("advisor-report")
@@ -106,6 +107,13 @@ DEFAULT_OUTPUT = Path("advisor-report")
     is_flag=True,
     help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
 )
+@click.option(
+    "--redact-word",
+    "redact_words",
+    multiple=True,
+    metavar="WORD",
+    help="With --redact, leave this word out as well, such as the name of a project; may be repeated.",
+)
 @settings_options(
     lang="lang",
     formats="format",
@@ -114,6 +122,7 @@ DEFAULT_OUTPUT = Path("advisor-report")
     baseline_file="baseline",
     phase_marks="phase_marks",
     redact="redact",
+    redact_words="redact_words",
 )
 @click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
 @click.option("--open", "open_report", is_flag=True, help="Show report.html with the program of the system for it.")
@@ -136,6 +145,7 @@ def run(
     conditions: tuple[str, ...],
     baseline_file: Path | None,
     redact: bool,
+    redact_words: tuple[str, ...],
     timings: bool,
     open_report: bool,
     quiet: bool,
@@ -153,6 +163,8 @@ def run(
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
+    if redact_words and not redact and not place_of("redact_words", "redact_words"):
+        stop(EXIT_USAGE, "--redact-word goes with --redact")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
     gates = _gates(conditions, baseline_file)
     options = rule_options(
@@ -176,9 +188,7 @@ def run(
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
     if redact:
-        from advisor_core.result.redact import redact as redacted
-
-        result = redacted(result)
+        result = _redacted(result, redact_words)
     writing = time.perf_counter()
     rendered, failed = render_all(result, renderers, lang)
     writing = time.perf_counter() - writing
@@ -208,6 +218,15 @@ def run(
     if conditions and crashes:
         stop(EXIT_INTERNAL, "a rule or plugin crashed, so that there is no verdict (--debug prints the traceback)")
     gates.judge(result)
+
+
+def _redacted(result: RunResult, words: tuple[str, ...]) -> RunResult:
+    from advisor_core.result.redact import RedactError, redact
+
+    try:
+        return redact(result, words)
+    except RedactError as error:
+        stop(EXIT_USAGE, f"--redact-word: {error}")
 
 
 def _gates(conditions: tuple[str, ...], baseline_file: Path | None) -> Gates:

@@ -37,6 +37,9 @@ class Configuration(Model):
         default_factory=dict, description='marks in the trace to phases: `my_generate = "rollout"`, as `--phase-mark`'
     )
     redact: bool = Field(False, description="as `--redact`")
+    redact_words: Names = Field(
+        default_factory=list, description="words that `--redact` leaves out, as `--redact-word`"
+    )
 
     def thresholds(self) -> dict[str, tuple[tuple[str, ...], ParamValue]]:
         """Thresholds by ``ID.param``, each with the path of its key in the file."""
