@@ -26,11 +26,14 @@ from reports.headline import for_others
 from reports.labels import Labels
 from reports.outline import STATE_ORDER, Outline
 from reports.rank_states import rank_states
+from reports.sections.limits import Limits
 
 _FOLDED: tuple[State, ...] = ("pass", "not_applicable", "left_out")
 
+_UNTROUBLED: tuple[State, ...] = ("pass", "not_applicable")
 
-def rules(outline: Outline, t: Labels) -> Section:
+
+def rules(outline: Outline, t: Labels, limits: Limits) -> Section:
     """The rules by their state; the states that want attention first."""
     if not outline.result.rules:
         return Section("rules", t("rules.title"), (Paragraph(line(t("rules.empty"))),))
@@ -41,10 +44,16 @@ def rules(outline: Outline, t: Labels) -> Section:
             continue
         how = (Paragraph(line(Prose(t("rules.collect_command"))), "small"),) if state == "cannot_answer" else ()
         summary = line(t(f"state.{state}"), Words(f" {len(outcomes)}", "count"))
-        table = _table(state, outcomes, outline, t)
-        blocks.append(Details(summary, (*how, table), open=state not in _FOLDED, mark=state))
+        told = _ids(outcomes) if limits.ids_only and state in _UNTROUBLED else _table(state, outcomes, outline, t)
+        blocks.append(Details(summary, (*how, told), open=state not in _FOLDED, mark=state))
     blocks += [Paragraph(line(sentence), "small") for sentence in for_others(outline, t)]
     return Section("rules", t("rules.title"), tuple(blocks))
+
+
+def _ids(outcomes: Sequence[RuleOutcome]) -> Paragraph:
+    ids = dict.fromkeys(outcome.rule for outcome in outcomes)
+    spaced: list[Code | str] = [part for rule in ids for part in (" ", Code(rule))]
+    return Paragraph(line(*spaced[1:]))
 
 
 def _table(state: State, outcomes: Sequence[RuleOutcome], outline: Outline, t: Labels) -> Table:

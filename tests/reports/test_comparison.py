@@ -17,7 +17,7 @@ from reports.html import HtmlRenderer
 from reports.json_file import JsonRenderer
 from reports.markdown import MarkdownRenderer
 from tests.reports.test_report_html import Page
-from tests.reports.test_report_texts import parse
+from tests.reports.test_report_texts import FOLD, parse
 
 PAIRS = (
     ("training", "two_of_four"), ("training", "training"), ("nothing_found", "launch_blocking"),
@@ -61,7 +61,8 @@ def test_pages_are_valid_and_links_lead_somewhere(told: ComparisonResult, lang: 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_markdown_is_inert(told: ComparisonResult, lang: str) -> None:
     tokens = parse(MarkdownRenderer().render_comparison(told, lang))
-    assert not {kind for kind, _, _ in tokens} & {"html_block", "html_inline", "image"}
+    assert not {kind for kind, _, _ in tokens} & {"html_inline", "image"}
+    assert all(FOLD.fullmatch(content) for kind, content, _ in tokens if kind == "html_block")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
