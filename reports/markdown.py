@@ -82,10 +82,10 @@ class MarkdownRenderer:
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
 
-        def size(card: Card) -> int:
-            return len("\n".join(_Writer(labels).block(card)))
+        def part(card: Card) -> str:
+            return "\n".join(_Writer(labels).block(card))
 
-        return TICKET.fill(outline, labels, lambda page: text(page, labels), size)
+        return TICKET.fill(outline, labels, lambda page: text(page, labels), part)
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""

@@ -55,3 +55,16 @@ class Markdown:
         from reports.markdown import MarkdownRenderer
 
         return MarkdownRenderer().comparison_summary(result, lang, written)
+
+
+class Jira:
+    """Of `reports.jira`."""
+
+    name = "jira"
+    filename = "jira.txt"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.jira import JiraRenderer
+
+        return JiraRenderer().render(result, lang)

@@ -49,7 +49,8 @@ DEFAULT_OUTPUT = Path("advisor-report")
     multiple=True,
     callback=split,
     metavar="NAME,...",
-    help="What to write: html, md, json [these three]; for programs sarif, junit, github, gitlab, lines.",
+    help="What to write: html, md, json [these three]; for programs sarif, junit, github, gitlab, lines; "
+    "for a ticket there jira.",
 )
 @language_option("report and summary")
 @ruleset_option

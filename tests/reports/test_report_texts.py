@@ -84,7 +84,7 @@ def test_markdown_writes_out_as_many_findings_as_fit(example: ModuleType) -> Non
 def test_a_small_ticket_is_filled_and_never_spilled(example: ModuleType, characters: int) -> None:
     labels, outline = Labels("en"), Outline(example.hostile())
     small = dataclasses.replace(TICKET, characters=characters)
-    filled = small.fill(outline, labels, lambda page: markdown.text(page, labels), lambda card: 4_000)
+    filled = small.fill(outline, labels, lambda page: markdown.text(page, labels), lambda card: "x" * 4_000)
     assert characters * 0.3 < len(filled) <= characters
 
 
