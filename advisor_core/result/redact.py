@@ -65,6 +65,8 @@ def redact(result: RunResult, words: Sequence[str] = ()) -> RunResult:
     for word in words:
         if len(word.strip()) < (SHORTEST if word.isascii() else SHORTEST - 1):
             raise RedactError(f"{word!r} is too short: it would be replaced inside of other words")
+        if not any(letter.isalpha() for letter in word):
+            raise RedactError(f"{word!r} has no letter: numbers stay as they are")
     body = result.model_dump(mode="json")
     texts = [*_texts(body)]
     ordinary = {word for rule in result.rules for word in re.findall(r"[A-Za-z]+", rule.title.en.lower())}
@@ -74,9 +76,9 @@ def redact(result: RunResult, words: Sequence[str] = ()) -> RunResult:
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise RedactError(f"a word is one of those that the report is made of: {place}") from None
-    rest = "\n".join(_all_texts(redacted.model_dump(mode="json"))).lower()
-    if left := [word for word in words if word.strip().lower() in rest]:
-        raise RedactError(f"{left[0]!r} is in names that the report is made of, such as paths of the ledger or ids")
+    for field, text in _all_texts(redacted.model_dump(mode="json"), ""):
+        if left := [word for word in words if word.strip().lower() in text.lower()]:
+            raise RedactError(f"{left[0]!r} is part of {text!r} ({field}), which the report cannot do without")
     return redacted
 
 
@@ -156,19 +158,19 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def _all_texts(value: Any) -> Iterator[str]:
-    """All texts of a result, and the keys of tables that a job chooses; no checksums."""
-    if isinstance(value, str):
-        yield value
+def _all_texts(value: Any, field: str) -> Iterator[tuple[str, str]]:
+    """All texts of a result, each with the field that it is in, and the keys of tables that a job chooses; no
+    checksums."""
+    if isinstance(value, str) and field not in _CHECKSUMS:
+        yield field, value
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            if key not in _CHECKSUMS:
-                yield from _all_texts(part)
-            if key in _NAMED_KEYS and isinstance(part, Mapping):
-                yield from part
+            yield from _all_texts(part, key)
+        if field in _NAMED_KEYS:
+            yield from ((field, key) for key in value)
     elif isinstance(value, list):
         for part in value:
-            yield from _all_texts(part)
+            yield from _all_texts(part, field)
 
 
 def _replaced(value: Any, names: _Names) -> Any:

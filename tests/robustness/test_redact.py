@@ -106,7 +106,15 @@ def test_words_of_the_user_are_replaced_everywhere(result: RunResult) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("ab", "too short"), ("猎", "too short"), ("estimate", "made of"), ("communication", "made of")]
+    ("word", "said"),
+    [
+        ("ab", "too short"),
+        ("猎", "too short"),
+        ("estimate", "made of"),
+        ("communication", "cannot do without"),
+        ("20250109", "no letter"),
+        ("hiascend", "references|url"),
+    ],
 )
 def test_words_that_a_report_cannot_do_without_are_refused(result: RunResult, word: str, said: str) -> None:
     with pytest.raises(RedactError, match=said):
