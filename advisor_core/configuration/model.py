@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from advisor_core.rules.model import ParamValue
 from advisor_core.text.base import Model
 
 Names = list[str]
+Threshold = bool | int | float | str
 Chosen = list[str] | dict[str, str]
 
 
@@ -25,7 +25,7 @@ class Configuration(Model):
     ignore: Chosen = Field(
         default_factory=list, description="rules that are left out: a list, or a table of them to reasons"
     )
-    set: dict[str, ParamValue | dict[str, ParamValue]] = Field(
+    set: dict[str, Threshold | dict[str, Threshold]] = Field(
         default_factory=dict, description='thresholds: `"HD001.idle_share" = "30 %"`, or a table per rule'
     )
     fail_on: Names = Field(default_factory=list, description="conditions that fail a run, as `--fail-on`")
@@ -41,9 +41,9 @@ class Configuration(Model):
         default_factory=list, description="words that `--redact` leaves out, as `--redact-word`"
     )
 
-    def thresholds(self) -> dict[str, tuple[tuple[str, ...], ParamValue]]:
+    def thresholds(self) -> dict[str, tuple[tuple[str, ...], Threshold]]:
         """Thresholds by ``ID.param``, each with the path of its key in the file."""
-        found: dict[str, tuple[tuple[str, ...], ParamValue]] = {}
+        found: dict[str, tuple[tuple[str, ...], Threshold]] = {}
         for rule, given in self.set.items():
             if isinstance(given, dict):
                 found |= {f"{rule}.{param}": (("set", rule, param), value) for param, value in given.items()}

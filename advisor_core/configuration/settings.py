@@ -10,15 +10,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from advisor_core.configuration.model import Configuration
-from advisor_core.configuration.toml_file import read_toml
-from advisor_core.contracts.problems import RuleFileError
-from advisor_core.rules.files.documents import mistakes
-from advisor_core.rules.files.yaml_file import Document, KeyPath
+from advisor_core.contracts.problems import Problem, RuleFileError
+
+if TYPE_CHECKING:
+    from advisor_core.rules.files.yaml_file import Document
+
+# What reads and checks a file is imported when there is one: most commands are run without.
+
+KeyPath = tuple[str | int, ...]
 
 OWN_FILE, SHARED_FILE = "advisor.toml", "pyproject.toml"
 TABLE: KeyPath = ("tool", "npu-advisor")
@@ -60,7 +64,7 @@ def find_settings(folder: Path) -> Settings:
     for above in (folder, *folder.parents):
         documents = []
         for name, table in ((OWN_FILE, ()), (SHARED_FILE, TABLE)):
-            if (above / name).is_file() and (document := read_toml(above / name, table)) is not None:
+            if (above / name).is_file() and (document := _read(above / name, table)) is not None:
                 documents.append(document)
         if documents:
             return _settings(documents)
@@ -70,8 +74,14 @@ def find_settings(folder: Path) -> Settings:
 def read_settings(file: Path) -> Settings:
     """The settings of one file: all of it, or ``[tool.npu-advisor]`` of one that is called ``pyproject.toml``. Raises
     `RuleFileError`."""
-    document = read_toml(file, TABLE if file.name == SHARED_FILE else ())
+    document = _read(file, TABLE if file.name == SHARED_FILE else ())
     return Settings() if document is None else _settings([document])
+
+
+def _read(file: Path, table: KeyPath) -> Document | None:
+    from advisor_core.configuration.toml_file import read_toml
+
+    return read_toml(file, table)
 
 
 def _settings(documents: Sequence[Document]) -> Settings:
@@ -91,7 +101,9 @@ def _settings(documents: Sequence[Document]) -> Settings:
     return Settings(_validated(data), places, [Path(document.file).absolute() for document in documents])
 
 
-def _problems(document: Document) -> Sequence[Any]:
+def _problems(document: Document) -> Sequence[Problem]:
+    from advisor_core.rules.files.documents import mistakes
+
     if not isinstance(document.data, dict):
         return [document.problem((), "expected a table of settings")]
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,15 @@ def test_the_settings_that_hold_are_shown(project: Path) -> None:
     assert places["set HD001.idle_share"] == ("30 %", 9) and places["lang"] == ("en", None)
     bare = json.loads(advisor("config", "show", "--no-config", "--format", "json").output)
     assert bare["files"] == [] and all(entry["file"] is None for entry in bare["settings"])
+
+
+def test_other_commands_follow_what_is_for_them(project: Path) -> None:
+    shown = advisor("rules", "show", "HD001")
+    assert "set by advisor.toml:9" in shown.output
+    assert "set by" not in advisor("rules", "show", "HD001", "--no-config").output
+    (project / "advisor.toml").write_text('lang = "zh"\n', encoding="utf-8")
+    assert re.search(r"[\u4e00-\u9fff]", advisor("collect").output)
+    assert not re.search(r"[\u4e00-\u9fff]", advisor("collect", "--lang", "en").output)
 
 
 @pytest.mark.parametrize(
