@@ -16,6 +16,9 @@ from reports.problems import Item
 from reports.sections.findings import card
 from reports.sections.limits import Limits
 
+FOR_PROBLEMS = 0.4
+"""Share of a ticket that is kept for problems where there are any: our choice."""
+
 
 @dataclass(frozen=True)
 class Ticket:
@@ -29,9 +32,12 @@ class Ticket:
 
     def fill(self, outline: Outline, t: Labels, write: Callable[[Document], str], part: Callable[[Card], str]) -> str:
         """The report in at most ``characters``. ``write`` gives the text of a document, ``part`` that of a card.
-        Problems of the plan come first, then the others in the order of the report; one that does not fit is
-        listed. Where not even the rest fits, sections are left out from the end."""
-        room = self.characters - self._length(write(self._page(outline, t, frozenset())))
+        Problems of the plan come first, then the others in the order of the report; one that does not fit is listed.
+        Sections behind the problems are left out from the end until these have `FOR_PROBLEMS` of the room."""
+        page = self._page(outline, t, frozenset())
+        wanted = self.characters * (FOR_PROBLEMS if outline.items else 0)
+        while (room := self.characters - self._length(write(page))) < wanted and (shorter := _without_last(page)):
+            page = shorter
         chosen: list[str] = []
         for item in _in_order(outline):
             alone = dataclasses.replace(self.limits, written=frozenset([item.number]))
@@ -39,16 +45,15 @@ class Ticket:
             if needed <= room:
                 chosen.append(item.number)
                 room -= needed
-        page = self._page(outline, t, frozenset(chosen))
-        while self._length(text := write(page)) > self.characters:
-            if chosen:
-                chosen.pop()
-                page = self._page(outline, t, frozenset(chosen))
-            elif page.sections:
-                page = replace(page, sections=page.sections[:-1])
-            else:
+        kept = {section.id for section in page.sections}
+        while True:
+            whole = self._page(outline, t, frozenset(chosen))
+            text = write(replace(whole, sections=tuple(part for part in whole.sections if part.id in kept)))
+            if self._length(text) <= self.characters:
+                return text
+            if not chosen:
                 return self._cut(text)
-        return text
+            chosen.pop()
 
     def _length(self, text: str) -> int:
         return len(text) + (text.count("\n") if self.long_ends else 0)
@@ -63,6 +68,12 @@ class Ticket:
     def _page(self, outline: Outline, t: Labels, written: frozenset[str]) -> Document:
         page = document(outline, t, dataclasses.replace(self.limits, written=written))
         return replace(page, sections=tuple(part for part in page.sections if part.id not in self.leave_out))
+
+
+def _without_last(page: Document) -> Document | None:
+    """The document without its last section that is not the problems; ``None`` where there is none."""
+    others = [section for section in page.sections if section.id != "findings"]
+    return replace(page, sections=tuple(part for part in page.sections if part is not others[-1])) if others else None
 
 
 def _in_order(outline: Outline) -> Iterator[Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from advisor_core.api.renderers import RuleOutcome, State
@@ -44,16 +45,39 @@ def rules(outline: Outline, t: Labels, limits: Limits) -> Section:
             continue
         how = (Paragraph(line(Prose(t("rules.collect_command"))), "small"),) if state == "cannot_answer" else ()
         summary = line(t(f"state.{state}"), Words(f" {len(outcomes)}", "count"))
-        told = _ids(outcomes) if limits.ids_only and state in _UNTROUBLED else _table(state, outcomes, outline, t)
+        if not limits.ids_only or state == "fail":
+            told: Block = _table(state, outcomes, outline, t)
+        else:
+            told = _ids(outcomes) if state in _UNTROUBLED else _by_reason(outcomes, t)
         blocks.append(Details(summary, (*how, told), open=state not in _FOLDED, mark=state))
     blocks += [Paragraph(line(sentence), "small") for sentence in for_others(outline, t)]
     return Section("rules", t("rules.title"), tuple(blocks))
 
 
 def _ids(outcomes: Sequence[RuleOutcome]) -> Paragraph:
+    return Paragraph(_codes(outcomes))
+
+
+def _codes(outcomes: Sequence[RuleOutcome]) -> Line:
     ids = dict.fromkeys(outcome.rule for outcome in outcomes)
     spaced: list[Code | str] = [part for rule in ids for part in (" ", Code(rule))]
-    return Paragraph(line(*spaced[1:]))
+    return line(*spaced[1:])
+
+
+def _by_reason(outcomes: Sequence[RuleOutcome], t: Labels) -> Table:
+    """A row for each reason, with the rules that have it: what is missing is mostly missing for many."""
+    groups: dict[tuple[str, str], list[RuleOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        said = (t.of(text) if text else "" for text in (outcome.reason, outcome.collect))
+        groups[next(said), next(said)].append(outcome)
+    columns = [Column(t("rules.rule")), Column(t("rules.reason"))]
+    if any(collect for _, collect in groups):
+        columns.append(Column(t("rules.collect")))
+    rows = [
+        Row((_codes(alike), *(line(Prose(text)) if text else () for text in said[: len(columns) - 1])))
+        for said, alike in groups.items()
+    ]
+    return Table(tuple(columns), tuple(rows), "rules")
 
 
 def _table(state: State, outcomes: Sequence[RuleOutcome], outline: Outline, t: Labels) -> Table:

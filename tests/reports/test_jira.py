@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.text.base import Text
 from reports.jira import JiraRenderer
 from reports.jira_prose import blocks, code, escape, inline
 from reports.labels import one_line
@@ -56,6 +57,35 @@ def test_the_changes_of_the_plan_are_written_out_first(example: ModuleType) -> N
     first = result.plan.actions[0].problem
     assert re.search(rf"^h[34]\. \{{anchor:[^}}]+\}}{first} ", text, re.MULTILINE)
     assert "{{ASCEND_LAUNCH_BLOCKING=1}}" in text
+
+
+def test_problems_come_before_what_stands_behind_them(example: ModuleType) -> None:
+    """Rules that cannot answer for long reasons, each another, are no reason to leave problems out."""
+    result = example.two_of_four()
+    text = Text(en="x " * 900, zh="无 " * 900)
+    unknown = [
+        rule.model_copy(update={"state": "cannot_answer", "reason": Text(en=f"{rule.rule} {text.en}", zh=text.zh)})
+        for rule in result.rules
+    ]
+    told = JiraRenderer().render(result.model_copy(update={"rules": unknown}), "en")
+    assert len(told) > 10_000 and "{anchor:rules}" not in told and "{anchor:ledger}" in told
+    assert {problem.number for problem in result.problems} == set(
+        re.findall(r"^h[34]\. \S+\}(F\w+)", told, re.MULTILINE)
+    )
+
+
+def test_rules_without_an_answer_stand_together_by_reason(example: ModuleType) -> None:
+    result = example.two_of_four()
+    rules = [rule for rule in result.rules if rule.only_for is None][:6]
+    why = [Text(en="no stacks", zh="无"), Text(en="no shapes", zh="无")]
+    unknown = [
+        rule.model_copy(update={"state": "cannot_answer", "reason": why[number % 2], "collect": None, "ranks": {}})
+        for number, rule in enumerate(rules)
+    ]
+    text = JiraRenderer().render(result.model_copy(update={"rules": unknown}), "en")
+    for number, reason in enumerate(why):
+        ids = " ".join(f"{{{{{rule}}}}}" for rule in sorted(rule.rule for rule in rules[number::2]))
+        assert f"|{ids}|{reason.en}|\n" in text
 
 
 @given(st.text(alphabet=st.sampled_from("ab *_{}[]|!?+-~^#\\&;:()/\n.h1x中@<"), max_size=40))
