@@ -1,4 +1,6 @@
-"""Commands and options that texts name exist: in messages, help pages, rule sets, reports and the documentation."""
+"""Commands and options that texts name exist: in messages, help pages, rule sets and reports.
+
+``tests/docs/test_reference.py`` looks at the written pages."""
 
 from __future__ import annotations
 
@@ -61,11 +63,6 @@ def texts_of_data() -> Iterator[tuple[Path, str]]:
                 yield file, file.read_text("utf-8")
 
 
-def pages() -> Iterator[tuple[Path, str]]:
-    for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        yield file, file.read_text("utf-8")
-
-
 def wrong_calls(text: str) -> Iterator[str]:
     """The calls of ``advisor`` in a text that name no command, or an option that the command does not have."""
     for found in CALL.finditer(text):
@@ -88,7 +85,7 @@ def test_every_option_in_a_text_exists(texts: object) -> None:
     assert {(file, option) for file, option in seen if option not in known} == set()
 
 
-@pytest.mark.parametrize("texts", [texts_of_code, texts_of_data, pages], ids=["code", "data", "pages"])
+@pytest.mark.parametrize("texts", [texts_of_code, texts_of_data], ids=["code", "data"])
 def test_every_call_in_a_text_is_one_that_works(texts: object) -> None:
     assert callable(texts)
     assert [(file.name, call) for file, text in texts() for call in wrong_calls(text)] == []
