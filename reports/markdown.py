@@ -94,7 +94,7 @@ class MarkdownRenderer:
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
         """A comparison of runs, for a ticket."""
         labels = Labels(lang, result.labels)
-        return text(comparison_document(result, labels), labels)
+        return TICKET.fit(comparison_document(result, labels), labels, lambda page: text(page, labels))
 
     def comparison_summary(self, result: ComparisonResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor compare`` prints when it is done."""

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from reports.blocks import Card, Document
+from reports.blocks import Card, Document, Paragraph, Section, line
 from reports.document import document
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
 from reports.sections.findings import card
 from reports.sections.limits import Limits
+
+CUT = "…"
+"""The last line of a text that is cut off."""
 
 FOR_PROBLEMS = 0.4
 """Share of a ticket that is kept for problems where there are any: our choice."""
@@ -34,9 +37,12 @@ class Ticket:
         """The report in at most ``characters``. ``write`` gives the text of a document, ``part`` that of a card.
         Problems of the plan come first, then the others in the order of the report; one that does not fit is listed.
         Sections behind the problems are left out from the end until these have `FOR_PROBLEMS` of the room."""
-        page = self._page(outline, t, frozenset())
+        pages = _shortening(self._page(outline, t, frozenset()), t)
         wanted = self.characters * (FOR_PROBLEMS if outline.items else 0)
-        while (room := self.characters - self._length(write(page))) < wanted and (shorter := _without_last(page)):
+        page = next(pages)
+        while (room := self.characters - self._length(write(page))) < wanted:
+            if (shorter := next(pages, None)) is None:
+                break
             page = shorter
         chosen: list[str] = []
         for item in _in_order(outline):
@@ -45,35 +51,54 @@ class Ticket:
             if needed <= room:
                 chosen.append(item.number)
                 room -= needed
-        kept = {section.id for section in page.sections}
         while True:
-            whole = self._page(outline, t, frozenset(chosen))
-            text = write(replace(whole, sections=tuple(part for part in whole.sections if part.id in kept)))
+            text = write(replace(page, sections=self._sections(page, self._page(outline, t, frozenset(chosen)))))
             if self._length(text) <= self.characters:
                 return text
             if not chosen:
                 return self._cut(text)
             chosen.pop()
 
+    def fit(self, page: Document, t: Labels, write: Callable[[Document], str]) -> str:
+        """A document in at most ``characters``, without the sections from the end that have no room."""
+        text = ""
+        for shorter in _shortening(page, t):
+            if self._length(text := write(shorter)) <= self.characters:
+                return text
+        return self._cut(text)
+
+    @staticmethod
+    def _sections(page: Document, whole: Document) -> tuple[Section, ...]:
+        """The sections of a page, as they are in the one with problems."""
+        there = {section.id: section for section in whole.sections}
+        return tuple(there.get(section.id, section) for section in page.sections)
+
     def _length(self, text: str) -> int:
         return len(text) + (text.count("\n") if self.long_ends else 0)
 
     def _cut(self, text: str) -> str:
-        """The lines that fit: the first page of a job of very many phases may be too long by itself."""
+        """The lines that fit, and a mark: the first page of a job of very many phases may be too long by itself."""
         lines = text.split("\n")
-        while lines and self._length("\n".join(lines)) > self.characters:
+        while lines and self._length("\n".join([*lines, CUT])) > self.characters:
             lines.pop()
-        return "\n".join(lines)
+        return "\n".join([*lines, CUT])
 
     def _page(self, outline: Outline, t: Labels, written: frozenset[str]) -> Document:
         page = document(outline, t, dataclasses.replace(self.limits, written=written))
         return replace(page, sections=tuple(part for part in page.sections if part.id not in self.leave_out))
 
 
-def _without_last(page: Document) -> Document | None:
-    """The document without its last section that is not the problems; ``None`` where there is none."""
+def _shortening(page: Document, t: Labels) -> Iterator[Document]:
+    """The document, then without its last section, and so on; the problems stay. What is gone is told at the end."""
+    yield page
     others = [section for section in page.sections if section.id != "findings"]
-    return replace(page, sections=tuple(part for part in page.sections if part is not others[-1])) if others else None
+    gone: list[Section] = []
+    while others:
+        gone.insert(0, others.pop())
+        names = t.join([section.title for section in gone if section.title])
+        note = Section("left-out", "", (Paragraph(line(t("ticket.left_out", names=names)), "small"),))
+        kept = (section for section in page.sections if section not in gone)
+        yield replace(page, sections=(*kept, note))
 
 
 def _in_order(outline: Outline) -> Iterator[Item]:

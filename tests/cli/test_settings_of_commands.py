@@ -39,8 +39,8 @@ def advisor(*arguments: object) -> Result:
 
 def test_a_run_follows_the_settings_and_says_so(advisor_sample: Path, project: Path) -> None:
     done = advisor("run", advisor_sample, "--rank", 0)
-    assert done.exit_code == 1 and "advisor.toml:3 (fail_on) 'high' holds" in done.stderr
-    assert f"settings: {project / 'advisor.toml'}" in done.stderr
+    assert done.exit_code == 1 and "advisor.toml:3 (fail_on) 'high' holds" in done.output
+    assert f"settings: {project / 'advisor.toml'}" in done.output
     assert [file.name for file in (project / "out").iterdir()] == ["report.json"]
     rules = {
         rule.rule: rule for rule in RunResult.model_validate_json((project / "out" / "report.json").read_bytes()).rules
@@ -94,5 +94,5 @@ def test_other_commands_follow_what_is_for_them(project: Path) -> None:
 def test_mistakes_name_the_file(advisor_sample: Path, project: Path, text: str, said: str) -> None:
     (project / "advisor.toml").write_text(text, encoding="utf-8")
     done = advisor("run", advisor_sample)
-    assert done.exit_code == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.exit_code == 2 and said in done.output and "Traceback" not in done.output
     assert advisor("run", advisor_sample, "--config", project / "advisor.toml", "--no-config").exit_code == 2

@@ -68,6 +68,7 @@ def test_problems_come_before_what_stands_behind_them(example: ModuleType) -> No
         for rule in result.rules
     ]
     told = JiraRenderer().render(result.model_copy(update={"rules": unknown}), "en")
+    assert "for want of room: Every rule and its state" in told
     assert len(told) > 10_000 and "{anchor:rules}" not in told and "{anchor:ledger}" in told
     assert {problem.number for problem in result.problems} == set(
         re.findall(r"^h[34]\. \S+\}(F\w+)", told, re.MULTILINE)
