@@ -53,6 +53,14 @@ class Web(Struct, frozen=True):
     url: str
 
 
+class Nearby(Struct, frozen=True):
+    """A link into another file that is written beside the report. A format that travels alone leaves it out."""
+
+    file: str
+    target: str
+    content: Line
+
+
 class Level(Struct, frozen=True):
     """How severe something is."""
 
@@ -71,7 +79,7 @@ class Below(Struct, frozen=True):
     content: Line
 
 
-Piece = Words | Code | Prose | Link | Web | Level | Swatch | Below
+Piece = Words | Code | Prose | Link | Web | Nearby | Level | Swatch | Below
 Line = tuple[Piece, ...]
 
 

@@ -24,6 +24,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Piece,
@@ -111,7 +112,7 @@ class _Writer:
             case Below(content=content):
                 inner = self.line(content)
                 return f" ({inner})" if inner else ""
-            case Swatch():
+            case Swatch() | Nearby():
                 return ""
 
     def _words(self, text: str, style: str) -> str:
@@ -138,7 +139,8 @@ class _Writer:
             case Card():
                 yield from self._card(block, 3)
             case Paragraph(content=content):
-                yield from (self.line(content), "")
+                said = self.line(content)
+                yield from (said, "") if said else ()
             case Callout(blocks=inner):
                 yield from ("{quote}", *self._all(inner), "{quote}", "")
             case RuleText(text=text):

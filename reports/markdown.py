@@ -30,6 +30,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Piece,
@@ -148,7 +149,7 @@ class _Writer:
             case Below(content=content):
                 inner = self.line(content, in_table)
                 return f" ({inner})" if inner else ""
-            case Swatch():
+            case Swatch() | Nearby():
                 return ""
 
     def _words(self, text: str, style: str) -> str:
@@ -173,7 +174,8 @@ class _Writer:
             case Card():
                 yield from self._card(block, is_root=True)
             case Paragraph(content=content):
-                yield from (self.line(content), "")
+                text = self.line(content)
+                yield from (text, "") if text else ()
             case Callout(blocks=blocks):
                 quoted = "\n".join(self._blocks(blocks)).rstrip("\n")
                 yield from (*(f"> {text}".rstrip() for text in quoted.split("\n")), "")

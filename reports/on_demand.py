@@ -68,3 +68,31 @@ class Jira:
         from reports.jira import JiraRenderer
 
         return JiraRenderer().render(result, lang)
+
+
+class Trace:
+    """Of `reports.timeline.trace`."""
+
+    name = "trace"
+    filename = "report.trace.json"
+    on_request = True
+    timeline = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.timeline.trace import TraceRenderer
+
+        return TraceRenderer().render(result, lang)
+
+
+class Timeline:
+    """Of `reports.timeline.page`."""
+
+    name = "timeline"
+    filename = "timeline.html"
+    on_request = True
+    timeline = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.timeline.page import TimelineRenderer
+
+        return TimelineRenderer().render(result, lang)

@@ -15,6 +15,7 @@ from advisor_core.api import Text
 from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
 from reports.problems import Item, items
+from reports.timeline.places import places
 
 TOP = 3
 ALL_RANKS = 6
@@ -131,6 +132,16 @@ class Outline:
     def kinds(self) -> list[tuple[Item, int]]:
         """The first tree of each rule, in the order the engine ranked them, and how many trees of that rule follow."""
         return _by_rule(self.items)
+
+    @property
+    def timeline(self) -> str:
+        """The file beside the report that shows the timeline, '' for none."""
+        return self.result.timeline.files.get("timeline", "") if self.result.timeline is not None else ""
+
+    @cached_property
+    def located(self) -> frozenset[str]:
+        """The fingerprints of the findings that have a place in that file."""
+        return frozenset(places(self.result)) if self.timeline else frozenset()
 
     @cached_property
     def planned(self) -> frozenset[str]:

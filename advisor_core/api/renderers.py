@@ -29,6 +29,7 @@ from advisor_core.result.run import (
     RunResult,
     State,
 )
+from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (
     BarRow,
     Bars,
@@ -50,6 +51,7 @@ __all__ = [
     "SEVERITIES",
     "Action",
     "Advice",
+    "Arrow",
     "BarRow",
     "Bars",
     "BarsView",
@@ -77,6 +79,7 @@ __all__ = [
     "Plan",
     "Problem",
     "Promise",
+    "RankTimeline",
     "Renderer",
     "RuleOutcome",
     "RunResult",
@@ -87,9 +90,12 @@ __all__ = [
     "State",
     "StretchMark",
     "StripView",
+    "Timeline",
+    "Track",
     "Unexplained",
     "Verdict",
     "View",
+    "Window",
     "countable",
     "format_quantity",
     "heading_key",

@@ -49,8 +49,8 @@ DEFAULT_OUTPUT = Path("advisor-report")
     multiple=True,
     callback=split,
     metavar="NAME,...",
-    help="What to write: html, md, json [these three]; for programs sarif, junit, github, gitlab, lines; "
-    "for a ticket there jira.",
+    help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
+    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines; for a ticket there jira.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -167,7 +167,10 @@ def run(
     if redact_words and not redact and not place_of("redact_words", "redact_words"):
         stop(EXIT_USAGE, "--redact-word goes with --redact")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    if open_report and (target is None or (formats and "html" not in formats)):
+        stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
     gates = _gates(conditions, baseline_file)
+    renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
     options = rule_options(
         rulesets,
         select,
@@ -176,10 +179,8 @@ def run(
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
+        timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
-    if open_report and (target is None or (formats and "html" not in formats)):
-        stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
-    renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
     if not quiet:
         warn_of_lost_letters(lang)
         for line in told():
@@ -188,6 +189,9 @@ def run(
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
+    if result.timeline is not None:
+        files = {renderer.name: renderer.filename for renderer in renderers}
+        result = result.model_copy(update={"timeline": result.timeline.model_copy(update={"files": files})})
     if redact:
         result = _redacted(result, redact_words)
     writing = time.perf_counter()
@@ -201,7 +205,7 @@ def run(
             tell(f"warning: {left} is of an earlier run and was not written anew")
         say(coloured(summary(result, lang, written), result), err=target is None)
     if open_report:
-        show(next(file for file in written if file.suffix == ".html"))
+        show(next(file for file in written if file.name == "report.html"))
     if verbose:
         for name, seconds in result.timings.items():
             if name.endswith("_s"):

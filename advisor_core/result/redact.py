@@ -68,6 +68,8 @@ def redact(result: RunResult, words: Sequence[str] = ()) -> RunResult:
         if not any(letter.isalpha() for letter in word):
             raise RedactError(f"{word!r} has no letter: numbers stay as they are")
     body = result.model_dump(mode="json")
+    if result.timeline is not None:  # which report.json leaves out
+        body["timeline"] = result.timeline.model_dump(mode="json")
     texts = [*_texts(body)]
     ordinary = {word for rule in result.rules for word in re.findall(r"[A-Za-z]+", rule.title.en.lower())}
     names = _Names(texts, ordinary, [word.strip() for word in words])

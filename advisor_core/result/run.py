@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from advisor_core.result.finding import Finding, Severity
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.timeline import Timeline
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak, Work
 from advisor_core.text.base import Model, Scalar, Text
@@ -253,6 +255,9 @@ class RunResult(Model):
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
+    timeline: SkipJsonSchema[Timeline | None] = Field(None, exclude=True)
+    """What lies where in time, where a format that is written asks for it; no part of report.json, which is the same
+    whatever else is written."""
 
     @property
     def numbers(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import Diagnostic, Environment, RunResult
+from advisor_core.result.timeline import Timeline
 from advisor_core.run.claims import rank_findings
 from advisor_core.text.base import Scalar
 
@@ -33,6 +34,7 @@ def of_role(result: RunResult, role: str) -> RunResult:
             "diagnostics": _named(result.diagnostics, role),
             "work": _named(result.work, role),
             "memory": _named(result.memory, role),
+            "timeline": _timeline(result.timeline, role),
             "role_environments": {role: result.environment},
             "model": None,
             "plan": None,
@@ -79,8 +81,27 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "phases": [time for result in results for time in result.phases],
             "work": [work for result in results for work in result.work],
             "memory": [peak for result in results for peak in result.memory],
+            "timeline": _joined_timeline([result.timeline for result in results if result.timeline is not None]),
             "role_environments": environments,
         }
+    )
+
+
+def _timeline(found: Timeline | None, role: str) -> Timeline | None:
+    if found is None:
+        return None
+    return found.model_copy(update={"ranks": _named(found.ranks, role), "arrows": _named(found.arrows, role)})
+
+
+def _joined_timeline(found: Sequence[Timeline]) -> Timeline | None:
+    """Those of the roles one below the other, each by the clock of its own first rank."""
+    if not found:
+        return None
+    return Timeline(
+        ranks=[rank for one in found for rank in one.ranks],
+        recorded_ranks=sum(one.recorded_ranks for one in found),
+        arrows=[arrow for one in found for arrow in one.arrows],
+        waits=sum(one.waits for one in found),
     )
 
 

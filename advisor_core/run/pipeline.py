@@ -34,6 +34,7 @@ from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
+from advisor_core.run.compose_timeline import timeline, wanted
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role, summed
 from advisor_core.run.modelled import job_replay
@@ -167,10 +168,9 @@ def _judged(
             }
             recorded, failures = _collect(deriving, progress)
             usable = [source for source in sources if source in recorded or source not in deriving]
-            compared = _compared(recorded)
+            compared = _compared(recorded, sources, options)
             judging = {
-                source: workers.start(number[source], judge, source, options, compared.get(source, ALONE))
-                for source in usable
+                source: workers.start(number[source], judge, source, options, compared[source]) for source in usable
             }
             outcomes, unjudged = _collect(judging, progress, announced=recorded)
         finally:
@@ -195,9 +195,11 @@ def _collect(
     return done, failures
 
 
-def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, Compared]:
-    """What the comparison of the ranks of its role told each rank."""
-    told: dict[RankInput, Compared] = {}
+def _compared(
+    recorded: Mapping[RankInput, Recorded], sources: Sequence[RankInput], options: RunOptions
+) -> dict[RankInput, Compared]:
+    """What the comparison of the ranks of its role told each rank; one that is alone in its role is `ALONE`."""
+    told: dict[RankInput, Compared] = dict.fromkeys(sources, ALONE)
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}
         world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
@@ -208,7 +210,7 @@ def _compared(recorded: Mapping[RankInput, Recorded]) -> dict[RankInput, Compare
             step = without.get(rank)
             warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
             told[source] = Compared(waits.get(rank, NO_WAITS), len(ranks), step, warming)
-    return told
+    return wanted(told, recorded) if options.timeline else told
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
@@ -269,6 +271,7 @@ def combine(
         phases=[time for outcome in outcomes for time in outcome.phases],
         work=summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
+        timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )
     return result, replayed
 

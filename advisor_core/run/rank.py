@@ -59,6 +59,7 @@ from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_steps import ledger_steps
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
+from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline, step_walls
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.run.step_views import operator_bars, step_strip
@@ -81,6 +82,9 @@ class RunOptions:
     phase_marks: tuple[tuple[str, str], ...] = ()
     timings: bool = False
     """Whether the result tells what each fact and advisor took."""
+
+    timeline: bool = False
+    """Whether the result has the lanes of a timeline."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ class RankOutcome:
     memory: MemoryPeak | None = None
     explained: Explained | None = None
     model: RankModel | None = None
+    timeline: RankTimes | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -157,23 +162,27 @@ def own_problems(options: RunOptions) -> list[Problem]:
 @dataclass(frozen=True)
 class Recorded:
     """The part of a rank that the comparison of ranks needs. ``calls``: its collectives, `COMPARED` of the fact
-    ``recorded_calls``; ``None`` where they are not known. ``first``: its first step, ``None`` without one."""
+    ``recorded_calls``; ``None`` where they are not known. ``first``: its first step, ``None`` without one. ``walls``:
+    the length in ns of each of its steps, by id."""
 
     rank: int
     world_size: int | None
     calls: pd.DataFrame | None
     first: FirstStep | None = None
+    walls: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Compared:
     """What the comparison of ranks told one of ``ranks`` in the input. ``waits``: the fact ``cross_rank_waits``.
-    ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``."""
+    ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``. ``wanted``: what a
+    timeline wants of the rank, ``None`` for nothing."""
 
     waits: pd.DataFrame = field(default_factory=lambda: NO_WAITS)
     ranks: int = 1
     left_out: int | None = None
     warming: tuple[int, ...] = ()
+    wanted: Wanted | None = field(default_factory=Wanted)
 
 
 ALONE = Compared()
@@ -209,10 +218,11 @@ def derive(source: RankInput, options: RunOptions) -> Recorded:
         loaded = _load(source, options)
         calls = loaded.store.get(recorded_calls)
         first = _first_step(loaded.store)
+        walls = step_walls(loaded.store) if options.timeline else {}
     if sum(held.bytes for held, _ in _held) + source.bytes <= HELD_BYTES:
         _held[source, options] = loaded
     known = None if calls is None else calls[list(COMPARED)]
-    return Recorded(loaded.profile.rank, loaded.profile.world_size, known, first)
+    return Recorded(loaded.profile.rank, loaded.profile.world_size, known, first, walls)
 
 
 def _first_step(store: FactStore) -> FirstStep | None:
@@ -249,6 +259,7 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
     shared = _shared(host, store)
     steps, ledger = ledger_steps(store, profile)
     views = [*_views(store, profile.rank), *_drawn(host, store), *_memory_views(store, profile.rank)]
+    wanted = compared.wanted if options.timeline else None
     return RankOutcome(
         rank=profile.rank,
         source=_input(profile),
@@ -277,6 +288,7 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
         memory=_memory(store, profile.rank),
         explained=store.get(explained),
         model=_model(store, profile.rank),
+        timeline=None if wanted is None else rank_timeline(store, profile.rank, wanted),
         timings={**store.watch.seconds(), ANALYSE: time.perf_counter() - began},
     )
 

@@ -60,7 +60,14 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chain
     sequence = Kernels(
         signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
     )
-    return _summary(kernels, search(sequence, computations()))
+    return _summary(kernels, _with_forward(search(sequence, computations())))
+
+
+def _with_forward(chains: Sequence[tuple[Computation, Ints]]) -> list[tuple[Computation, Ints]]:
+    """Without backward chains of what was not found in any forward pass: alone they name no computation, as those of
+    another one can look alike (a LayerNorm runs backward through what an RMSNorm does)."""
+    forward = {computation.api for computation, _ in chains if not computation.backward}
+    return [(computation, chain) for computation, chain in chains if computation.api in forward]
 
 
 def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -> Chains:

@@ -19,6 +19,7 @@ from reports.blocks import (
     Items,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Piece,
@@ -102,14 +103,15 @@ def card(item: Item, outline: Outline, t: Labels, limits: Limits) -> Card:
         severity=problem.severity,
         stake=stake(item, t),
         own=group,
-        facts=tuple(_facts(finding, t)),
+        facts=tuple(_facts(item, outline, t)),
         body=Definitions(tuple(_body(item, outline, t)) if written else (), "finding-body"),
         judged=_judged(finding, t) if written else None,
         causes=tuple(card(cause, outline, t, limits) for cause in item.causes if _has_written(cause, limits)),
     )
 
 
-def _facts(finding: Finding, t: Labels) -> Iterator[Line]:
+def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
+    finding = item.finding
     where = []
     if finding.role:
         where.append(t("word.role", role=finding.role))
@@ -122,6 +124,8 @@ def _facts(finding: Finding, t: Labels) -> Iterator[Line]:
     yield line(t("word.clause").join(where))
     yield line(t(f"confidence.{finding.confidence}"))
     yield line(Code(finding.rule), f" {finding.name}")
+    if finding.fingerprint in outline.located:
+        yield line(Nearby(outline.timeline, item.number, line(t("timeline.see"))))
 
 
 def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[Block, ...]]]:

@@ -19,6 +19,7 @@ from reports.blocks import (
     LedgerBars,
     Line,
     Link,
+    Nearby,
     Pairs,
     Paragraph,
     Prose,
@@ -211,6 +212,8 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     blocks: list[Block] = []
     if (strip := first_strip(outline)) is not None:
         blocks.append(Figure(strip, t.of(strip.title)))
+    if outline.timeline:
+        blocks.append(Paragraph(line(Nearby(outline.timeline, "", line(t("timeline.look")))), "small"))
     tree = [row for row in outline.rows if any(share >= TREE_LIMIT for _, share in row.cells)]
     summary = line(t("first.tree", limit=t.share(TREE_LIMIT)))
     further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")

@@ -17,7 +17,9 @@ import pytest
 
 from advisor_core.compare.compare import compare_all
 from reports.html import HtmlRenderer
+from reports.timeline.page import TimelineRenderer
 from tests import report_fixtures
+from tests.reports.timeline.timelines import FILES, with_timeline
 
 AXE = os.environ.get("AXE")
 pytestmark = pytest.mark.skipif(not AXE, reason="no axe-core: set AXE to the path of axe.min.js")
@@ -56,6 +58,12 @@ def judged(tmp_path: Path, chromium: Callable[..., subprocess.CompletedProcess[s
 @pytest.mark.parametrize("name", ["training", "of_roles"])
 def test_a_report_has_no_violation(judged: Judge, name: str, lang: str, flags: tuple[str, ...]) -> None:
     assert judged(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), *flags) == []
+
+
+@pytest.mark.parametrize(("lang", "flags"), [("en", ()), ("zh", (DARK,)), ("en", (NARROW,))])
+def test_a_timeline_has_no_violation(judged: Judge, lang: str, flags: tuple[str, ...]) -> None:
+    page = TimelineRenderer().render(with_timeline(report_fixtures.training(), FILES), lang)
+    assert judged(page, *flags) == []
 
 
 def test_a_comparison_has_no_violation(judged: Judge) -> None:

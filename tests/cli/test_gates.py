@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,15 @@ def test_formats_for_programs_are_written_on_request_only(profile: Path, report:
     assert {file.name for file in report.iterdir()} == {"report.html", "report.md", "report.json"}
     assert run(profile, "-o", str(tmp_path), "--format", "sarif,junit").exit_code == 0
     assert {file.name for file in tmp_path.iterdir()} == {"report.sarif", "report.junit.xml"}
+
+
+def test_a_timeline_is_written_on_request_and_the_report_links_to_it(profile: Path, tmp_path: Path) -> None:
+    assert run(profile, "-o", str(tmp_path), "--format", "html,trace,timeline", "--redact").exit_code == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"report.html", "report.trace.json", "timeline.html"}
+    trace = json.loads((tmp_path / "report.trace.json").read_text(encoding="utf-8"))
+    assert {event["ph"] for event in trace["traceEvents"]} == {"M", "X", "s", "f"}
+    assert 'href="timeline.html#F1' in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'href="report.html#f-' in (tmp_path / "timeline.html").read_text(encoding="utf-8")
 
 
 def test_what_was_accepted_passes_and_what_is_new_fails(profile: Path, report: Path, tmp_path: Path) -> None:

@@ -17,9 +17,11 @@ from reports.jira import JiraRenderer
 from reports.json_file import JsonRenderer
 from reports.labels import Labels, catalogue
 from reports.markdown import TICKET, MarkdownRenderer
-from reports.on_demand import Html, Jira, Markdown
+from reports.on_demand import Html, Jira, Markdown, Timeline, Trace
 from reports.outline import STATE_ORDER, Outline
 from reports.terminal import summary
+from reports.timeline.page import TimelineRenderer
+from reports.timeline.trace import TraceRenderer
 
 NAMES = (
     "training", "two_of_four", "launch_blocking", "hostile", "hostile_roles", "nothing_found", "empty", "many_ranks",
@@ -156,7 +158,7 @@ def test_json_is_the_whole_result(example: ModuleType, name: str) -> None:
     assert text == JsonRenderer().render(result, "zh")
     data = json.loads(text)
     assert type(result).model_validate(data) == result
-    assert list(data) == list(type(result).model_fields)
+    assert list(data) == [name for name in type(result).model_fields if name != "timeline"]
     text.encode("utf-8")
 
 
@@ -185,16 +187,25 @@ def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
         "gitlab": ("gl-code-quality-report.json", True),
         "lines": ("findings.txt", True),
         "jira": ("jira.txt", True),
+        "trace": ("report.trace.json", True),
+        "timeline": ("timeline.html", True),
     }
 
 
 @pytest.mark.parametrize(
-    ("standing_in", "renderer"), [(Html, HtmlRenderer), (Markdown, MarkdownRenderer), (Jira, JiraRenderer)]
+    ("standing_in", "renderer"),
+    [
+        (Html, HtmlRenderer),
+        (Markdown, MarkdownRenderer),
+        (Jira, JiraRenderer),
+        (Trace, TraceRenderer),
+        (Timeline, TimelineRenderer),
+    ],
 )
 def test_a_renderer_that_is_imported_on_demand_lacks_nothing(standing_in: type, renderer: type) -> None:
     """A summary or a kind of page that it forgets is left out of a run without an error."""
     names, stood_in = ({name for name in dir(one) if not name.startswith("_")} for one in (renderer, standing_in))
-    assert names | {"name", "filename"} == stood_in - {"on_request"}
+    assert names | {"name", "filename"} == stood_in - {"on_request", "timeline"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,18 @@ RMS_BACK: list[Kernel] = [
     ("Cast", 5, (XW,), (X,)),
 ]
 
+LAYER_NORM: list[Kernel] = [
+    ("ReduceMean", 10, (X,), ("2000,1 BF16",)),
+    ("Sub", 10, (X, "2000,1 BF16"), (X,)),
+    ("Pows", 10, (X,), (X,)),
+    ("ReduceMean", 10, (X,), ("2000,1 BF16",)),
+    ("Add", 10, ("2000,1 BF16",), ("2000,1 BF16",)),
+    ("Sqrt", 10, ("2000,1 BF16",), ("2000,1 BF16",)),
+    ("RealDiv", 10, (X, "2000,1 BF16"), (X,)),
+    ("Mul", 10, ("500 BF16", X), (X,)),
+    ("Add", 10, (X, "500 BF16"), (X,)),
+]
+
 GU, HALF = "1000,2000 BF16", "1000,1000 BF16"  # 4 MB, 2 MB
 
 SWIGLU: list[Kernel] = [
@@ -147,6 +159,7 @@ ENTROPY: list[Kernel] = [
     ("Sub", 15, (LOGITSW, LOSS), (LOGITSW,)),
     ("Exp", 15, (LOGITSW,), (LOGITSW,)),
     ("ReduceSum", 15, (LOGITSW,), (LOSS,)),
+    ("Log", 15, (LOSS,), (LOSS,)),
     ("RealDiv", 15, (LOGITSW, LOSS), (LOGITSW,)),
     ("Mul", 15, (LOGITSW,), (LOGITSW,)),
     ("Cast", 15, (LOGITSW,), (LOGITS,)),

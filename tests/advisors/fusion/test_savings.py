@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034, NS037: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS034, NS037, NS038: chains of each pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.advisors.fusion.chains import (
     GROUP_NORM_SILU,
     GROUP_NORM_SILU_BACK,
     HALF,
+    LAYER_NORM,
     LOG_PROBS,
     LOG_PROBS_BACK,
     RMS,
@@ -41,6 +42,8 @@ LAYER: list[Kernel] = [
 CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     # x and weight once, y once; backward: three times x, as narrow as it comes.
     "rms_norm": ("NS010", [RMS, RMS_BACK], 80 + 70, 4.001 + 6),
+    # x once, y once.
+    "layer_norm": ("NS038", [LAYER_NORM], 90, 2 * 2),
     # 4 MB in, 2 MB out; backward: 2 MB and 4 MB in, 4 MB out.
     "swiglu": ("NS011", [SWIGLU, SWIGLU_BACK], 40 + 80, 6 + 10),
     # 2 MB in and out, one table of 0.2 MB seen as cos and as sin.
@@ -48,7 +51,7 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     # The products stay.
     "attention": ("NS013", [ATTENTION], 150, 100),
     # The logits twice, their gradient once, in 16 bits.
-    "cross_entropy": ("NS014", [ENTROPY], 120, 3 * 1),
+    "cross_entropy": ("NS014", [ENTROPY], 135, 3 * 1),
     "optimizer_adam": ("NS015", [ADAM], 70, 7 * 1),
     "optimizer_sgd": ("NS016", [SGD], 70, 5 * 1.001),
     # Twice in, twice out, each 2 MB.
@@ -124,6 +127,7 @@ FUSED = {
     "NS032": "Gelu",
     "NS033": "GroupNormSwish",
     "NS037": "CrossEntropyLoss",
+    "NS038": "LayerNormV4",
 }
 
 
