@@ -44,8 +44,8 @@ found in the three programs held back that have it, and four scores of a beam se
 form then took one number of each row only.
 
 LayerNorm written out occurs in none of the programs. Its forms are those of five small models that were written for it
-and recorded in the same way; before, three of them were called RMSNorm and, backward, rotary embedding. With it came
-that a backward pass without its forward pass names nothing: two false norms of CLIP, which is held back, went with that.
+and recorded in the same way; before, three of them were called RMSNorm and, backward, rotary embedding. Since then a
+backward pass without its forward pass names nothing: two false norms of CLIP, which is held back, went with that.
 
 Kernel by kernel, layers were compared once with the paths of the modules: in the 46 transformers 99 to 100 % of the
 kernels of layers are given to the right layer (78 % in the adaptive norms of DiT, 95 % in T5), and 98 to 100 % of all
