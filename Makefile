@@ -35,6 +35,7 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/mypy docs/generate.py
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/check_portable.py advisor_core advisors reports rulesets docs examples .ci
 	$(BIN)/python docs/generate.py --check
 
 # Writes docs/reference/ from the code. `make lint` fails where it is not what the code says.

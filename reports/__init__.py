@@ -7,14 +7,14 @@ from advisor_core.api import Registry, Renderer, hookimpl
 
 @hookimpl
 def advisor_register_renderers(registry: Registry[Renderer]) -> None:
-    """Add ``html``, ``md`` and ``json``, and what programs read: ``sarif``, ``junit``, ``github``, ``gitlab``,
-    ``lines``; ``trace`` for viewers of traces, ``timeline`` as a page."""
+    """Add ``html``, ``md`` and ``json``, what programs read: ``sarif``, ``junit``, ``github``, ``gitlab``, ``lines``;
+    ``trace`` for viewers of traces, ``timeline`` as a page, and ``jira`` for a ticket there."""
     from reports.json_file import JsonRenderer
     from reports.machine.junit import JunitRenderer
     from reports.machine.lines import GithubRenderer, GitlabRenderer, LinesRenderer
     from reports.machine.sarif import SarifRenderer
-    from reports.on_demand import Html, Markdown, Timeline, Trace
+    from reports.on_demand import Html, Jira, Markdown, Timeline, Trace
 
     registry.add(Html(), Markdown(), JsonRenderer())
     registry.add(SarifRenderer(), JunitRenderer(), GithubRenderer(), GitlabRenderer(), LinesRenderer())
-    registry.add(Trace(), Timeline())
+    registry.add(Trace(), Timeline(), Jira())

@@ -263,7 +263,8 @@ class Steps(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
-    """A problem written out, with its causes below it."""
+    """A problem written out, with its causes below it; ``judged`` is ``None``, and the body empty, where only a cause
+    of it is."""
 
     id: str
     number: str
@@ -273,7 +274,7 @@ class Card(Struct, frozen=True):
     own: str
     facts: tuple[Line, ...]
     body: Definitions
-    judged: Details
+    judged: Details | None
     causes: tuple[Card, ...]
 
 

@@ -47,7 +47,7 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
         more = len(views) - len(figures)
         left = [Paragraph(line(t("views.left", count=more)), "small")] if more else []
         yield Section("charts", t("views.title"), (*figures, *left))
-    yield rules(outline, t)
+    yield rules(outline, t, limits)
     yield environment(outline, t)
     yield inputs(outline, t, limits)
     yield diagnostics(outline, t, limits.diagnostics)
@@ -62,7 +62,7 @@ def _contents(outline: Outline, t: Labels, limits: Limits, sections: tuple[Secti
         below: list[Entry] = []
         if section.id == "findings":
             below = [_entry(item, more, t) for item, more in outline.kinds]
-            if len(outline.items) > limits.trees:
+            if not all(limits.writes(item.number) for root in outline.items for item in root.walk()):
                 below.append(Entry("further", line(t("finding.further"))))
         yield Entry(section.id, line(section.title), tuple(below))
 

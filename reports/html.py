@@ -55,7 +55,7 @@ class HtmlRenderer:
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
         limits = Limits(
-            trees=_trees(outline),
+            written=frozenset(item.number for root in outline.items[: _trees(outline)] for item in root.walk()),
             further=len(result.findings),
             rows=ROWS,
             inputs=LISTED_INPUTS,

@@ -1,7 +1,9 @@
-"""``report.md``: the same document for a ticket on GitHub or GitLab. Tables, no HTML, every name inert."""
+"""``report.md``: the same document for a ticket on GitHub, GitLab or Gitee. Tables, no HTML but what folds, every name
+inert."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -45,30 +47,34 @@ from reports.blocks import (
     Web,
     Words,
     cards,
+    line,
 )
-from reports.document import document
 from reports.labels import Labels, one_line
 from reports.outline import Outline
 from reports.prose import code_span, escape_markdown, first_sentence, markdown, markdown_inline
-from reports.sections.findings import card
 from reports.sections.limits import Limits
 from reports.terminal import summary
+from reports.text_bars import text_bars
+from reports.text_waterfall import text_waterfall
+from reports.ticket import Ticket
+from reports.view_tables import view_tables
 
 if TYPE_CHECKING:
     from advisor_core.api.renderers import ComparisonResult
-from reports.text_bars import text_bars
-from reports.text_waterfall import text_waterfall
-from reports.view_tables import view_tables
 
 ROWS = 24
 CHARTS = 8
 """Drawings that are written out as tables: those of one rank."""
 
-BUDGET = 36_000
-"""Characters spent on findings that are written out; further ones are listed."""
+TICKET = Ticket(
+    characters=65_400,  # GitHub takes 65,536
+    limits=Limits(
+        written=frozenset(), further=ROWS, rows=ROWS, inputs=0, diagnostics=ROWS, charts=CHARTS, ids_only=True
+    ),
+)
 
-WHOLE = 65_400
-"""Characters of a report: GitHub takes 65,536."""
+FOLDED = ("charts", "environment", "inputs", "tool")
+"""Sections that few readers of a ticket want."""
 
 INDENT = "\u2003"
 
@@ -78,13 +84,11 @@ class MarkdownRenderer:
 
     def render(self, result: RunResult, lang: str) -> str:
         labels, outline = Labels(lang, result.labels), Outline(result)
-        sizes = self._sizes(outline, labels)
-        while (excess := len(written := text(document(outline, labels, _limits(len(sizes))), labels)) - WHOLE) > 0:
-            if not sizes:
-                break
-            while sizes and excess > 0:  # what is listed instead is short: at least these do not fit
-                excess -= sizes.pop()
-        return written
+
+        def part(card: Card) -> str:
+            return "\n".join(_Writer(labels).block(card))
+
+        return TICKET.fill(outline, labels, lambda page: text(page, labels), part)
 
     def summary(self, result: RunResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor run`` prints when it is done."""
@@ -95,7 +99,7 @@ class MarkdownRenderer:
         from reports.comparison.document import document as comparison_document
 
         labels = Labels(lang, result.labels)
-        return text(comparison_document(result, labels), labels)
+        return TICKET.fit(comparison_document(result, labels), labels, lambda page: text(page, labels))
 
     def comparison_summary(self, result: ComparisonResult, lang: str, written: Iterable[Path]) -> str:
         """The few lines that ``advisor compare`` prints when it is done."""
@@ -103,24 +107,10 @@ class MarkdownRenderer:
 
         return comparison_summary(result, lang, map(str, written))
 
-    def _sizes(self, outline: Outline, labels: Labels) -> list[int]:
-        """The characters of each problem with its causes, of as many as fit into the budget; at least one."""
-        sizes: list[int] = []
-        writer = _Writer(labels)
-        for item in outline.items:
-            sizes.append(len("\n".join(writer.block(card(item, outline, labels)))))
-            if sum(sizes) > BUDGET and len(sizes) > 1:
-                return sizes[:-1]
-        return sizes
-
 
 def text(page: Document, labels: Labels) -> str:
     """A document as Markdown."""
     return _Writer(labels).document(page)
-
-
-def _limits(trees: int) -> Limits:
-    return Limits(trees=trees, further=ROWS, rows=ROWS, inputs=0, diagnostics=ROWS, charts=CHARTS)
 
 
 class _Writer:
@@ -216,8 +206,7 @@ class _Writer:
                     yield from self._definition(term, blocks)
             case Details(summary=heading, blocks=blocks, extra=extra):
                 if not extra:
-                    yield from (f"### {self.line(heading)}", "")
-                    yield from self._blocks(blocks)
+                    yield from self._folded(heading, self._blocks(blocks))
             case Columns(blocks=blocks):
                 yield from self._blocks(blocks)
             case Headlines(items=items):
@@ -232,7 +221,16 @@ class _Writer:
     def _section(self, section: Section) -> Iterator[str]:
         if section.title:
             yield from (f"{'#' * section.level} {section.title}", "")
-        yield from self._blocks(section.blocks)
+        if section.id in FOLDED:
+            yield from self._folded(line(self.t("finding.unfold")), self._blocks(section.blocks))
+        else:
+            yield from self._blocks(section.blocks)
+
+    def _folded(self, summary: Line, inner: Iterable[str]) -> Iterator[str]:
+        """Lines that a click unfolds. The empty lines around make them Markdown again; ``summary`` is HTML."""
+        words = "".join(piece.text for piece in summary if isinstance(piece, Words))
+        inert = re.sub(r"@(?=\w)", "@\u2060", html.escape(one_line(words)))
+        yield from ("<details>", f"<summary>{inert}</summary>", "", *inner, "</details>", "")
 
     def _items(self, items: Items) -> Iterator[str]:
         if items.style == "legend":
@@ -320,7 +318,8 @@ class _Writer:
         facts += [self.line(fact) for fact in card.facts]
         yield from (" · ".join(fact for fact in facts if fact), "")
         yield from self.block(card.body)
-        yield from self._judged(card.judged)
+        if card.judged is not None:
+            yield from self._judged(card.judged)
         for cause in card.causes:
             yield from self._card(cause, is_root=False)
 
@@ -346,7 +345,7 @@ class _Writer:
         for definitions in details.blocks:
             if isinstance(definitions, Definitions):
                 rows += [row for term, blocks in definitions.entries for row in self._facts(term, blocks)]
-        yield from self._rows([self.line(details.summary, True), ""], rows)
+        yield from self._folded(details.summary, self._rows(["", ""], rows))
 
     def _facts(self, term: str, blocks: Sequence[Block]) -> Iterator[list[str]]:
         for block in blocks:

@@ -57,6 +57,19 @@ class Markdown:
         return MarkdownRenderer().comparison_summary(result, lang, written)
 
 
+class Jira:
+    """Of `reports.jira`."""
+
+    name = "jira"
+    filename = "jira.txt"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.jira import JiraRenderer
+
+        return JiraRenderer().render(result, lang)
+
+
 class Trace:
     """Of `reports.timeline.trace`."""
 

@@ -59,6 +59,11 @@ def _link_open(renderer: Any, tokens: Sequence[Token], index: int, options: Any,
     return str(renderer.renderToken(tokens, index, options, env))
 
 
+def parsed(text: str) -> Sequence[Token]:
+    """Block Markdown as tokens, for a format that writes them anew; nothing in them is HTML or an image."""
+    return _markdown().parse(visible(text))
+
+
 def html(text: str) -> Markup:
     """Block Markdown as HTML."""
     return trusted(_markdown().render(visible(text)))

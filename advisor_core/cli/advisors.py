@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, stop
+from advisor_core.cli.console import EXIT_USAGE, say, stop
 
 
 @click.group()
@@ -18,7 +18,7 @@ def list_advisors() -> None:
     from advisor_core.plugins.host import load_host
 
     for name, advisor in sorted(load_host().advisors.items()):
-        click.echo(f"{name:34} {advisor.scope.value:4} {advisor.meaning}")
+        say(f"{name:34} {advisor.scope.value:4} {advisor.meaning}")
 
 
 @advisors.command("show")
@@ -33,13 +33,13 @@ def show_advisor(name: str) -> None:
         stop(EXIT_USAGE, f"no advisor {name!r} {nearest(name, known)}".rstrip())
     advisor = known[name]
     about = {column.name for column in advisor.about}
-    click.echo(f"{name} ({advisor.scope.value}): {advisor.meaning}")
-    click.echo(f"  needs: {', '.join(key.name for key in advisor.needs) or 'nothing'}")
-    click.echo(f"  params: {', '.join(advisor.params) or 'none'}")
+    say(f"{name} ({advisor.scope.value}): {advisor.meaning}")
+    say(f"  needs: {', '.join(key.name for key in advisor.needs) or 'nothing'}")
+    say(f"  params: {', '.join(advisor.params) or 'none'}")
     for column in advisor.declared().values():
         mark = "*" if column.name in about else " "
-        click.echo(f"  {mark} {column.name:24} {column.dtype:5} {column.unit:6} {column.meaning}")
+        say(f"  {mark} {column.name:24} {column.dtype:5} {column.unit:6} {column.meaning}")
     if advisor.evidence:
-        click.echo(f"  evidence also shows: {', '.join(column.name for column in advisor.evidence)}")
+        say(f"  evidence also shows: {', '.join(column.name for column in advisor.evidence)}")
     if about:
-        click.echo("  * tells one row from another")
+        say("  * tells one row from another")

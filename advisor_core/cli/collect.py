@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, printable, stop
+from advisor_core.cli.console import EXIT_USAGE, printable, say, stop
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
+from advisor_core.cli.settings import settings_options
 from advisor_core.collecting import TOOLS
 
 
@@ -23,6 +25,7 @@ from advisor_core.collecting import TOOLS
     help="What takes the profile.  [default: the profiler of the recorded devices; torch_npu without RESULT.json]",
 )
 @language_option("the comments")
+@settings_options(lang="lang")
 def collect(result: Path | None, tool: str | None, lang: str) -> None:
     """Print the profiler configuration that answers what could not be answered.
 
@@ -33,10 +36,11 @@ def collect(result: Path | None, tool: str | None, lang: str) -> None:
     from advisor_core.collecting.render import render
     from advisor_core.plugins.host import load_host
 
+    warn_of_lost_letters(lang)
     recorded = read_result(result) if result is not None else None
     options = load_host().capture_options
     chosen = tool or default_tool(options.values(), recorded)
     vendors = {source.vendor for source in recorded.inputs} - {""} if recorded else set()
     if vendors and not vendors & records(chosen, options.values()):
         stop(EXIT_USAGE, f"{chosen} does not record the devices of this result ({', '.join(sorted(vendors))})")
-    click.echo(printable(render(plan(chosen, options, recorded), lang)))
+    say(printable(render(plan(chosen, options, recorded), lang)))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, stop, tell
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, silent, stop, tell
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import language_option, ruleset_option, split
+from advisor_core.cli.letters import warn_of_lost_letters
+from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
 from advisor_core.cli.report_files import (
     comparison_renderers,
     comparison_summary,
     folder_for,
     render_comparison,
+    show,
     write_all,
 )
 from advisor_core.cli.result_file import is_result, read_result
+from advisor_core.cli.settings import rule_options, settings_options, told
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -43,6 +46,9 @@ DEFAULT_OUTPUT = Path("advisor-compare")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("report and summary")
 @ruleset_option
+@settings_options(lang="lang")
+@click.option("--open", "open_report", is_flag=True, help="Show compare.html with the program of the system for it.")
+@quiet_option("no summary")
 def compare(
     before: Path,
     after: tuple[Path, ...],
@@ -51,6 +57,8 @@ def compare(
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
+    open_report: bool,
+    quiet: bool,
 ) -> None:
     """Say whether the steps of AFTER take longer than those of BEFORE, and why.
 
@@ -58,25 +66,34 @@ def compare(
     BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
-    from advisor_core.run.rank import RunOptions
 
     paths = (before, *after)
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    if open_report and (target is None or (formats and "html" not in formats)):
+        stop(EXIT_USAGE, "--open shows compare.html, which is not written: leave -o - out, and html in --format")
     renderers = comparison_renderers(formats)
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
-    results = [_result(path, options, jobs, lang) for path in paths]
+    options = rule_options(rulesets)
+    progress = silent if quiet else tell
+    if not quiet:
+        warn_of_lost_letters(lang)
+    for line in told():
+        progress(line)
+    results = [_result(path, options, jobs, lang, progress) for path in paths]
     try:
         compared = compare_all(short_names(paths), results)
     except CompareError as error:
         stop(EXIT_INPUT, str(error))
     rendered, failed = render_comparison(compared, renderers, lang)
     written = write_all(rendered, target)
-    click.echo(comparison_summary(compared, lang, written), err=target is None)
+    if not quiet:
+        say(comparison_summary(compared, lang, written), err=target is None)
+    if open_report:
+        show(next(file for file in written if file.suffix == ".html"))
     if failed:
         stop(EXIT_INTERNAL, "\n".join(failed))
 
 
-def _result(path: Path, options: RunOptions, jobs: int | None, lang: str) -> RunResult:
+def _result(path: Path, options: RunOptions, jobs: int | None, lang: str, progress: Callable[[str], None]) -> RunResult:
     """A report.json read back, or the result of a run."""
     from advisor_core.run.pipeline import run
 
@@ -85,7 +102,7 @@ def _result(path: Path, options: RunOptions, jobs: int | None, lang: str) -> Run
     if path.suffix in (".yaml", ".yml") and path.is_file():
         stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
     with engine_call():
-        result = run([path], options, jobs=jobs, progress=tell)
+        result = run([path], options, jobs=jobs, progress=progress)
     if unusable := nothing_judged(result, lang):
         stop(EXIT_INPUT, unusable)
     return result

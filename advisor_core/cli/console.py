@@ -10,12 +10,15 @@ import click
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
 EXIT_CODES = {
     0: "it ran",
-    EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check) a mistake in a rule file",
+    EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check, rules test) a mistake in a rule file",
     EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
     EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
 }
 """Exit codes of every command, with their meaning."""
+
+_COLOURS = {"error": "red", "advisor": "red", "warning": "yellow"}
+"""Beginnings of lines on stderr, and their colours on a terminal."""
 
 
 def epilog() -> str:
@@ -24,9 +27,21 @@ def epilog() -> str:
     return "\b\nExit codes:\n" + "\n".join(f"  {code}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
+def say(text: object, *, err: bool = False) -> None:
+    """An answer on stdout, or with ``err`` on stderr, in the encoding of that stream; colours on terminals only."""
+    click.echo(text, file=sys.stderr if err else sys.stdout)  # without `file` click takes UTF-8 in place of ASCII
+
+
 def tell(text: str) -> None:
-    """A line on stderr."""
-    click.echo(printable(text), err=True)
+    """A line on stderr; on a terminal what it is (``error:``) in a colour."""
+    kind, colon, said = printable(text).partition(":")
+    if colon and kind in _COLOURS:
+        kind = click.style(kind, fg=_COLOURS[kind])
+    say(f"{kind}{colon}{said}", err=True)
+
+
+def silent(text: str) -> None:
+    """In place of `tell` where ``--quiet`` was given."""
 
 
 def tell_rank(text: str) -> None:

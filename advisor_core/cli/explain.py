@@ -6,15 +6,18 @@ from pathlib import Path
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, printable, stop
+from advisor_core.cli.console import EXIT_USAGE, printable, say, stop
+from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import language_option
 from advisor_core.cli.result_file import read_result
+from advisor_core.cli.settings import settings_options
 
 
 @click.command()
 @click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="RESULT.json")
 @click.argument("what", nargs=-1, required=True, metavar="WHAT")
 @language_option("the answer")
+@settings_options(lang="lang")
 def explain(result: Path, what: tuple[str, ...], lang: str) -> None:
     """Show how a problem, a rule's state, a rank or a ledger entry came about.
 
@@ -23,8 +26,9 @@ def explain(result: Path, what: tuple[str, ...], lang: str) -> None:
     """
     from advisor_core.run.explain import explain as explain_result
 
+    warn_of_lost_letters(lang)
     loaded = read_result(result)
     try:
-        click.echo(printable(explain_result(loaded, " ".join(what), lang)))
+        say(printable(explain_result(loaded, " ".join(what), lang)))
     except LookupError as error:
         stop(EXIT_USAGE, str(error.args[0]))

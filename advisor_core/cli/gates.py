@@ -18,7 +18,15 @@ if TYPE_CHECKING:
 class Gates:
     """The conditions of a run. What is wrong with one of them, or with the baseline, stops the command at once."""
 
-    def __init__(self, conditions: tuple[str, ...], baseline_file: Path | None) -> None:
+    def __init__(
+        self,
+        conditions: tuple[str, ...],
+        baseline_file: Path | None,
+        given_by: str = "--fail-on",
+        baseline_by: str = "--baseline",
+    ) -> None:
+        """``given_by``, ``baseline_by``: the option, or the place in a settings file that stands for it."""
+        self._given_by = given_by
         self._gates: tuple[tuple[str, Gate], ...] = ()
         self._baseline: Baseline | None = None
         if not conditions:
@@ -34,9 +42,9 @@ class Gates:
             paths = installed_host().ledger_paths
             self._gates = tuple((text, parse_gate(text, paths, baseline_file is not None)) for text in conditions)
         except BaselineError as error:
-            stop(EXIT_USAGE, f"--baseline: {error}")
+            stop(EXIT_USAGE, f"{baseline_by}: {error}")
         except GateError as error:
-            stop(EXIT_USAGE, f"--fail-on: {error}")
+            stop(EXIT_USAGE, f"{given_by}: {error}")
 
     def judge(self, result: RunResult) -> None:
         """Name the conditions that hold on stderr, and exit with 1 if there are any; with 3 where none holds and one
@@ -49,9 +57,9 @@ class Gates:
         for text, gate in self._gates:
             try:
                 if met := gate.met(result, self._baseline, date.today()):
-                    holding.append(f"--fail-on {text!r} holds: {met}")
+                    holding.append(f"{self._given_by} {text!r} holds: {met}")
             except UndecidableError as error:
-                undecided.append(f"--fail-on {text!r} cannot be decided: {error}")
+                undecided.append(f"{self._given_by} {text!r} cannot be decided: {error}")
         for line in (*holding, *undecided):
             tell(line)
         if holding or undecided:

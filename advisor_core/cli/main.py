@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 
 import click
 
 from advisor_core.cli.advisors import advisors
 from advisor_core.cli.baseline import baseline
 from advisor_core.cli.collect import collect
+from advisor_core.cli.colour import wanted
 from advisor_core.cli.compare import compare
+from advisor_core.cli.config import config
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
+from advisor_core.cli.letters import accept_any_console
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
 from advisor_core.cli.rules import rules
@@ -27,8 +28,10 @@ from advisor_core.contracts.collector import spare_lasting_objects
 @click.version_option(package_name="npu-advisor", prog_name="advisor")
 @click.option("--no-plugins", is_flag=True, help="Start with what npu-advisor brings, and no other plugin.")
 @click.option("--debug", is_flag=True, help="Print the traceback of a rule or plugin that raises.")
-def cli(no_plugins: bool, debug: bool) -> None:
+@click.pass_context
+def cli(context: click.Context, no_plugins: bool, debug: bool) -> None:
     """Works out where the time of an NPU step went and what to change, with the evidence."""
+    context.color = wanted()
     # In the environment, so that the processes that read ranks do the same.
     if no_plugins:
         from advisor_core.plugins.host import ONLY, own_plugins
@@ -40,15 +43,17 @@ def cli(no_plugins: bool, debug: bool) -> None:
         os.environ[DEBUG] = "1"
 
 
-for command in (run, compare, what_if, sample, rules, advisors, plugins, explain, collect, baseline, result_schema):
+COMMANDS = (
+    *(run, compare, what_if, explain, collect, baseline, config),
+    *(rules, advisors, plugins, sample, result_schema),
+)
+for command in COMMANDS:
     cli.add_command(command)
 
 
 def main() -> None:
     """Entry point: whatever is not a message of ours is an internal error, with exit code 4."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a bar that the encoding of a terminal lacks is no reason to fail
+    accept_any_console()
     spare_lasting_objects()
     try:
         cli(standalone_mode=True)

@@ -42,3 +42,9 @@ def language_option(of: str) -> Callable[[_F], _F]:
     """``--lang``; ``of``: what it is the language of."""
     choice = click.Choice(["en", "zh"])
     return click.option("--lang", type=choice, default="en", show_default=True, help=f"Language of {of}.")
+
+
+def quiet_option(also: str = "") -> Callable[[_F], _F]:
+    """``-q``; ``also``: what the command leaves out besides progress and warnings."""
+    left_out = f"no progress, no warnings{also and f', {also}'}"
+    return click.option("-q", "--quiet", is_flag=True, help=f"Print errors only: {left_out}.")

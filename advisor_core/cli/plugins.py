@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from advisor_core.cli.console import say
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -16,9 +18,9 @@ def plugins(as_json: bool) -> None:
 
     found = load_host().plugins
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(plugin) for plugin in found], indent=2))
+        say(json.dumps([dataclasses.asdict(plugin) for plugin in found], indent=2))
         return
     for plugin in found:
         state = plugin.problem or ", ".join(hook.removeprefix("advisor_register_") for hook in plugin.hooks)
         mark = "FAILED" if plugin.problem else "ok"
-        click.echo(f"{plugin.name:20} {plugin.distribution} {plugin.version:10} {mark:7} {state}")
+        say(f"{plugin.name:20} {plugin.distribution} {plugin.version:10} {mark:7} {state}")

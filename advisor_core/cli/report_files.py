@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, stop
+from advisor_core.cli.console import EXIT_USAGE, stop, tell
 from advisor_core.text.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def chosen_renderers(formats: tuple[str, ...]) -> list[Renderer]:
-    """The renderers of ``formats``; where none is named, all that are not written on request only."""
+def chosen_renderers(formats: tuple[str, ...], given_by: str = "--format") -> list[Renderer]:
+    """The renderers of ``formats``; where none is named, all that are not written on request only. ``given_by``: the
+    option, or the place in a settings file that stands for it."""
     known = _renderers()
     for name in formats:
         if name not in known:
-            stop(EXIT_USAGE, f"--format {name!r} is not known; there are {', '.join(known)}")
+            stop(EXIT_USAGE, f"{given_by} {name!r} is not known; there are {', '.join(known)}")
     if formats:
         return [known[name] for name in formats]
     return [renderer for renderer in known.values() if not getattr(renderer, "on_request", False)]
@@ -106,7 +108,7 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
     """Write the contents into the folder ``target`` and return the files; without a folder, write them to stdout."""
     if target is None:
         for content in rendered.values():
-            click.echo(content, nl=False)
+            click.echo(content, nl=False, file=sys.stdout)  # bytes, whatever the encoding of the console
         return []
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -115,6 +117,12 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
     except OSError as error:
         stop(EXIT_USAGE, f"cannot write the report to {target}: {error.strerror or error}")
     return [target / name for name in rendered]
+
+
+def show(file: Path) -> None:
+    """Open a file with the program that the system has for it; a warning where there is none."""
+    if click.launch(str(file)) != 0:
+        tell(f"warning: no program was found that shows {file}")
 
 
 def earlier_reports(target: Path | None, written: Sequence[Path]) -> list[Path]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, stop
+from advisor_core.cli.console import EXIT_INPUT, say, stop
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -47,4 +47,4 @@ def result_schema(comparison: bool) -> None:
     from advisor_core.result.run import RunResult
 
     schema = (ComparisonResult if comparison else RunResult).model_json_schema()
-    click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
+    say(json.dumps(schema, indent=2, ensure_ascii=False))

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from advisor_core.cli.console import EXIT_FINDINGS, EXIT_USAGE, stop
+from advisor_core.cli.console import EXIT_FINDINGS, EXIT_USAGE, say, stop
 from advisor_core.cli.options import ruleset_option
+from advisor_core.cli.settings import rule_options, settings_options
 
 
 @click.group()
@@ -19,16 +20,18 @@ def rules() -> None:
 
 @rules.command("list")
 @ruleset_option
+@settings_options()
 def list_rules(rulesets: tuple[Path, ...]) -> None:
     """One line per rule: id, name, set, advisor, and what it says of a profile that is in order."""
     for compiled in _book(rulesets):
         rule = compiled.rule
-        click.echo(f"{rule.id:7} {rule.name:44} {compiled.ruleset:8} {rule.advisor:36} {compiled.good_text({}).en}")
+        say(f"{rule.id:7} {rule.name:44} {compiled.ruleset:8} {rule.advisor:36} {compiled.good_text({}).en}")
 
 
 @rules.command()
 @click.argument("rule")
 @ruleset_option
+@settings_options()
 def show(rule: str, rulesets: tuple[Path, ...]) -> None:
     """Print a rule: its condition, thresholds with their origin, advice and sources."""
     from advisor_core.contracts.problems import RuleFileError
@@ -39,7 +42,7 @@ def show(rule: str, rulesets: tuple[Path, ...]) -> None:
         chosen = book.select((rule,))
     except RuleFileError as error:
         stop(EXIT_USAGE, str(error))
-    click.echo("\n\n".join(describe(compiled) for compiled in chosen))
+    say("\n\n".join(describe(compiled) for compiled in chosen))
 
 
 @rules.command()
@@ -73,14 +76,14 @@ def check(path: Path, form: str) -> None:
         own=registered,
     )
     if form == "json":
-        click.echo(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
+        say(json.dumps([dataclasses.asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
     else:
         for problem in problems:
-            click.echo(problem, err=True)
+            say(problem, err=True)
     if any(problem.severity == "error" for problem in problems):
         sys.exit(EXIT_FINDINGS)
     if form == "text":
-        click.echo(f"{path}: no errors")
+        say(f"{path}: no errors")
 
 
 @rules.command("test")
@@ -91,12 +94,12 @@ def test_rules(path: Path) -> None:
 
     report = check_cases(path)
     for problem in report.problems:
-        click.echo(problem, err=True)
+        say(problem, err=True)
     if report.without:
-        click.echo(f"without cases: {', '.join(report.without)}", err=True)
+        say(f"without cases: {', '.join(report.without)}", err=True)
     if report.problems:
         sys.exit(EXIT_FINDINGS)
-    click.echo(f"{path}: {report.cases} cases of {report.rules} rules hold")
+    say(f"{path}: {report.cases} cases of {report.rules} rules hold")
 
 
 @rules.command("new")
@@ -132,7 +135,7 @@ def new_rule(advisor: str, rule: str, folder: Path) -> None:
             stop(EXIT_USAGE, f"{path} exists already")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        click.echo(path)
+        say(path)
 
 
 @rules.command()
@@ -142,13 +145,13 @@ def schema() -> None:
 
     from advisor_core.rules.files.schema import rule_schema
 
-    click.echo(json.dumps(rule_schema(), indent=2, ensure_ascii=False))
+    say(json.dumps(rule_schema(), indent=2, ensure_ascii=False))
 
 
 def _book(rulesets: tuple[Path, ...]) -> Any:
-    from advisor_core.run.rank import RunOptions, own_problems, prepared
+    from advisor_core.run.rank import own_problems, prepared
 
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    options = rule_options(rulesets)
     if problems := own_problems(options):
         stop(EXIT_USAGE, "\n".join(map(str, problems)))
     return prepared(options)[1]

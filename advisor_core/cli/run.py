@@ -9,30 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import (
-    EXIT_INPUT,
-    EXIT_INTERNAL,
-    EXIT_USAGE,
-    epilog,
-    stop,
-    tell,
-    tell_rank,
-)
+from advisor_core.cli.colour import coloured
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop, tell, tell_rank
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
-from advisor_core.cli.options import assignment, language_option, ruleset_option, split
+from advisor_core.cli.letters import warn_of_lost_letters
+from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import crashed, nothing_judged, remarks
 from advisor_core.cli.report_files import (
     chosen_renderers,
     earlier_reports,
     folder_for,
     render_all,
+    show,
     summary,
     write_all,
 )
+from advisor_core.cli.settings import place_of, rule_options, settings_options, told
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
+    from advisor_core.result.run import RunResult
     from advisor_core.text.base import Scalar
 
 DEFAULT_OUTPUT = Path("advisor-report")
@@ -53,7 +50,7 @@ DEFAULT_OUTPUT = Path("advisor-report")
     callback=split,
     metavar="NAME,...",
     help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
-    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines.",
+    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines; for a ticket there jira.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -70,7 +67,7 @@ DEFAULT_OUTPUT = Path("advisor-report")
     "settings",
     multiple=True,
     metavar="ID.param=VALUE",
-    help="Change a threshold, in the unit of the rule.",
+    help="Change a threshold, in the unit of the rule or with a unit: HD001.idle_share=30%.",
 )
 @click.option("--rank", type=int, help="Read only this rank.")
 @click.option(
@@ -111,8 +108,26 @@ DEFAULT_OUTPUT = Path("advisor-report")
     is_flag=True,
     help="Leave out home directories, names of users and hosts, and private addresses, before a report goes to others.",
 )
+@click.option(
+    "--redact-word",
+    "redact_words",
+    multiple=True,
+    metavar="WORD",
+    help="With --redact, leave this word out as well, such as the name of a project; may be repeated.",
+)
+@settings_options(
+    lang="lang",
+    formats="format",
+    output="output",
+    conditions="fail_on",
+    baseline_file="baseline",
+    phase_marks="phase_marks",
+    redact="redact",
+    redact_words="redact_words",
+)
 @click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only: no progress, no warnings, no summary.")
+@click.option("--open", "open_report", is_flag=True, help="Show report.html with the program of the system for it.")
+@quiet_option("no summary")
 @click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each phase took.")
 def run(
     paths: tuple[Path, ...],
@@ -131,7 +146,9 @@ def run(
     conditions: tuple[str, ...],
     baseline_file: Path | None,
     redact: bool,
+    redact_words: tuple[str, ...],
     timings: bool,
+    open_report: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -143,23 +160,31 @@ def run(
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
     from advisor_core.run.pipeline import run as run_engine
-    from advisor_core.run.rank import RunOptions, own_problems
+    from advisor_core.run.rank import own_problems
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
+    if redact_words and not redact and not place_of("redact_words", "redact_words"):
+        stop(EXIT_USAGE, "--redact-word goes with --redact")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
-    gates = Gates(conditions, baseline_file)
-    renderers = chosen_renderers(formats)
-    options = RunOptions(
-        rulesets=tuple(path.resolve() for path in rulesets),
-        select=select,
-        ignore=ignore,
-        overrides=tuple(_override(setting) for setting in settings),
+    if open_report and (target is None or (formats and "html" not in formats)):
+        stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
+    gates = _gates(conditions, baseline_file)
+    renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
+    options = rule_options(
+        rulesets,
+        select,
+        ignore,
+        tuple(_override(setting) for setting in settings),
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
+    if not quiet:
+        warn_of_lost_letters(lang)
+        for line in told():
+            tell(line)
     with engine_call():
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
     if unusable := nothing_judged(result, lang):
@@ -168,9 +193,7 @@ def run(
         files = {renderer.name: renderer.filename for renderer in renderers}
         result = result.model_copy(update={"timeline": result.timeline.model_copy(update={"files": files})})
     if redact:
-        from advisor_core.result.redact import redact as redacted
-
-        result = redacted(result)
+        result = _redacted(result, redact_words)
     writing = time.perf_counter()
     rendered, failed = render_all(result, renderers, lang)
     writing = time.perf_counter() - writing
@@ -180,7 +203,9 @@ def run(
     if not quiet:
         for left in earlier_reports(target, written):
             tell(f"warning: {left} is of an earlier run and was not written anew")
-        click.echo(summary(result, lang, written), err=target is None)
+        say(coloured(summary(result, lang, written), result), err=target is None)
+    if open_report:
+        show(next(file for file in written if file.name == "report.html"))
     if verbose:
         for name, seconds in result.timings.items():
             if name.endswith("_s"):
@@ -200,6 +225,24 @@ def run(
     gates.judge(result)
 
 
+def _redacted(result: RunResult, words: tuple[str, ...]) -> RunResult:
+    from advisor_core.result.redact import RedactError, redact
+
+    try:
+        return redact(result, words)
+    except RedactError as error:
+        stop(EXIT_USAGE, f"--redact-word: {error}")
+
+
+def _gates(conditions: tuple[str, ...], baseline_file: Path | None) -> Gates:
+    baseline_by = place_of("baseline_file", "baseline")
+    if baseline_by and not conditions:  # the settings have one for runs with conditions
+        return Gates((), None)
+    return Gates(
+        conditions, baseline_file, place_of("conditions", "fail_on") or "--fail-on", baseline_by or "--baseline"
+    )
+
+
 def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
     """The function that names each rank that is read; with ``redact`` without its place on disk."""
     if quiet:
@@ -211,11 +254,4 @@ def _override(setting: str) -> tuple[str, Scalar]:
     name, separator, text = setting.partition("=")
     if not separator or "." not in name:
         stop(EXIT_USAGE, f"--set takes ID.param=VALUE, not {setting!r}")
-    if text in ("true", "false"):
-        return name.strip(), text == "true"
-    for kind in (int, float):
-        try:
-            return name.strip(), kind(text)
-        except ValueError:
-            continue
-    return name.strip(), text
+    return name.strip(), text.strip()

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, stop
+from advisor_core.cli.console import EXIT_USAGE, say, stop
 
 
 @click.command()
@@ -88,7 +88,7 @@ def sample(
     except ValueError as error:
         stop(EXIT_USAGE, str(error))
     for path in written:
-        click.echo(path)
+        say(path)
 
 
 def _scenarios(context: click.Context, wanted: bool) -> None:
@@ -97,5 +97,5 @@ def _scenarios(context: click.Context, wanted: bool) -> None:
     from advisor_core.sample import SCENARIOS
 
     for name, scenario in SCENARIOS.items():
-        click.echo(f"{name:28} {scenario.description.en}")
+        say(f"{name:28} {scenario.description.en}")
     context.exit()

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, epilog, printable, stop, tell
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, silent, stop, tell
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import assignment, language_option, ruleset_option, split
+from advisor_core.cli.letters import warn_of_lost_letters
+from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.settings import rule_options, settings_options, told
 
 if TYPE_CHECKING:
     from advisor_core.result.plan import Limit, WhatIf
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("titles")
 @ruleset_option
+@settings_options(lang="lang")
+@quiet_option()
 def what_if(
     paths: tuple[Path, ...],
     without: tuple[str, ...],
@@ -52,31 +56,36 @@ def what_if(
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
+    quiet: bool,
 ) -> None:
     """Say what a step of the profile at PATH would take with changes.
 
     Without options that say what to change it lists the findings whose change can be replayed, in the order of the
     plan.
     """
-    from advisor_core.run.rank import RunOptions
     from advisor_core.run.what_if import WhatIfError
     from advisor_core.run.what_if import what_if as ask
 
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
-    options = RunOptions(rulesets=tuple(path.resolve() for path in rulesets))
+    options = rule_options(rulesets)
+    progress = silent if quiet else tell
+    if not quiet:
+        warn_of_lost_letters(lang)
+    for line in told():
+        progress(line)
     try:
         with engine_call():
             result, answer = ask(
-                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=tell
+                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=progress
             )
     except WhatIfError as error:
         stop(EXIT_USAGE, str(error))
     if form == "json":
-        click.echo(answer.model_dump_json(indent=2))
+        say(answer.model_dump_json(indent=2))
         return
     for line in _lines(result, answer, lang, asked=bool(without or scale or rank_as)):
-        click.echo(printable(line))
+        say(printable(line))
 
 
 def _lines(result: RunResult, answer: WhatIf, lang: str, *, asked: bool) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
@@ -43,7 +42,7 @@ from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOpt
 from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.work_times import summed_work
-from advisor_core.run.workers import Workers
+from advisor_core.run.workers import Workers, usable_processors
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.phases import PhaseMark
@@ -216,7 +215,7 @@ def _compared(
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
     total = sum(source.bytes for source in sources)
-    return 1 if total < PARALLEL_BYTES else len(os.sched_getaffinity(0))
+    return 1 if total < PARALLEL_BYTES else usable_processors()
 
 
 def _require_step(outcomes: Sequence[RankOutcome], options: RunOptions) -> None:

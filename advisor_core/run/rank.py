@@ -52,8 +52,9 @@ from advisor_core.plugins.host import Host, load_host
 from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
-from advisor_core.rules.book import RuleBook
-from advisor_core.rules.files.ruleset import SET_OPTION, displayed_files, load_rules
+from advisor_core.rules.book import ON_COMMAND_LINE, RuleBook
+from advisor_core.rules.files.ruleset import displayed_files, load_rules, setting_name
+from advisor_core.rules.origins import Origins
 from advisor_core.run.job_context import job_of
 from advisor_core.run.ledger_steps import ledger_steps
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
@@ -76,6 +77,7 @@ class RunOptions:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     overrides: tuple[tuple[str, Scalar], ...] = ()
+    origins: Origins = ON_COMMAND_LINE
     step: int | None = None
     phase_marks: tuple[tuple[str, str], ...] = ()
     timings: bool = False
@@ -136,17 +138,19 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
         [*host.rulesets.values(), *options.rulesets],
         host.advisors,
         dict(options.overrides),
+        origins=options.origins,
         names=host.name_book(),
         paths=host.ledger_paths,
         vendors=host.vocabularies,
         strict=False,
         trusted=not options.rulesets and all(host.rulesets.owner(name).builtin for name in host.rulesets),
     )
-    if any(problem.file.startswith(SET_OPTION) for problem in book.problems):
+    settings = {setting_name(key, options.origins.of_setting(key)) for key, _ in options.overrides}
+    if any(problem.file in settings for problem in book.problems):
         raise RuleFileError(book.problems)
     if options.select:
-        book = book.select(options.select)
-    return book.ignore(options.ignore) if options.ignore else book
+        book = book.select(options.select, options.origins)
+    return book.ignore(options.ignore, options.origins) if options.ignore else book
 
 
 def own_problems(options: RunOptions) -> list[Problem]:

@@ -7,6 +7,7 @@ the first is at work already.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def usable_processors() -> int:
+    """Processors that this process may use; where the system does not tell, those of the machine."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 def _processes(count: int) -> list[ProcessPoolExecutor]:

@@ -48,8 +48,9 @@ LISTED_RANKS = 12
 def findings(outline: Outline, t: Labels, limits: Limits) -> Section:
     """The first problems with all that is known of them, and a table of the others."""
     blocks: list[Block] = [Paragraph(line(t("finding.note")), "lead")]
-    blocks += [card(item, outline, t) for item in outline.items[: limits.trees]]
-    further = [item for root in outline.items[limits.trees :] for item in root.walk()]
+    every = [item for root in outline.items for item in root.walk()]
+    blocks += [card(root, outline, t, limits) for root in outline.items if _has_written(root, limits)]
+    further = [item for item in every if not limits.writes(item.number)]
     if further:
         note = Paragraph(line(t("finding.further_note", count=len(further))), "lead")
         table = _further(further[: limits.further], t)
@@ -85,8 +86,13 @@ def _further(items: list[Item], t: Labels) -> Table:
     return Table(columns, tuple(rows))
 
 
-def card(item: Item, outline: Outline, t: Labels) -> Card:
-    """A problem and, below it, its causes."""
+def _has_written(item: Item, limits: Limits) -> bool:
+    return any(limits.writes(below.number) for below in item.walk())
+
+
+def card(item: Item, outline: Outline, t: Labels, limits: Limits) -> Card:
+    """A problem and, below it, its causes; of one that is not written out itself, what it is and costs."""
+    written = limits.writes(item.number)
     finding, problem = item.finding, item.problem
     own_time = t("finding.own", time=t.time(problem.own_ns)) if problem.own_ns != problem.stake_ns else ""
     group = t("finding.group_note") + (t("word.semicolon") + own_time if own_time else "") if item.causes else ""
@@ -98,9 +104,9 @@ def card(item: Item, outline: Outline, t: Labels) -> Card:
         stake=stake(item, t),
         own=group,
         facts=tuple(_facts(item, outline, t)),
-        body=Definitions(tuple(_body(item, outline, t)), "finding-body"),
-        judged=_judged(finding, t),
-        causes=tuple(card(cause, outline, t) for cause in item.causes),
+        body=Definitions(tuple(_body(item, outline, t)) if written else (), "finding-body"),
+        judged=_judged(finding, t) if written else None,
+        causes=tuple(card(cause, outline, t, limits) for cause in item.causes if _has_written(cause, limits)),
     )
 
 

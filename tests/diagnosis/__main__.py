@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
+from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
 from tests.diagnosis.counterfactuals.measure import measured
@@ -91,7 +91,7 @@ def with_section(page: str, part: str) -> str:
 
 @contextmanager
 def _pool() -> Iterator[ProcessPoolExecutor]:
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(usable_processors(), mp_context=get_context("spawn")) as pool:
         yield pool
 
 

@@ -160,7 +160,7 @@ def test_commands_and_options_that_are_named_exist() -> None:
         for call in re.findall(r"\badvisor ((?:[a-z][a-z-]*)(?: [^`|\n#]*)?)", page.read_text(encoding="utf-8")):
             words = call.split()
             path = next((p for p in known if list(p[1:]) == words[: len(p) - 1]), None)
-            options = [word.partition("=")[0] for word in words if word.startswith("-")]
+            options = [word.partition("=")[0] for word in words if word.startswith("-") and word != "-"]
             if path is None and not options and words[0] not in {p[1] for p in known}:
                 continue  # prose: "an advisor measures"
             assert path is not None, f"{page.name}: advisor {call}"

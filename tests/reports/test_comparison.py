@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from itertools import product
@@ -12,12 +13,15 @@ import pytest
 from advisor_core.compare.compare import compare_all
 from advisor_core.result.comparison import ComparisonResult
 from advisor_core.result.run import RunResult
+from reports import markdown
+from reports.comparison.document import document
 from reports.comparison.terminal import summary
 from reports.html import HtmlRenderer
 from reports.json_file import JsonRenderer
-from reports.markdown import MarkdownRenderer
+from reports.labels import Labels
+from reports.markdown import TICKET, MarkdownRenderer
 from tests.reports.test_report_html import Page
-from tests.reports.test_report_texts import parse
+from tests.reports.test_report_texts import FOLD, parse
 
 PAIRS = (
     ("training", "two_of_four"), ("training", "training"), ("nothing_found", "launch_blocking"),
@@ -61,7 +65,8 @@ def test_pages_are_valid_and_links_lead_somewhere(told: ComparisonResult, lang: 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_markdown_is_inert(told: ComparisonResult, lang: str) -> None:
     tokens = parse(MarkdownRenderer().render_comparison(told, lang))
-    assert not {kind for kind, _, _ in tokens} & {"html_block", "html_inline", "image"}
+    assert not {kind for kind, _, _ in tokens} & {"html_inline", "image"}
+    assert all(FOLD.fullmatch(content) for kind, content, _ in tokens if kind == "html_block")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
@@ -69,6 +74,16 @@ def test_the_summary_is_short_and_plain(told: ComparisonResult, lang: str) -> No
     lines = summary(told, lang, ["out/compare.html"]).split("\n")
     assert len(lines) <= 40 and all(line.isprintable() for line in lines)
     assert "out/compare.html" in lines[-1]
+
+
+def test_a_long_comparison_says_which_sections_have_no_room(told: ComparisonResult) -> None:
+    labels = Labels("en", told.labels)
+    page = document(told, labels)
+    whole = MarkdownRenderer().render_comparison(told, "en")
+    small = dataclasses.replace(TICKET, characters=len(whole) - 1)
+    fitted = small.fit(page, labels, lambda shorter: markdown.text(shorter, labels))
+    assert len(fitted) <= small.characters and fitted.rstrip().split("\n")[-1].startswith("Not shown here")
+    assert f"## {page.sections[-1].title}" in whole and f"## {page.sections[-1].title}" not in fitted
 
 
 def test_json_holds_everything(told: ComparisonResult) -> None:

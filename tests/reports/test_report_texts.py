@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from types import ModuleType
@@ -10,13 +11,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from advisor_core.contracts.registry import Registry, Renderer
-from reports import advisor_register_renderers, prose
+from reports import advisor_register_renderers, markdown, prose
 from reports.html import HtmlRenderer
+from reports.jira import JiraRenderer
 from reports.json_file import JsonRenderer
-from reports.labels import catalogue
-from reports.markdown import MarkdownRenderer
-from reports.on_demand import Html, Markdown, Timeline, Trace
-from reports.outline import STATE_ORDER
+from reports.labels import Labels, catalogue
+from reports.markdown import TICKET, MarkdownRenderer
+from reports.on_demand import Html, Jira, Markdown, Timeline, Trace
+from reports.outline import STATE_ORDER, Outline
 from reports.terminal import summary
 from reports.timeline.page import TimelineRenderer
 from reports.timeline.trace import TraceRenderer
@@ -26,6 +28,8 @@ NAMES = (
     "many_findings", "of_roles", "marked",
 )  # fmt: skip
 LANGS = ("en", "zh")
+FOLD = re.compile(r"<details>\n<summary>[^<>\n]+</summary>\n?|</details>\n?")
+"""The only HTML of a report for tickets: what folds, without attributes."""
 
 
 def parse(text: str) -> list[tuple[str, str, str]]:
@@ -44,7 +48,10 @@ def parse(text: str) -> list[tuple[str, str, str]]:
 def test_markdown_has_no_html_no_image_and_resolving_links(example: ModuleType, name: str, lang: str) -> None:
     text = MarkdownRenderer().render(getattr(example, name)(), lang)
     tokens = parse(text)
-    assert not {"html_block", "html_inline", "image"} & {kind for kind, _, _ in tokens}
+    assert not {"html_inline", "image"} & {kind for kind, _, _ in tokens}
+    blocks = [content for kind, content, _ in tokens if kind == "html_block"]
+    assert [content for content in blocks if not FOLD.fullmatch(content)] == []
+    assert sum(content.startswith("</") for content in blocks) * 2 == len(blocks)
     headings = set()
     for number, (kind, _, _) in enumerate(tokens):
         if kind == "heading_open":
@@ -63,6 +70,25 @@ def test_markdown_has_no_html_no_image_and_resolving_links(example: ModuleType, 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown_fits_into_a_ticket(example: ModuleType, name: str) -> None:
     assert len(MarkdownRenderer().render(getattr(example, name)(), "en")) < 65_536
+
+
+def test_markdown_writes_out_as_many_findings_as_fit(example: ModuleType) -> None:
+    """Also those of a large tree whose root alone fits, in the order of the plan."""
+    result = example.launch_blocking()
+    text = MarkdownRenderer().render(result, "en")
+    assert len(text) > 55_000 and result.plan is not None
+    written = re.findall(r"^####? (F\w+)$", text, re.MULTILINE)
+    assert {action.problem for action in result.plan.actions[:4]} <= set(written) and len(written) >= 8
+    whole = MarkdownRenderer().render(example.two_of_four(), "en")
+    assert len(re.findall(r"^####? F\w+$", whole, re.MULTILINE)) == len(example.two_of_four().problems)
+
+
+@pytest.mark.parametrize("characters", [500, 3_000, 12_000])
+def test_a_small_ticket_is_filled_and_never_spilled(example: ModuleType, characters: int) -> None:
+    labels, outline = Labels("en"), Outline(example.hostile())
+    small = dataclasses.replace(TICKET, characters=characters)
+    filled = small.fill(outline, labels, lambda page: markdown.text(page, labels), lambda card: "x" * 4_000)
+    assert characters * 0.3 < len(filled) <= characters
 
 
 def test_markdown_tables_keep_their_shape(example: ModuleType) -> None:
@@ -160,6 +186,7 @@ def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
         "github": ("github.txt", True),
         "gitlab": ("gl-code-quality-report.json", True),
         "lines": ("findings.txt", True),
+        "jira": ("jira.txt", True),
         "trace": ("report.trace.json", True),
         "timeline": ("timeline.html", True),
     }
@@ -167,7 +194,13 @@ def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
 
 @pytest.mark.parametrize(
     ("standing_in", "renderer"),
-    [(Html, HtmlRenderer), (Markdown, MarkdownRenderer), (Trace, TraceRenderer), (Timeline, TimelineRenderer)],
+    [
+        (Html, HtmlRenderer),
+        (Markdown, MarkdownRenderer),
+        (Jira, JiraRenderer),
+        (Trace, TraceRenderer),
+        (Timeline, TimelineRenderer),
+    ],
 )
 def test_a_renderer_that_is_imported_on_demand_lacks_nothing(standing_in: type, renderer: type) -> None:
     """A summary or a kind of page that it forgets is left out of a run without an error."""

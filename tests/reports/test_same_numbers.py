@@ -20,7 +20,7 @@ from reports.outline import Outline
 from reports.sections.limits import Limits
 from reports.terminal import summary
 
-EVERYTHING = Limits(trees=1000, further=1000, rows=1000, inputs=1000, diagnostics=1000, charts=1000)
+EVERYTHING = Limits(written=None, further=1000, rows=1000, inputs=1000, diagnostics=1000, charts=1000)
 WITH_A_LEDGER = ("training", "two_of_four", "many_ranks", "many_findings", "of_roles", "marked", "nothing_found")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?: (?:%|(?:ns|µs|ms|s|B|kB|MB|GB|KiB|MiB|GiB|MHz)\b))?")
 

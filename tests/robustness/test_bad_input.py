@@ -389,7 +389,7 @@ def test_a_rule_file_that_is_wrong(rank: Path, tmp_path: Path, kind: str) -> Non
         (["--set", "QQ999.x=1"], "QQ999"),
         (["--set", "HD001.nonsense=1"], "nonsense"),
         (["--set", "HD001.idle_share=much"], "much"),
-        (["--set", "HD001.idle_share=10%"], "10%"),
+        (["--set", "HD001.idle_share=10 ms"], "the parameter is in ratio"),
         (["--set", "HD001.idle_share=nan"], "idle_share"),
         (["--set", "HD001.idle_share=1e999"], "idle_share"),
         (["--ruleset", "nowhere.yaml"], "nowhere.yaml"),

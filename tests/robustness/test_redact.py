@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.result.redact import redact
+from advisor_core.result.redact import RedactError, redact
 from advisor_core.result.run import Diagnostic, RunResult
 from advisor_core.text.base import Text
 from tests.robustness.command import OUTPUT, advise, contents
@@ -89,6 +89,36 @@ def test_what_is_replaced(result: RunResult, text: str, expected: str | None) ->
         expected = "host1_77_20250109074803600_ascend_pt/ASCEND_PROFILER_OUTPUT on host1, not node-12"
     assert redact(bare).diagnostics[0].source == expected
     assert host == {"node-1"}
+
+
+def test_words_of_the_user_are_replaced_everywhere(result: RunResult) -> None:
+    text = Text(en="of Falcon\\_7 and myfalcon7b", zh="猎鹰号的 falcon")
+    said = Diagnostic(severity="info", source="/data/FALCON-x/\u730e\u9e70\u53f7/y", message=text)
+    variables = {"FALCON_HOME": "/opt/falcon", "OTHER": "1"}
+    environment = result.environment.model_copy(update={"variables": variables})
+    named = result.model_copy(update={"diagnostics": [said], "environment": environment})
+    clean = redact(named, ["falcon", "Falcon_7", "猎鹰号"])
+    assert clean.environment.variables == {"word1_HOME": "/opt/word1", "OTHER": "1"}
+    assert clean.diagnostics[0].source == "/data/word1-x/word3/y"
+    assert clean.diagnostics[0].message == Text(en="of word2 and myword17b", zh="word3的 word1")
+    assert "falcon" not in clean.model_dump_json().lower()
+    assert clean.findings == redact(result).findings
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("ab", "too short"),
+        ("猎", "too short"),
+        ("estimate", "made of"),
+        ("communication", "cannot do without"),
+        ("20250109", "no letter"),
+        ("hiascend", "references|url"),
+    ],
+)
+def test_words_that_a_report_cannot_do_without_are_refused(result: RunResult, word: str, said: str) -> None:
+    with pytest.raises(RedactError, match=said):
+        redact(result, [word])
 
 
 def test_what_holds_no_name_stays_as_it_is(result: RunResult) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-import math
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,19 +14,20 @@ from advisor_core.contracts.ledger_paths import LedgerPaths
 from advisor_core.contracts.problems import Problem, RuleFileError, nearest
 from advisor_core.contracts.registry import Ruleset
 from advisor_core.names.book import NameBook
-from advisor_core.rules.book import RuleBook, names_of
+from advisor_core.rules.book import ON_COMMAND_LINE, RuleBook, names_of
 from advisor_core.rules.cases import RuleCases
 from advisor_core.rules.compiled import CompiledRule, Compiler, Draft, in_range, range_problems
 from advisor_core.rules.files.defaults import inherit
 from advisor_core.rules.files.documents import kind_of_document, read_document
+from advisor_core.rules.files.param_value import ParamValueError, param_value
 from advisor_core.rules.files.requires import unmet
 from advisor_core.rules.files.salvage import UNREADABLE, salvage
 from advisor_core.rules.files.translation import translate
 from advisor_core.rules.files.yaml_file import Document, read_yaml, trusted_reader
 from advisor_core.rules.language.profile_names import PROFILE_NAMES
-from advisor_core.rules.language.scope import kind_of
 from advisor_core.rules.language.template import escape_markdown
-from advisor_core.rules.model import Param, ParamValue, Rule, RuleOverride, RuleTranslation, SetDefaults
+from advisor_core.rules.model import Param, Rule, RuleOverride, RuleTranslation, SetDefaults
+from advisor_core.rules.origins import Origins
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 
@@ -38,15 +37,13 @@ if TYPE_CHECKING:
 CASES = "cases"
 """The folder of a rule set that has the cases of its rules."""
 
-SET_OPTION = "--set"
-"""The file that problems with ``overrides`` name."""
-
 
 def load_rules(
     sources: Sequence[Path | Ruleset],
     advisors: Mapping[str, Advisor],
     overrides: Mapping[str, Scalar] | None = None,
     *,
+    origins: Origins = ON_COMMAND_LINE,
     names: NameBook | None = None,
     paths: LedgerPaths | None = None,
     vendors: Collection[str] | None = None,
@@ -55,11 +52,12 @@ def load_rules(
 ) -> RuleBook:
     """The rules of rule sets, and of files and folders (searched for ``*.yaml`` and ``*.yml``). No rule set may give a
     rule of another again. Later files and folders win: they may give a rule again by its id, or change some of it
-    (``override: ID``). ``overrides``: parameters set on the command line, as ``{"HD001.idle_share": 0.2}``, in the unit
-    of the rule. ``names``: the registry of names, which says what settings exclude each other. ``paths``: those of the
-    ledger that rules may claim; without them any operator class is taken for one. ``vendors``: those that rules may be
-    for; ``None``: any. ``trusted``: of sources that were checked before they were installed. Of these the cases are not
-    read, and the conditions and texts of a rule are compiled and checked when it is used; see `CompiledRule`.
+    (``override: ID``). ``overrides``: parameters set by the user, as ``{"HD001.idle_share": 0.2}``, in the unit of the
+    rule, or as text with a unit; ``origins`` says where. ``names``: the registry of names, which says what settings
+    exclude each other. ``paths``: those of the ledger that rules may claim; without them any operator class is taken
+    for one. ``vendors``: those that rules may be for; ``None``: any. ``trusted``: of sources that were checked before
+    they were installed. Of these the cases are not read, and the conditions and texts of a rule are compiled and
+    checked when it is used; see `CompiledRule`.
 
     Raises `RuleFileError` with all problems of all files; unless ``strict``: then what is wrong is left out and told
     in the book's ``problems``.
@@ -68,7 +66,7 @@ def load_rules(
     for source in sources:
         loader.read(source)
     for key, value in (overrides or {}).items():
-        loader.set_option(key, value)
+        loader.set_option(key, value, origins.of_setting(key))
     book = loader.finish()
     if strict and book.problems:
         raise RuleFileError(book.problems)
@@ -89,6 +87,11 @@ def rule_files(source: Path, *, cases: bool = True) -> list[Path]:
     if source.exists():
         return [source]
     raise RuleFileError([Problem(display(source), 0, 0, "does not exist")])
+
+
+def setting_name(key: str, origin: str) -> str:
+    """What messages call a threshold that the user set: the file that its problems name."""
+    return f"{origin} {key}"
 
 
 def displayed_files(sources: Iterable[Path]) -> set[str]:
@@ -307,8 +310,8 @@ class RuleLoader:
             place = f"{Path(document.file).name}:{document.line}"
             draft.left_out = message("rule.left_out_by_file", place=place, why=why)
 
-    def set_option(self, key: str, value: Scalar) -> None:
-        """Apply one ``--set ID.param=VALUE``."""
+    def set_option(self, key: str, value: Scalar, origin: str) -> None:
+        """Apply one ``--set ID.param=VALUE``, or the same in a settings file, its ``origin``."""
         name, _, param = key.rpartition(".")
         draft = self.find(name)
         mistake: tuple[str, str, bool] | None
@@ -317,9 +320,9 @@ class RuleLoader:
         elif draft is None:
             mistake = None if name in self.known else (*self.unknown(name), True)
         else:
-            mistake = self.set_param(draft, param, value, SET_OPTION)
+            mistake = self.set_param(draft, param, value, origin)
         if mistake:
-            self.problems.append(Problem(f"{SET_OPTION} {key}", 0, 0, mistake[0], mistake[1]))
+            self.problems.append(Problem(setting_name(key, origin), 0, 0, mistake[0], mistake[1]))
 
     def set_param(
         self, draft: Draft, name: str, value: Scalar, origin: str, why: str | None = None
@@ -329,9 +332,10 @@ class RuleLoader:
         if param is None:
             hint = nearest(name, draft.rule.params) or f"it has: {', '.join(draft.rule.params) or 'none'}"
             return f"rule {draft.rule.id} has no parameter {name!r}", hint, True
-        converted = _as_kind(value, param)
-        if converted is None:
-            return f"{value!r} is not {_KINDS[kind_of(param.value)]}", "", False
+        try:
+            converted = param_value(value, param)
+        except ParamValueError as error:
+            return str(error), error.hint, False
         if not in_range(param, converted):
             assert param.range is not None
             low, high = param.range
@@ -456,26 +460,6 @@ class RuleLoader:
                 self.problems.append(first.problem((relation,), message, key=True))
                 found.update(cycle)
                 graph = {id_: names for id_, names in graph.items() if id_ not in found}
-
-
-_KINDS = {"number": "a number", "text": "a word", "bool": "true or false"}
-_BOOLEANS = {"true": True, "false": False}
-
-
-def _as_kind(value: Scalar, param: Param) -> ParamValue | None:
-    """The value in the kind of the parameter, text of a command line included; ``None`` if it is not of that kind."""
-    wanted = kind_of(param.value)
-    if wanted == "text":
-        return value if isinstance(value, str) else None
-    if isinstance(value, str) and wanted == "bool":
-        return _BOOLEANS.get(value.lower())
-    if isinstance(value, str) and re.fullmatch(r"[-+]?\d{1,15}", value.strip()):
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?", value.strip()):
-        return float(value)
-    if value is None or isinstance(value, str) or kind_of(value) != wanted or not math.isfinite(value):
-        return None
-    return value
 
 
 def _ordered(rules: Mapping[str, CompiledRule]) -> list[str]:

@@ -11,6 +11,7 @@ from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.contracts.registry import Ruleset
 from advisor_core.rules.files.ruleset import load_rules
+from advisor_core.rules.origins import Origins
 from advisor_core.text.base import Scalar
 
 Rule = Callable[..., str]
@@ -259,6 +260,46 @@ def test_params_of_the_command_line_that_do_not_fit(
     key: str, value: Scalar, message: str, rule: Rule, write: Write, advisors: Advisors
 ) -> None:
     assert told([write(rule())], advisors, {key: value}) == [f"--set {key}: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("HD001.idle_share", "30%", 0.3),
+        ("HD001.idle_share", " 7 percent", 0.07),
+        ("HD001.min_idle", "2 ms", 2_000_000),
+        ("HD001.min_idle", "0.5us", 500),
+        ("HD001.min_idle", "100 \u00b5s", 100_000),
+    ],
+)
+def test_numbers_of_the_command_line_may_have_a_unit(
+    key: str, text: str, value: float, rule: Rule, write: Write, advisors: Advisors
+) -> None:
+    (compiled,) = load_rules([write(rule())], advisors, {key: text})
+    assert compiled.params[key.partition(".")[2]] == value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("2 ms", "'2 ms' is in ms, but the parameter is in ratio"),
+        ("2 persent", "unknown unit 'persent' (did you mean 'percent'?)"),
+        ("95 %", "95 % is outside of the range 0.01 to 0.9 ratio"),
+    ],
+)
+def test_units_that_do_not_fit(text: str, message: str, rule: Rule, write: Write, advisors: Advisors) -> None:
+    assert message in told([write(rule())], advisors, {"HD001.idle_share": text})[0]
+
+
+def test_settings_tell_their_place(rule: Rule, write: Write, advisors: Advisors) -> None:
+    origins = Origins(
+        reasons=(("HD001", ("advisor.toml:3", "*ours*")),), settings=(("HD001.idle_share", "advisor.toml:5"),)
+    )
+    book = load_rules([write(rule())], advisors, {"HD001.idle_share": 0.2}, origins=origins)
+    assert book["HD001"].set_by == {"idle_share": "advisor.toml:5"}
+    text = book.ignore(["HD001"], origins).left_out["HD001"]
+    assert text.en.endswith(": \\*ours\\*") and text.zh.endswith("：\\*ours\\*")
+    assert book.ignore(["device-idle"], origins).left_out["HD001"].en == "left out by --ignore"
 
 
 def test_words_and_booleans_can_be_set(rule: Rule, write: Write, advisors: Advisors) -> None:
