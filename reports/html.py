@@ -48,7 +48,7 @@ class HtmlRenderer:
     """Writes the report that is attached to a ticket."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels, outline = Labels(lang, result.labels), Outline(result)
+        labels, outline = Labels.of_result(result, lang), Outline(result)
         limits = Limits(
             trees=_trees(outline),
             further=len(result.findings),

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from advisor_core.api import Scalar, Text, packaged_yaml
-from advisor_core.api.renderers import Advice, countable, format_quantity
+from advisor_core.api.renderers import Advice, RunResult, Window, countable, format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
@@ -69,16 +69,27 @@ class TimeColumn:
 class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
-    def __init__(self, lang: str, added: Mapping[str, Text] | None = None) -> None:
-        """``added``: headings of the columns that the result shows and labels of plugins, from the result."""
+    def __init__(self, lang: str, added: Mapping[str, Text] | None = None, window: Window = "step") -> None:
+        """``added``: headings of the columns that the result shows and labels of plugins, from the result; ``window``:
+        what its ledger is of, which labels call ``{unit}``."""
         self.lang = "zh" if lang == "zh" else "en"
         self.added = added or {}
+        keys = {"unit": f"unit.{window}", "units": f"units.{window}", "counted": f"counted.{window}"}
+        words = {form: catalogue()[key][self.lang] for form, key in keys.items()}
+        self._units = words | {form.capitalize(): word.capitalize() for form, word in words.items()}
+
+    @classmethod
+    def of_result(cls, result: RunResult, lang: str) -> Labels:
+        """The labels of a report on ``result``."""
+        return cls(lang, result.labels, result.profile.window)
 
     def __call__(self, key: str, **values: object) -> str:
         """The label ``key``, its fields filled; ``{count:row is|rows are}`` chooses the form that fits a number."""
         added = self.added.get(key)
         text = added.of(self.lang) if added is not None else catalogue()[key][self.lang]
-        return text.format(**{name: countable(value) for name, value in values.items()}) if values else text
+        if added is not None and not values:
+            return text
+        return text.format(**self._units, **{name: countable(value) for name, value in values.items()})
 
     def __contains__(self, key: str) -> bool:
         return key in catalogue() or key in self.added

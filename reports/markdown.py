@@ -75,7 +75,7 @@ class MarkdownRenderer:
     """Writes the report that is pasted into a ticket."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels, outline = Labels(lang, result.labels), Outline(result)
+        labels, outline = Labels.of_result(result, lang), Outline(result)
         sizes = self._sizes(outline, labels)
         while (excess := len(written := text(document(outline, labels, _limits(len(sizes))), labels)) - WHOLE) > 0:
             if not sizes:

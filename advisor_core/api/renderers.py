@@ -28,6 +28,7 @@ from advisor_core.result.run import (
     RuleOutcome,
     RunResult,
     State,
+    Window,
 )
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (

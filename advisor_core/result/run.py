@@ -17,6 +17,10 @@ from advisor_core.text.base import Model, Scalar, Text
 
 SCHEMA_VERSION = "2.1"
 
+Window = Literal["step", "call", "stretch", "recording"]
+"""What a ledger is of. ``call``: one of the launches of a benchmark of an operator; ``stretch``: rows between two holes
+of a recording that is not whole; ``recording``: all of it, as no steps are marked."""
+
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
 
@@ -74,6 +78,7 @@ class Profile(Model):
     its name as ``role``."""
 
     kind: str
+    window: Window = Field("step", description="what the report calls a step, and its ledger is of")
     ranks: list[int]
     world_size: int | None = None
     steps: list[StepInfo]

@@ -27,7 +27,17 @@ from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
-from advisor_core.result.run import Diagnostic, Environment, Profile, ReplayModel, RuleOutcome, RunResult, State, Tool
+from advisor_core.result.run import (
+    Diagnostic,
+    Environment,
+    Profile,
+    ReplayModel,
+    RuleOutcome,
+    RunResult,
+    State,
+    Tool,
+    Window,
+)
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
@@ -254,6 +264,7 @@ def combine(
         environment=Environment(chip=outcomes[0].chip, variables=env, profiler=dict(outcomes[0].profiler)),
         profile=Profile(
             kind=str(context.get("phase") or "unknown"),
+            window=_window(outcomes),
             ranks=[outcome.rank for outcome in outcomes],
             world_size=max((o.world_size for o in outcomes if o.world_size), default=None),
             steps=[step for outcome in outcomes for step in outcome.steps],
@@ -275,6 +286,12 @@ def combine(
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )
     return result, replayed
+
+
+def _window(outcomes: Sequence[RankOutcome]) -> Window:
+    """What the ledgers of all ranks are of; steps where the ranks differ."""
+    windows = {outcome.window for outcome in outcomes if outcome.ledger}
+    return windows.pop() if len(windows) == 1 else "step"
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:

@@ -69,6 +69,9 @@ def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
 
 
 def _caution(outline: Outline, t: Labels) -> Iterator[Block]:
+    window = outline.result.profile.window
+    if window != "step" and outline.by_rank:
+        yield Callout((Paragraph(line(t(f"window.{window}")), "bare"),))
     serious = sum(diagnostic.severity != "info" for diagnostic in outline.result.diagnostics)
     if serious:
         yield Callout((Paragraph(line(Link("diagnostics", line(t("diag.first", count=serious)))), "bare"),))

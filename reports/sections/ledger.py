@@ -64,8 +64,9 @@ def accounted_for(outline: Outline, t: Labels) -> str:
 
 def ledger(outline: Outline, t: Labels) -> Section:
     """The whole ledger."""
+    means = t("ledger.means") if outline.mean.mean.steps > 1 else ""
     blocks: list[Block] = [
-        Paragraph(line(f"{t('ledger.note')} {accounted_for(outline, t)}"), "lead"),
+        Paragraph(line(f"{t('ledger.note')}{means} {accounted_for(outline, t)}"), "lead"),
         ledger_table(outline.rows, outline, t),
     ]
     for table in (tables.stretches(led, outline.result, t) for led in outline.detailed):
