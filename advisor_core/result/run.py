@@ -80,6 +80,11 @@ class Profile(Model):
     kind: str
     window: Window = Field("step", description="what the report calls a step, and its ledger is of")
     ranks: list[int]
+    apart: list[str] = Field(
+        default_factory=list,
+        description="fingerprints of the findings by which the ranks are not of one run; no number is then a mean over "
+        "them, and `mean_steps` has each rank alone",
+    )
     world_size: int | None = None
     steps: list[StepInfo]
     parallel: dict[str, int] = Field(default_factory=dict)
