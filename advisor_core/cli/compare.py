@@ -86,7 +86,7 @@ def _result(path: Path, options: RunOptions, jobs: int | None, lang: str) -> Run
         stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
     with engine_call():
         result = run([path], options, jobs=jobs, progress=tell)
-    if unusable := nothing_judged(result, lang):
+    if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result
 

@@ -19,6 +19,8 @@ MARKED_GAPS = 3
 SHOWN_LANES = 16
 """Ranks that the strip of phases has a lane for."""
 SHOWN_OPERATORS = 12
+LONGEST_NAME = 80
+"""Characters of a name that can be read at a glance; those of kernels of templates have hundreds."""
 
 STRIPS: Mapping[Window, str] = {
     "step": "view.strip",
@@ -60,7 +62,7 @@ def step_strip(
         largest["start_ns"].tolist(), largest["end_ns"].tolist(), largest["path"], largest["next"].tolist(), strict=True
     ):
         if following >= 0:
-            label = message("view.gap", kernel=device["name"].iloc[following])
+            label = message("view.gap", kernel=_called(device.iloc[following]))
             marks.append(StretchMark(start=begin - start, end=finish - start, label=label, path=str(path)))
     step = int(steps["step"][number])
     return StripView(
@@ -77,6 +79,12 @@ def step_strip(
             marks=marks,
         ),
     )
+
+
+def _called(kernel: pd.Series) -> str:
+    """The name of a kernel or, of a signature with template arguments, its type."""
+    name, kind = str(kernel["name"]), str(kernel["type"])
+    return kind if kind and len(name) > LONGEST_NAME else name
 
 
 def _intervals(pieces: pd.DataFrame, start: int, end: int) -> list[tuple[int, int, str]]:
