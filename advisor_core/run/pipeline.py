@@ -263,7 +263,9 @@ def combine(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
         environment=Environment(
-            chip=_beside([outcome.chip for outcome in outcomes]), variables=env, profiler=dict(outcomes[0].profiler)
+            chip=_beside([outcome.chip for outcome in outcomes]) if apart else outcomes[0].chip,
+            variables=env,
+            profiler=dict(outcomes[0].profiler),
         ),
         profile=Profile(
             kind=str(context.get("phase") or "unknown"),

@@ -112,7 +112,7 @@ def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
     if len(finding.ranks) > 1:
         listed = ", ".join(map(str, finding.ranks[:LISTED_RANKS])) + ("…" if len(finding.ranks) > LISTED_RANKS else "")
         where.append(t("word.ranks", list=listed))
-        if finding.rank is not None:
+        if finding.rank is not None and finding.impact.gross_ns_per_step:
             where.append(t("word.worst", rank=finding.rank))
     elif (rank := finding.rank if finding.rank is not None else next(iter(finding.ranks), None)) is not None:
         where.append(t("word.rank", rank=rank))
