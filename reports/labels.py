@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from advisor_core.api import Scalar, Text, packaged_yaml
-from advisor_core.api.renderers import Advice, RunResult, Window, countable, format_quantity
+from advisor_core.api.renderers import Advice, LedgerWindow, RunResult, countable, format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
@@ -69,7 +69,7 @@ class TimeColumn:
 class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
-    def __init__(self, lang: str, added: Mapping[str, Text] | None = None, window: Window = "step") -> None:
+    def __init__(self, lang: str, added: Mapping[str, Text] | None = None, window: LedgerWindow = "step") -> None:
         """``added``: headings of the columns that the result shows and labels of plugins, from the result; ``window``:
         what its ledger is of, which labels call ``{unit}``."""
         self.lang = "zh" if lang == "zh" else "en"

@@ -22,13 +22,13 @@ from advisor_core.result.run import (
     Diagnostic,
     LedgerEntry,
     LedgerStep,
+    LedgerWindow,
     MeanStep,
     PhaseSummary,
     PhaseTime,
     RuleOutcome,
     RunResult,
     State,
-    Window,
 )
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (
@@ -71,6 +71,7 @@ __all__ = [
     "HeatmapView",
     "LedgerEntry",
     "LedgerStep",
+    "LedgerWindow",
     "Limit",
     "MeanStep",
     "OperatorDifference",

@@ -17,7 +17,7 @@ from advisor_core.text.base import Model, Scalar, Text
 
 SCHEMA_VERSION = "2.1"
 
-Window = Literal["step", "call", "stretch", "recording"]
+LedgerWindow = Literal["step", "call", "stretch", "recording"]
 """What a ledger is of. ``call``: one of the launches of a benchmark of an operator; ``stretch``: rows between two holes
 of a recording that is not whole; ``recording``: all of it, as no steps are marked."""
 
@@ -78,7 +78,7 @@ class Profile(Model):
     its name as ``role``."""
 
     kind: str
-    window: Window = Field("step", description="what the report calls a step, and its ledger is of")
+    window: LedgerWindow = Field("step", description="what the report calls a step, and its ledger is of")
     ranks: list[int]
     apart: list[str] = Field(
         default_factory=list,

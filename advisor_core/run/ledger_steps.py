@@ -22,7 +22,7 @@ from advisor_core.facts.steps.kernel_list import kernel_list
 from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
-from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, StepInfo, Window
+from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.why_unknown import why_unknown
 from advisor_core.text.base import Scalar, Text
@@ -70,7 +70,7 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
     return infos, booked
 
 
-def window_of(store: FactStore, steps: Sequence[StepInfo]) -> Window:
+def window_of(store: FactStore, steps: Sequence[StepInfo]) -> LedgerWindow:
     """What the ledgers of a rank are of."""
     launched = store.get(kernel_list)
     if launched is not None:

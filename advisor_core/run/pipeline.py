@@ -30,13 +30,13 @@ from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import (
     Diagnostic,
     Environment,
+    LedgerWindow,
     Profile,
     ReplayModel,
     RuleOutcome,
     RunResult,
     State,
     Tool,
-    Window,
 )
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
@@ -309,7 +309,7 @@ def _beside(recorded: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
     }
 
 
-def _window(outcomes: Sequence[RankOutcome]) -> Window:
+def _window(outcomes: Sequence[RankOutcome]) -> LedgerWindow:
     """What the ledgers of all ranks are of; steps where the ranks differ."""
     windows = {outcome.window for outcome in outcomes if outcome.ledger}
     return windows.pop() if len(windows) == 1 else "step"

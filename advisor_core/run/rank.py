@@ -49,7 +49,7 @@ from advisor_core.job.rank_model import RankModel
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo, Window
+from advisor_core.result.run import Diagnostic, Input, LedgerStep, LedgerWindow, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
 from advisor_core.rules.book import RuleBook
@@ -112,7 +112,7 @@ class RankOutcome:
     explained: Explained | None = None
     model: RankModel | None = None
     timeline: RankTimes | None = None
-    window: Window = "step"
+    window: LedgerWindow = "step"
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -359,7 +359,7 @@ def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 
-def _views(store: FactStore, rank: int, window: Window) -> list[View]:
+def _views(store: FactStore, rank: int, window: LedgerWindow) -> list[View]:
     """The slowest step as a strip, and the operators, where they were recorded."""
     windows, booked, device = store.get(steps), store.get(bookings), store.get(work)
     if windows is None or booked is None or device is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.ledger.bookings import Bookings
-from advisor_core.result.run import Window
+from advisor_core.result.run import LedgerWindow
 from advisor_core.result.view import BarRow, Bars, BarsView, Lane, StretchMark, Strip, StripView
 from advisor_core.text.messages import message
 
@@ -22,13 +22,13 @@ SHOWN_OPERATORS = 12
 LONGEST_NAME = 80
 """Characters of a name that can be read at a glance; those of kernels of templates have hundreds."""
 
-STRIPS: Mapping[Window, str] = {
+STRIPS: Mapping[LedgerWindow, str] = {
     "step": "view.strip",
     "call": "view.strip.call",
     "stretch": "view.strip.stretch",
     "recording": "view.strip.whole",
 }
-OPERATORS: Mapping[Window, str] = {
+OPERATORS: Mapping[LedgerWindow, str] = {
     "step": "view.operators",
     "call": "view.operators.call",
     "stretch": "view.operators.stretch",
@@ -44,7 +44,7 @@ def step_strip(
     booked: Bookings,
     device: pd.DataFrame,
     critical_path: pd.DataFrame | None = None,
-    window: Window = "step",
+    window: LedgerWindow = "step",
 ) -> StripView:
     """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named, and below it what its end
     waited for, where that is known."""
@@ -151,7 +151,7 @@ def _times(count: float) -> str:
     return f"{count:.1f} x" if count < 10 and count != round(count) else f"{count:.0f} x"
 
 
-def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame, window: Window = "step") -> BarsView:
+def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame, window: LedgerWindow = "step") -> BarsView:
     """Device time per step by operator type, the largest first; overlapping kernels count in full."""
     starts, lasts = device["start_ns"], (device["end_ns"] - device["start_ns"])
     inside = (starts >= steps["start_ns"].min()) & (starts < steps["end_ns"].max()) & ~device["communication"]

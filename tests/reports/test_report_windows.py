@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from advisor_core.result.run import RunResult, Window
+from advisor_core.result.run import LedgerWindow, RunResult
 from advisor_core.run import pipeline
 from advisor_core.run.rank import RunOptions
 from reports.headline import verdict, what_ran
@@ -15,7 +15,7 @@ from reports.labels import Labels
 from reports.markdown import MarkdownRenderer
 from reports.outline import Outline
 
-WORDS: dict[Window, tuple[str, str]] = {
+WORDS: dict[LedgerWindow, tuple[str, str]] = {
     "step": ("Step time", "单步耗时"),
     "call": ("Call time", "单次调用耗时"),
     "stretch": ("Stretch time", "单段耗时"),
@@ -23,12 +23,12 @@ WORDS: dict[Window, tuple[str, str]] = {
 }
 
 
-def of_window(result: RunResult, window: Window) -> RunResult:
+def of_window(result: RunResult, window: LedgerWindow) -> RunResult:
     return result.model_copy(update={"profile": result.profile.model_copy(update={"window": window})})
 
 
 @pytest.mark.parametrize("window", WORDS)
-def test_labels_call_the_window_what_it_is(window: Window, example: ModuleType) -> None:
+def test_labels_call_the_window_what_it_is(window: LedgerWindow, example: ModuleType) -> None:
     outline = Outline(of_window(example.training(), window))
     for lang, words in zip(("en", "zh"), WORDS[window], strict=True):
         labels = Labels.of_result(outline.result, lang)
