@@ -76,7 +76,8 @@ class Labels:
         self.added = added or {}
         keys = {"unit": f"unit.{window}", "units": f"units.{window}", "counted": f"counted.{window}"}
         words = {form: catalogue()[key][self.lang] for form, key in keys.items()}
-        self._units = words | {form.capitalize(): word.capitalize() for form, word in words.items()}
+        words |= {form.capitalize(): word.capitalize() for form, word in words.items()}
+        self._units = {f"{{{form}}}": word for form, word in words.items()}
 
     @classmethod
     def of_result(cls, result: RunResult, lang: str) -> Labels:
@@ -87,9 +88,9 @@ class Labels:
         """The label ``key``, its fields filled; ``{count:row is|rows are}`` chooses the form that fits a number."""
         added = self.added.get(key)
         text = added.of(self.lang) if added is not None else catalogue()[key][self.lang]
-        if added is not None and not values:
-            return text
-        return text.format(**self._units, **{name: countable(value) for name, value in values.items()})
+        for field, word in self._units.items():
+            text = text.replace(field, word)
+        return text.format(**{name: countable(value) for name, value in values.items()}) if values else text
 
     def __contains__(self, key: str) -> bool:
         return key in catalogue() or key in self.added
