@@ -26,9 +26,33 @@ def percents(values: Sequence[float]) -> list[int]:
 
 def verdict(outline: Outline, labels: Labels) -> str:
     """One sentence, from the numbers alone: what the step consists of, largest part first."""
+    if not outline.one_run:
+        told = [(ledger, _parts(ledger, labels)) for ledger in outline.shown if ledger.wall_ns > 0]
+        return " ".join(
+            labels("verdict.of_rank", rank=ledger.rank, time=labels.wall(ledger.wall_ns), parts=parts)
+            for ledger, parts in told
+        )
     mean = outline.mean
     if not outline.by_rank or mean.wall_ns <= 0 or not mean.roots:
         return labels("verdict.no_ledger")
+    ranks, steps = outline.ranks, mean.mean.steps
+    time, listed = labels.wall(mean.wall_ns), _parts(mean, labels)
+    if outline.has_roles:
+        of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
+        return labels("verdict.of_roles", time=time, what=of, parts=listed)
+    if ranks > 1 and steps > 1:
+        of = labels("verdict.ranks_steps", ranks=ranks, steps=steps)
+    elif ranks > 1:
+        of = labels("verdict.ranks", count=ranks)
+    elif steps > 1:
+        of = labels("verdict.steps", count=steps)
+    else:
+        return labels("verdict.of", time=time, parts=listed)
+    return labels("verdict.of_mean", time=time, what=of, parts=listed)
+
+
+def _parts(mean: Ledger, labels: Labels) -> str:
+    """What a mean step consists of, the largest part first."""
     parts = sorted(
         zip(mean.roots, percents([node.ns for node in mean.roots]), strict=True), key=lambda pair: -pair[0].ns
     )
@@ -46,20 +70,7 @@ def verdict(outline: Outline, labels: Labels) -> str:
             else:
                 what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
         clauses.append(labels("verdict.next" if clauses else "verdict.part", percent=percent or "< 1", what=what))
-    ranks, steps = outline.ranks, mean.mean.steps
-    time, listed = labels.wall(mean.wall_ns), labels("word.clause").join(clauses)
-    if outline.has_roles:
-        of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
-        return labels("verdict.of_roles", time=time, what=of, parts=listed)
-    if ranks > 1 and steps > 1:
-        of = labels("verdict.ranks_steps", ranks=ranks, steps=steps)
-    elif ranks > 1:
-        of = labels("verdict.ranks", count=ranks)
-    elif steps > 1:
-        of = labels("verdict.steps", count=steps)
-    else:
-        return labels("verdict.of", time=time, parts=listed)
-    return labels("verdict.of_mean", time=time, what=of, parts=listed)
+    return labels("word.clause").join(clauses)
 
 
 _NAMES = {"pytorch": "PyTorch", "mindspore": "MindSpore"} | {f"level{n}": f"Level{n}" for n in ("_none", 0, 1, 2)}
@@ -82,7 +93,7 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
     levels = _distinct(_NAMES.get(entry.level or "", entry.level) for entry in result.inputs)
     phase = f"phase.{result.profile.kind}"
     facts = [
-        Ran("ran.step_time", labels.wall(outline.mean.wall_ns) if outline.by_rank else missing),
+        Ran("ran.step_time", _step_time(outline, labels) if outline.by_rank else missing),
         Ran("ran.framework", labels.join(frameworks) or missing),
         Ran("ran.level", labels.join(levels) or missing),
         Ran("ran.ranks", _ranks(result, labels)),
@@ -98,6 +109,13 @@ def what_ran(outline: Outline, labels: Labels) -> list[Ran]:
     if sizes := [f"{name} {size}" for name, size in result.profile.parallel.items() if size > 1]:
         facts.append(Ran("ran.parallel", labels.join(sizes)))
     return facts
+
+
+def _step_time(outline: Outline, labels: Labels) -> str:
+    if outline.one_run:
+        return labels.wall(outline.mean.wall_ns)
+    times = [labels("ran.of_rank", time=labels.wall(ledger.wall_ns), rank=ledger.rank) for ledger in outline.shown]
+    return labels.join(times)
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:

@@ -53,7 +53,7 @@ class HtmlRenderer:
     """Writes the report that is attached to a ticket."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels, outline = Labels(lang, result.labels), Outline(result)
+        labels, outline = Labels.of_result(result, lang), Outline(result)
         limits = Limits(
             written=frozenset(item.number for root in outline.items[: _trees(outline)] for item in root.walk()),
             further=len(result.findings),

@@ -63,7 +63,7 @@ class JiraRenderer:
     """Writes the text that is pasted into a Jira ticket. What has no place in it is in report.json."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels, outline = Labels(lang, result.labels), Outline(result)
+        labels, outline = Labels.of_result(result, lang), Outline(result)
 
         def part(card: Card) -> str:
             return "\n".join(_Writer(labels, frozenset()).block(card))

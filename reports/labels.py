@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from advisor_core.api import Scalar, Text, packaged_yaml
-from advisor_core.api.renderers import Advice, countable, format_quantity
+from advisor_core.api.renderers import Advice, LedgerWindow, RunResult, countable, format_quantity
 
 _WAIT_RANK = re.compile(r"^(?P<family>.+/(group )?rank)[ _](?P<n>\d+)$")
 _VAGUE = {"unknown", "other"}
@@ -69,15 +69,27 @@ class TimeColumn:
 class Labels:
     """The labels of one language. Calling it with an unknown key is an error, never an empty label."""
 
-    def __init__(self, lang: str, added: Mapping[str, Text] | None = None) -> None:
-        """``added``: headings of the columns that the result shows and labels of plugins, from the result."""
+    def __init__(self, lang: str, added: Mapping[str, Text] | None = None, window: LedgerWindow = "step") -> None:
+        """``added``: headings of the columns that the result shows and labels of plugins, from the result; ``window``:
+        what its ledger is of, which labels call ``{unit}``."""
         self.lang = "zh" if lang == "zh" else "en"
         self.added = added or {}
+        keys = {"unit": f"unit.{window}", "units": f"units.{window}", "counted": f"counted.{window}"}
+        words = {form: catalogue()[key][self.lang] for form, key in keys.items()}
+        words |= {form.capitalize(): word.capitalize() for form, word in words.items()}
+        self._units = {f"{{{form}}}": word for form, word in words.items()}
+
+    @classmethod
+    def of_result(cls, result: RunResult, lang: str) -> Labels:
+        """The labels of a report on ``result``."""
+        return cls(lang, result.labels, result.profile.window)
 
     def __call__(self, key: str, **values: object) -> str:
         """The label ``key``, its fields filled; ``{count:row is|rows are}`` chooses the form that fits a number."""
         added = self.added.get(key)
         text = added.of(self.lang) if added is not None else catalogue()[key][self.lang]
+        for field, word in self._units.items():
+            text = text.replace(field, word)
         return text.format(**{name: countable(value) for name, value in values.items()}) if values else text
 
     def __contains__(self, key: str) -> bool:

@@ -126,6 +126,18 @@ def extremes(by_rank: Sequence[Ledger]) -> tuple[Ledger, ...]:
     return (ordered[0], ordered[len(ordered) // 2], ordered[-1]) if len(ordered) > 3 else tuple(by_rank)
 
 
+def together(ledgers: Sequence[Ledger]) -> Ledger:
+    """All entries of several ledgers, summed: the order of the rows of a table, and no step of anything."""
+    entries: dict[str, int] = {}
+    for ledger in ledgers:
+        for path, ns in ledger.entries.items():
+            entries[path] = entries.get(path, 0) + ns
+    reasons = {path: texts for ledger in reversed(ledgers) for path, texts in ledger.reasons.items()}
+    return Ledger(
+        MeanStep(role=None, rank=None, steps=1, wall_ns=sum(entries.values()), entries=entries), {}, {}, reasons
+    )
+
+
 @dataclass(frozen=True)
 class LedgerRow:
     """One line of the ledger table: the node in each column; ``others`` counts what a line of the rest stands for."""

@@ -83,7 +83,7 @@ class MarkdownRenderer:
     """Writes the report that is pasted into a ticket."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        labels, outline = Labels(lang, result.labels), Outline(result)
+        labels, outline = Labels.of_result(result, lang), Outline(result)
 
         def part(card: Card) -> str:
             return "\n".join(_Writer(labels).block(card))

@@ -13,7 +13,7 @@ from typing import get_args
 
 from advisor_core.api import Text
 from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
-from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers
+from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers, together
 from reports.problems import Item, items
 from reports.timeline.places import places
 
@@ -56,14 +56,20 @@ class Outline:
         return tuple(ledger for ledger in self._ledgers if ledger.rank is None and ledger.role is not None)
 
     @property
+    def one_run(self) -> bool:
+        """Whether the ranks are of one run as far as is known; else nothing is a mean over them."""
+        return not self.result.profile.apart
+
+    @property
     def has_roles(self) -> bool:
         """Whether the roles of a job were profiled one by one: the report then goes by roles, not by ranks."""
         return bool(self.result.profile.roles)
 
     @cached_property
     def mean(self) -> Ledger:
-        """The mean step of all ranks; of several roles, the iteration that they make up."""
-        return self._ledgers[0] if self._ledgers else _NOTHING
+        """The mean step of all ranks; of several roles, the iteration that they make up; nothing where the ranks are
+        not of one run."""
+        return self._ledgers[0] if self._ledgers and self.one_run else _NOTHING
 
     @cached_property
     def shown(self) -> tuple[Ledger, ...]:
@@ -89,11 +95,13 @@ class Outline:
             return tuple(self.by_rank)
         if self.has_roles:
             return (self.mean, *self.shown)
+        if not self.one_run:
+            return self.shown
         return (self.mean, *(self.by_rank if len(self.by_rank) <= ALL_RANKS else self.shown))
 
     @cached_property
     def rows(self) -> list[LedgerRow]:
-        return ledger_rows(self.columns, self.mean)
+        return ledger_rows(self.columns, self.mean if self.one_run else together(self.by_rank))
 
     @cached_property
     def items(self) -> list[Item]:

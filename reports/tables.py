@@ -163,6 +163,8 @@ def _relative(ns: int, rank: int | None, result: RunResult, labels: Labels) -> s
     first = min((start for start, _, _ in spans), default=None)
     if first is None or ns < first:
         return f"{ns} ns"
+    if result.profile.window == "recording":
+        return f"{labels.time(ns - first)} {labels('evidence.into_recording')}"
     return f"{labels.time(ns - first)} {labels('evidence.into_rank')}"
 
 

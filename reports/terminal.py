@@ -22,7 +22,7 @@ CHANGE = 110
 def summary(result: RunResult, lang: str, report_paths: Iterable[str]) -> str:
     """The verdict, where the step went, the findings that matter most, and where the report is. Where that is more than
     fits, what is said of rules for other devices is left out first, then the last of the findings."""
-    t = Labels(lang, result.labels)
+    t = Labels.of_result(result, lang)
     lines: list[str] = []
     asides: list[str] = []
     findings: list[list[str]] = []

@@ -78,7 +78,7 @@ def compare(
         warn_of_lost_letters(lang)
     for line in told():
         progress(line)
-    results = [_result(path, options, jobs, lang, progress) for path in paths]
+    results = [_result(path, options, jobs, progress) for path in paths]
     try:
         compared = compare_all(short_names(paths), results)
     except CompareError as error:
@@ -93,7 +93,7 @@ def compare(
         stop(EXIT_INTERNAL, "\n".join(failed))
 
 
-def _result(path: Path, options: RunOptions, jobs: int | None, lang: str, progress: Callable[[str], None]) -> RunResult:
+def _result(path: Path, options: RunOptions, jobs: int | None, progress: Callable[[str], None]) -> RunResult:
     """A report.json read back, or the result of a run."""
     from advisor_core.run.pipeline import run
 
@@ -103,7 +103,7 @@ def _result(path: Path, options: RunOptions, jobs: int | None, lang: str, progre
         stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
     with engine_call():
         result = run([path], options, jobs=jobs, progress=progress)
-    if unusable := nothing_judged(result, lang):
+    if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result
 

@@ -187,7 +187,7 @@ def run(
             tell(line)
     with engine_call():
         result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
-    if unusable := nothing_judged(result, lang):
+    if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:
         files = {renderer.name: renderer.filename for renderer in renderers}

@@ -30,10 +30,12 @@ class CompareError(Exception):
 
 def compare_all(names: Sequence[str], results: Sequence[RunResult]) -> ComparisonResult:
     """Each result but the first compared with the first. ``names``: what to call them. Raises `CompareError` for one
-    without a ledger, which has no step."""
+    without a ledger, which has no step, and one of several runs."""
     for name, result in zip(names, results, strict=True):
         if not result.mean_steps:
             raise CompareError(f"{name} has no step whose time is known: there is nothing to compare")
+        if result.profile.apart:
+            raise CompareError(f"{name} has ranks that do not seem to be of one run: give each run by itself")
     labels = {key: text for result in results for key, text in result.labels.items() if not key.startswith(HEADING)}
     return ComparisonResult(
         tool=results[0].tool,

@@ -33,9 +33,13 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     profile, device = facts[PROFILE], facts.get(work)
     amd = None if not profile.maker else profile.maker == "AMD"
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
+    if kind == "inference":
+        phase: str | None = _part(facts.get(KERNELS), device, profile.vocabulary)
+    else:
+        phase = kind or (None if device is None else UNKNOWN)
     return {
         "kind": kind,
-        "phase": kind if kind != "inference" else _part(facts.get(KERNELS), device, profile.vocabulary),
+        "phase": phase,
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
@@ -50,13 +54,15 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     }
 
 
-def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) -> str:
-    """``training`` where gradients are computed or weights updated, ``inference`` otherwise."""
+def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) -> str | None:
+    """``training`` where gradients are computed or weights updated, ``inference`` otherwise; ``None`` where a model in
+    training mode, which draws masks for dropout, has neither."""
     if matching(device["type"], words.backward).any() or matching(device["name"], words.backward).any():
         return "training"
     if events is not None and matching(events["name"], words.optimizer).any():
         return "training"
-    return "inference"
+    drops = matching(device["type"], words.dropout).any() or matching(device["name"], words.dropout).any()
+    return None if drops else "inference"
 
 
 def _part(kernels: pd.DataFrame | None, device: pd.DataFrame | None, words: Vocabulary) -> str:

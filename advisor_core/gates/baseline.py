@@ -50,7 +50,7 @@ class Baseline(Model):
 def baseline_of(result: RunResult, earlier: Baseline | None = None) -> Baseline:
     """The baseline that accepts a result as it is. Reasons and expiry come from ``earlier``, by fingerprint."""
     kept = {known.fingerprint: known for known in earlier.findings} if earlier else {}
-    mean = next(iter(result.mean_steps), None)
+    mean = None if result.profile.apart else next(iter(result.mean_steps), None)
     findings = []
     for finding in result.findings:
         before = kept.get(finding.fingerprint)

@@ -71,6 +71,8 @@ class TimeGate:
         mean = next(iter(result.mean_steps), None)
         if mean is None:
             raise UndecidableError("no step was recorded")
+        if result.profile.apart:
+            raise UndecidableError("the ranks do not seem to be of one run: there is no mean step")
         ns = _booked(self.path, mean.entries, mean.wall_ns)
         if self.of == "step":
             if mean.wall_ns == 0:

@@ -51,7 +51,8 @@ class Unexplained(Model):
 
 class Coverage(Model):
     """The part of the mean step that is accounted for: booked under a cause other than ``unknown``, and claimed by
-    findings. ``unexplained_from``: the share of the step above which ``unexplained`` lists an entry."""
+    findings; 0 where the ranks are not of one run, and have no mean step. ``unexplained_from``: the share of the step
+    above which ``unexplained`` lists an entry."""
 
     known_share: float = 0.0
     claimed_share: float = 0.0

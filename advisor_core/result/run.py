@@ -17,6 +17,10 @@ from advisor_core.text.base import Model, Scalar, Text
 
 SCHEMA_VERSION = "2.1"
 
+LedgerWindow = Literal["step", "call", "stretch", "recording"]
+"""What a ledger is of. ``call``: one of the launches of a benchmark of an operator; ``stretch``: rows between two holes
+of a recording that is not whole; ``recording``: all of it, as no steps are marked."""
+
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
 
@@ -74,7 +78,13 @@ class Profile(Model):
     its name as ``role``."""
 
     kind: str
+    window: LedgerWindow = Field("step", description="what the report calls a step, and its ledger is of")
     ranks: list[int]
+    apart: list[str] = Field(
+        default_factory=list,
+        description="fingerprints of the findings by which the ranks are not of one run; no number is then a mean over "
+        "them, and `mean_steps` has each rank alone",
+    )
     world_size: int | None = None
     steps: list[StepInfo]
     parallel: dict[str, int] = Field(default_factory=dict)

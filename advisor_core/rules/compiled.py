@@ -417,6 +417,9 @@ class Compiler:
         if (self.rule.caveat is None) != (not self.rule.caveats):
             path = ("caveat",) if self.rule.caveat else ("caveats",)
             self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
+        if self.rule.separates is not None and self.rule.separates not in self.rule.signs:
+            message = f"the rule has no sign {self.rule.separates!r}"
+            self.problems.append(self.draft.problem(("separates",), message))
         for index, claim in enumerate(self.rule.claims):
             if claim not in self.paths:
                 message = f"the ledger has no {claim!r}"

@@ -183,6 +183,11 @@ class Rule(Model):
     explained_by: list[RuleId] = Field(default_factory=list, description="causes of this: the same link, from its side")
     caveat: Sentence | None = Field(None, description="for capture-quality rules: put on findings of `caveats` rules")
     caveats: list[str] = Field(default_factory=list, description="advisor prefixes that get the caveat")
+    separates: SignName | None = Field(
+        None,
+        description="for capture-quality rules: the sign by which the ranks of a finding are not of one run; no number "
+        "of the result is then a mean over them",
+    )
     advice: list[AdviceSpec] = Field(min_length=1)
     params: dict[ParamName, Param] = Field(
         default_factory=dict, description="thresholds; those of the set's defaults are there without being given"

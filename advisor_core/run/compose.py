@@ -23,7 +23,7 @@ VIEWED_RANKS = 4
 def compose(result: RunResult) -> RunResult:
     """The result with its mean steps, problems, unexplained time and phases, and with the views of few ranks."""
     ranks = rank_means(result.ledger)
-    means = all_means(ranks)
+    means = list(ranks.values()) if result.profile.apart else all_means(ranks)
     left = _left(ranks, result)
     problems = compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()})
     return result.model_copy(
@@ -32,8 +32,8 @@ def compose(result: RunResult) -> RunResult:
             "problems": problems,
             "plan": _numbered(result.plan, problems),
             "unexplained": _unexplained(ranks, left),
-            "coverage": _coverage(means, ranks, left),
-            "phase_summaries": compose_phases(result),
+            "coverage": _coverage(None if result.profile.apart or not means else means[0], ranks, left),
+            "phase_summaries": [] if result.profile.apart else compose_phases(result),
             "views": _few_ranks(result),
         }
     )
@@ -73,10 +73,9 @@ def _unexplained(ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str
 
 
 def _coverage(
-    means: Sequence[MeanStep], ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str, int]]
+    whole: MeanStep | None, ranks: Mapping[Lane, MeanStep], left: Mapping[Lane, Mapping[str, int]]
 ) -> Coverage:
     wall = sum(mean.wall_ns for mean in ranks.values())
-    whole = means[0] if means else None
     if not wall or whole is None or not whole.wall_ns:
         return Coverage(unexplained_from=UNEXPLAINED_FROM)
     vague = sum(ns for path, ns in whole.entries.items() if path.rpartition("/")[2] == "unknown")

@@ -18,10 +18,11 @@ from advisor_core.facts.host.host_steps import host_steps
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.steps.kernel_list import kernel_list
 from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
-from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, StepInfo
+from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.why_unknown import why_unknown
 from advisor_core.text.base import Scalar, Text
@@ -67,6 +68,14 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
         for n, (step, wall) in enumerate(zip(ids, walls, strict=True))
     ]
     return infos, booked
+
+
+def window_of(store: FactStore, steps: Sequence[StepInfo]) -> LedgerWindow:
+    """What the ledgers of a rank are of."""
+    launched = store.get(kernel_list)
+    if launched is not None:
+        return "call" if launched.why == "benchmark" else "stretch"
+    return "recording" if steps and all(each.step is None for each in steps) else "step"
 
 
 def _entries(leaves: pd.DataFrame, why: Mapping[str, Why], pieces: Mapping[str, Sequence[Any]]) -> list[LedgerEntry]:

@@ -26,7 +26,17 @@ from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
-from advisor_core.result.run import Diagnostic, Environment, Profile, ReplayModel, RuleOutcome, RunResult, State, Tool
+from advisor_core.result.run import (
+    Diagnostic,
+    Environment,
+    LedgerWindow,
+    Profile,
+    ReplayModel,
+    RuleOutcome,
+    RunResult,
+    State,
+    Tool,
+)
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
@@ -246,15 +256,22 @@ def combine(
     explains = {rule.id: rule.explains for rule in book}
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
-    replayed = job_replay(outcomes, job)
+    apart = _apart(findings, book)
+    replayed = None if apart else job_replay(outcomes, job)
     result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
-        environment=Environment(chip=outcomes[0].chip, variables=env, profiler=dict(outcomes[0].profiler)),
+        environment=Environment(
+            chip=_beside([outcome.chip for outcome in outcomes]) if apart else outcomes[0].chip,
+            variables=env,
+            profiler=dict(outcomes[0].profiler),
+        ),
         profile=Profile(
             kind=str(context.get("phase") or "unknown"),
+            window=_window(outcomes),
             ranks=[outcome.rank for outcome in outcomes],
-            world_size=max((o.world_size for o in outcomes if o.world_size), default=None),
+            apart=apart,
+            world_size=None if apart else max((o.world_size for o in outcomes if o.world_size), default=None),
             steps=[step for outcome in outcomes for step in outcome.steps],
             parallel=dict(outcomes[0].parallel),
             role=role,
@@ -269,11 +286,32 @@ def combine(
         plan=None if replayed is None else plan(replayed),
         critical_path=[] if replayed is None else replayed.critical_path(),
         phases=[time for outcome in outcomes for time in outcome.phases],
-        work=summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
+        work=[] if apart else summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )
     return result, replayed
+
+
+def _apart(findings: Sequence[Finding], book: RuleBook) -> list[str]:
+    """The findings that say that the ranks are not of one run."""
+    rules = {rule.id: rule.rule for rule in book}
+    return [finding.fingerprint for finding in findings if rules[finding.rule].separates in finding.signs]
+
+
+def _beside(recorded: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
+    """What the ranks say of their devices; all of it where they differ."""
+    values = {name: [each[name] for each in recorded if name in each] for each in recorded for name in each}
+    return {
+        name: found[0] if len(set(found)) == 1 else ", ".join(dict.fromkeys(map(str, found)))
+        for name, found in values.items()
+    }
+
+
+def _window(outcomes: Sequence[RankOutcome]) -> LedgerWindow:
+    """What the ledgers of all ranks are of; steps where the ranks differ."""
+    windows = {outcome.window for outcome in outcomes if outcome.ledger}
+    return windows.pop() if len(windows) == 1 else "step"
 
 
 def _job_context(outcomes: Sequence[RankOutcome]) -> dict[str, Scalar]:

@@ -49,14 +49,14 @@ from advisor_core.job.rank_model import RankModel
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
-from advisor_core.result.run import Diagnostic, Input, LedgerStep, PhaseTime, StepInfo
+from advisor_core.result.run import Diagnostic, Input, LedgerStep, LedgerWindow, PhaseTime, StepInfo
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
 from advisor_core.rules.book import ON_COMMAND_LINE, RuleBook
 from advisor_core.rules.files.ruleset import displayed_files, load_rules, setting_name
 from advisor_core.rules.origins import Origins
 from advisor_core.run.job_context import job_of
-from advisor_core.run.ledger_steps import ledger_steps
+from advisor_core.run.ledger_steps import ledger_steps, window_of
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
 from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline, step_walls
@@ -114,6 +114,7 @@ class RankOutcome:
     explained: Explained | None = None
     model: RankModel | None = None
     timeline: RankTimes | None = None
+    window: LedgerWindow = "step"
     timings: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -258,7 +259,8 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
     rules = run_rules(host, book, Scope.RANK, store, profile, context, job, {profile.vendor})
     shared = _shared(host, store)
     steps, ledger = ledger_steps(store, profile)
-    views = [*_views(store, profile.rank), *_drawn(host, store), *_memory_views(store, profile.rank)]
+    window = window_of(store, steps)
+    views = [*_views(store, profile.rank, window), *_drawn(host, store), *_memory_views(store, profile.rank)]
     wanted = compared.wanted if options.timeline else None
     return RankOutcome(
         rank=profile.rank,
@@ -289,6 +291,7 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
         explained=store.get(explained),
         model=_model(store, profile.rank),
         timeline=None if wanted is None else rank_timeline(store, profile.rank, wanted),
+        window=window,
         timings={**store.watch.seconds(), ANALYSE: time.perf_counter() - began},
     )
 
@@ -360,14 +363,14 @@ def _chip(store: FactStore, profile: Profile) -> dict[str, Scalar]:
     return {name: scalar(value) for name, value in dataclasses.asdict(found).items()}
 
 
-def _views(store: FactStore, rank: int) -> list[View]:
+def _views(store: FactStore, rank: int, window: LedgerWindow) -> list[View]:
     """The slowest step as a strip, and the operators, where they were recorded."""
     windows, booked, device = store.get(steps), store.get(bookings), store.get(work)
     if windows is None or booked is None or device is None:
         return []
     slowest = int((windows["end_ns"] - windows["start_ns"]).to_numpy().argmax())
-    strip = step_strip(rank, slowest, windows, booked, device, store.get(critical_path))
-    return [strip, operator_bars(rank, device, windows)]
+    strip = step_strip(rank, slowest, windows, booked, device, store.get(critical_path), window)
+    return [strip, operator_bars(rank, device, windows, window)]
 
 
 def _drawn(host: Host, store: FactStore) -> list[View]:

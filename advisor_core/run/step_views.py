@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.ledger.bookings import Bookings
+from advisor_core.result.run import LedgerWindow
 from advisor_core.result.view import BarRow, Bars, BarsView, Lane, StretchMark, Strip, StripView
 from advisor_core.text.messages import message
 
@@ -18,6 +19,22 @@ MARKED_GAPS = 3
 SHOWN_LANES = 16
 """Ranks that the strip of phases has a lane for."""
 SHOWN_OPERATORS = 12
+LONGEST_NAME = 80
+"""Characters of a name that can be read at a glance; those of kernels of templates have hundreds."""
+
+STRIPS: Mapping[LedgerWindow, str] = {
+    "step": "view.strip",
+    "call": "view.strip.call",
+    "stretch": "view.strip.stretch",
+    "recording": "view.strip.whole",
+}
+OPERATORS: Mapping[LedgerWindow, str] = {
+    "step": "view.operators",
+    "call": "view.operators.call",
+    "stretch": "view.operators.stretch",
+    "recording": "view.operators.whole",
+}
+"""The titles of the views, as messages."""
 
 
 def step_strip(
@@ -27,6 +44,7 @@ def step_strip(
     booked: Bookings,
     device: pd.DataFrame,
     critical_path: pd.DataFrame | None = None,
+    window: LedgerWindow = "step",
 ) -> StripView:
     """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named, and below it what its end
     waited for, where that is known."""
@@ -44,13 +62,13 @@ def step_strip(
         largest["start_ns"].tolist(), largest["end_ns"].tolist(), largest["path"], largest["next"].tolist(), strict=True
     ):
         if following >= 0:
-            label = message("view.gap", kernel=device["name"].iloc[following])
+            label = message("view.gap", kernel=_called(device.iloc[following]))
             marks.append(StretchMark(start=begin - start, end=finish - start, label=label, path=str(path)))
     step = int(steps["step"][number])
     return StripView(
         id=f"strip-rank{rank}-step{step}",
         purpose="step",
-        title=message("view.strip", rank=rank, step=step) if step >= 0 else message("view.strip.whole", rank=rank),
+        title=message(STRIPS[window if step >= 0 else "recording"], rank=rank, step=step),
         unit="ns",
         rank=rank,
         data=Strip(
@@ -61,6 +79,12 @@ def step_strip(
             marks=marks,
         ),
     )
+
+
+def _called(kernel: pd.Series) -> str:
+    """The name of a kernel or, of a signature with template arguments, its type."""
+    name, kind = str(kernel["name"]), str(kernel["type"])
+    return kind if kind and len(name) > LONGEST_NAME else name
 
 
 def _intervals(pieces: pd.DataFrame, start: int, end: int) -> list[tuple[int, int, str]]:
@@ -122,7 +146,12 @@ def _strip_key(path: str) -> str:
     return "compute" if parts[0] == "compute" else "/".join(parts[:2])
 
 
-def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> BarsView:
+def _times(count: float) -> str:
+    """How often per step: a whole number, or with a decimal what is rarer than ten times and no whole number."""
+    return f"{count:.1f} x" if count < 10 and count != round(count) else f"{count:.0f} x"
+
+
+def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame, window: LedgerWindow = "step") -> BarsView:
     """Device time per step by operator type, the largest first; overlapping kernels count in full."""
     starts, lasts = device["start_ns"], (device["end_ns"] - device["start_ns"])
     inside = (starts >= steps["start_ns"].min()) & (starts < steps["end_ns"].max()) & ~device["communication"]
@@ -131,13 +160,13 @@ def operator_bars(rank: int, device: pd.DataFrame, steps: pd.DataFrame) -> BarsV
     totals, counts = grouped.sum(), grouped.size()
     largest = totals.sort_values(ascending=False, kind="stable").head(SHOWN_OPERATORS)
     rows = [
-        BarRow(label=str(name), value=int(total) // len(steps), note=f"{counts[name] / len(steps):.0f} x")
+        BarRow(label=str(name), value=int(total) // len(steps), note=_times(counts[name] / len(steps)))
         for name, total in largest.items()
     ]
     return BarsView(
         id=f"operators-rank{rank}",
         purpose="operators",
-        title=message("view.operators", rank=rank),
+        title=message(OPERATORS[window], rank=rank),
         unit="ns",
         rank=rank,
         data=Bars(rows=rows),

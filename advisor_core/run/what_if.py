@@ -40,7 +40,10 @@ def what_if(
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
     if replayed is None:
-        raise WhatIfError("nothing can be replayed: no rank has launches, or the ranks have different numbers of steps")
+        raise WhatIfError(
+            "nothing can be replayed: no rank has launches, or the ranks have different numbers of steps or are of "
+            "several runs"
+        )
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
     known = [name for name in asked if name in replayed.cures]
     cures = replayed.cures | {_ASKED: Cures(of_job=_own(replayed, scale or {}, rank_as or {}))}

@@ -94,8 +94,13 @@ class OperatorClasses:
 
 @cache
 def _class_of(entries: tuple[_Entry, ...], operator: str) -> str:
-    found = runs(operator)
+    found = runs(operator, _longest(entries))
     return next((entry.operator_class for entry in entries if entry.has(found)), OTHER)
+
+
+@cache
+def _longest(entries: tuple[_Entry, ...]) -> int:
+    return max((len(word) for entry in entries for word in entry.having | entry.without), default=0)
 
 
 _NAME: Final = re.compile(r"^(?:aclnn\w+?_)?(?:trans_)?([A-Za-z][A-Za-z0-9]*?)(?:_?\d+)?$")

@@ -34,7 +34,8 @@ class Vocabulary:
     ``launching_calls``: calls that launch single kernels, and those that replay a graph where they have the same
     word. ``sync_operators``: operators that wait for the device, for traces without calls of the runtime.
     ``data_loader``, ``step_mark``, ``annotation``: marks of the framework around Python code. ``backward``: types
-    of kernels, ``optimizer``: host events that only training has. ``graph_replay``: calls that replay a captured
+    of kernels, ``optimizer``: host events that only training has. ``dropout``: kernels that draw masks for dropout,
+    which a model has in training mode only. ``graph_replay``: calls that replay a captured
     graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
     matrix products, ``softmax``: of softmaxes. ``decode_rows``: a matrix product with at most this many rows on the
     activation side carries single tokens, or short sequences. ``graph_siblings``: a call that launches more kernels
@@ -64,6 +65,7 @@ class Vocabulary:
     annotation: Pattern = NOTHING
     backward: Pattern = NOTHING
     optimizer: Pattern = NOTHING
+    dropout: Pattern = NOTHING
     graph_replay: Pattern = NOTHING
     decode: Pattern = NOTHING
     prefill: Pattern = NOTHING

@@ -29,9 +29,10 @@ def words(operator: str) -> tuple[str, ...]:
 
 
 @cache
-def runs(operator: str) -> frozenset[str]:
+def runs(operator: str, longest: int | None = None) -> frozenset[str]:
     """All that stands side by side in a type: each sequence of its words without gaps, also marked with `BEGIN` or
-    `END` where it is the first or the last.
+    `END` where it is the first or the last. ``longest``: of sequences of more characters only those are told of which
+    the last word goes beyond it; names of templates have so many words that all their sequences are far too many.
 
     >>> sorted(runs("RmsNorm"))
     ['^rms', '^rmsnorm', '^rmsnorm$', 'norm', 'norm$', 'rms', 'rmsnorm', 'rmsnorm$']
@@ -40,8 +41,11 @@ def runs(operator: str) -> frozenset[str]:
     count = len(found)
     texts = set()
     for first in range(count):
+        text = ""
         for last in range(first + 1, count + 1):
-            text = "".join(found[first:last])
+            if longest is not None and len(text) > longest:
+                break
+            text += found[last - 1]
             begins, ends = BEGIN if first == 0 else "", END if last == count else ""
             texts |= {text, begins + text, text + ends, begins + text + ends}
     return frozenset(texts)

@@ -18,9 +18,9 @@ from advisors.messages import message
     needs=(kernel_list, work),
     columns=(
         Column("operator", "text", "", "the kind of kernel that takes most of the time", zh="算子"),
-        Column("launches", "int", "count", "launches, or stretches without a hole, in the recording", zh="下发次数"),
-        Column("first_ns", "int", "ns", "kernel time of the first launch", zh="首次启动"),
-        Column("steady_ns", "int", "ns", "kernel time of the other launches, median", zh="稳定启动"),
+        Column("launches", "int", "count", "calls, or stretches between holes, in the recording", zh="下发次数"),
+        Column("first_ns", "int", "ns", "kernel time of the first launch", zh="首次耗时"),
+        Column("steady_ns", "int", "ns", "kernel time of the other launches, median", zh="稳定耗时"),
         Column("cold_ratio", "float", "ratio", "first_ns over steady_ns", zh="冷启动倍数"),
         Column(
             "holes",
@@ -31,7 +31,7 @@ from advisors.messages import message
         ),
     ),
     evidence=(
-        Column("launch", "int", "", "number of the launch, from 0", zh="下发"),
+        Column("nth", "int", "", "number of the call or stretch, from 0", zh="序号"),
         TIME,
     ),
 )
@@ -54,7 +54,7 @@ def launches(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        shown = [{"launch": n, "time": int(time)} for n, time in enumerate(times[:_LISTED].tolist())]
+        shown = [{"nth": n, "time": int(time)} for n, time in enumerate(times[:_LISTED].tolist())]
         return [Metric(message("capture.launches"), shown)]
 
     return Observations(frame, evidence)

@@ -57,6 +57,7 @@ from advisors.messages import message
         ),
         Column("inflating_options", "text", "", "which options these are", zh="拖慢 host 的选项"),
         PROFILED_STEPS,
+        Column("marked", "bool", "", "steps are told apart; else all of the recording counts as one", zh="已标记 step"),
         Column(
             "warm_up_steps",
             "float",
@@ -69,7 +70,7 @@ from advisors.messages import message
 def settings(facts: Facts, params: Params) -> Observations:
     """The settings with which the profile was collected."""
     profile = facts[PROFILE]
-    kernels = facts.get(KERNELS)
+    kernels, totals = facts.get(KERNELS), facts.get(rank_summary)
     computing = kernels[kernels["core"] != "COMMUNICATION"] if kernels is not None else None
     known = computing is not None and len(computing) > 0
     untimed = computing["aic_ns"].isna() & computing["aiv_ns"].isna() if computing is not None else None
@@ -83,7 +84,8 @@ def settings(facts: Facts, params: Params) -> Observations:
         shapes_asked=profile.profiler.get("record_shapes"),
         inflating=len(options) if any(name in profile.profiler for name in HOST_SLOWING_OPTIONS) else None,
         inflating_options=", ".join(options),
-        steps=len(facts[rank_summary]) if rank_summary in facts else 0,
+        steps=len(totals) if totals is not None else 0,
+        marked=totals is not None and bool((totals["step"] >= 0).any()),
         warm_up_steps=steps_before(profile),
     )
 
@@ -95,7 +97,8 @@ def settings(facts: Facts, params: Params) -> Observations:
             for name in recorded
             if name in profile.profiler
         ]
-        found.insert(0, Setting(message("capture.setting"), "level", profile.level, file))
+        if profile.level is not None or not found:
+            found.insert(0, Setting(message("capture.setting"), "level", profile.level, file))
         if computing is not None and frame["untyped_share"].iloc[0] > 0:
             missing = computing.index[computing["type"] == ""].to_numpy()
             found.append(Rows(message("capture.kernels"), KERNELS, missing, ("name", "type", "core", "duration_ns")))

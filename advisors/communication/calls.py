@@ -83,7 +83,8 @@ def call_rows(facts: Facts, calls: pd.DataFrame, limit: int = 10) -> list[Refere
         names = operation_names(exported["name"])
         place = names.map({name: number for number, name in enumerate(chosen["name"].drop_duplicates())})
         rows = place.dropna().sort_values(kind="stable").index.to_numpy()
-        if len(rows):
+        told = exported.iloc[rows][["transit_ns", "wait_ns", "idle_ns"]]
+        if len(rows) and not told.isna().to_numpy().all():
             shown = ("name", "elapse_ns", "transit_ns", "wait_ns", "idle_ns")
             references.append(Rows(message("communication.exporter_collectives"), COLLECTIVES, rows, shown))
     return references
@@ -109,6 +110,9 @@ LEAVES = (LEAF, TIME, SHARE_OF_STEP)
 def call_metric(calls: pd.DataFrame, limit: int = 10) -> Metric:
     """Evidence: the times of the first ``limit`` calls, and the rank that each waits for."""
     named = calls.assign(peer=calls["waits_for"].where(calls["waits_for"] >= 0).astype("Int64").astype(object))
+    told = calls["source"] != ""
+    for name in ("transmit_ns", "wait_ns", "launch_gap_ns"):
+        named[name] = calls[name].where(told).astype("Int64").astype(object)
     rows = records(
         named,
         limit,

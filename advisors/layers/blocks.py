@@ -90,6 +90,11 @@ def _spread(blocks: Ints, heavy: Bools, norm: Bools) -> Ints:
     return np.where(norm, Block.NORM, spread).astype(np.int64)
 
 
+MOST = 0.5
+"""Layers that hold less than this share of the products, convolutions and attentions of a pass are not most of the
+model: what lies beside them is then no embedding and no head. Our choice."""
+
+
 def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bools) -> tuple[Ints, Ints]:
     """Block and pass of the kernels of a step that are of no layer. ``outside``: their rows, in order; ``runs``: the
     passes over layers in the step.
@@ -97,7 +102,8 @@ def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bo
     Before the first layer lies the embedding. Behind a pass over the layers its head ends with the last product; what
     comes behind (sampling) is other. Between the last product of the forward pass and the first of the backward pass
     lies the loss. Behind the layers of the backward pass the embedding ends with the last product or gradient; what
-    comes behind updates the weights.
+    comes behind updates the weights. Where the layers of a pass are not most of it, or are convolutions themselves, the
+    kernels tell what they are: the stages of a convolutional network that do not repeat are neither embedding nor head.
     """
     block = np.full(len(outside), Block.OTHER, dtype=np.int64)
     passes = np.where(backward[outside], Pass.BACKWARD, Pass.FORWARD).astype(np.int64)
@@ -113,7 +119,11 @@ def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bo
             block[(outside > start) & (outside <= heads[-1])] = Block.HEAD
     backward_end = max((run.last for run in runs if run.backward), default=-1)
     if backward_end < 0:
-        return block, passes
+        updates = outside[marks.optimizer[outside]]
+        updating = (outside >= updates[0]) & (outside <= updates[-1]) if len(updates) else np.zeros(0, dtype=np.bool_)
+        if not (marks.heavy[outside[updating]]).any():
+            block[updating], passes[updating] = Block.OPTIMIZER, Pass.OPTIMIZER
+        return _told_by_kernels(block, passes, outside, runs, marks, backward), passes
     gradients = products[backward[products]]
     heads = forward[forward > forward_ends[-1]] if forward_ends else forward[:0]
     if len(gradients) and gradients[0] < backward_end:
@@ -126,4 +136,36 @@ def blocks_around(outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bo
     block[behind & (outside <= embedding_end)] = Block.EMBEDDING
     block[behind & (outside > embedding_end)] = Block.OPTIMIZER
     passes[behind & (outside > embedding_end)] = Pass.OPTIMIZER
-    return block, passes
+    return _told_by_kernels(block, passes, outside, runs, marks, backward), passes
+
+
+def _told_by_kernels(
+    block: Ints, passes: Ints, outside: Ints, runs: Sequence[Run], marks: Marks, backward: Bools
+) -> Ints:
+    """``block`` of the kernels ``outside`` of layers, but where their place does not tell it what they compute."""
+    inside = np.concatenate([run.layer(number) for run in runs for number in range(len(run))])
+    most = [_most(outside, inside, marks, backward == is_backward) for is_backward in (False, True)]
+    placed = np.where(backward[outside], most[True], most[False]) & ~marks.convolution[inside].any()
+    placed |= passes == Pass.OPTIMIZER
+    stretch = np.searchsorted(np.sort([run.first for run in runs]), outside)
+    computed = np.full(len(outside), Block.OTHER, dtype=np.int64)
+    for number in np.unique(stretch).tolist():
+        rows = np.flatnonzero(stretch == number)
+        computed[rows] = _computed(marks.part(outside[rows]))
+    return np.where(placed, block, computed).astype(np.int64)
+
+
+def _most(outside: Ints, inside: Ints, marks: Marks, of_pass: Bools) -> bool:
+    """Whether layers hold most of the products, convolutions and attentions of a pass."""
+    within, beside = (int((marks.heavy & of_pass)[rows].sum()) for rows in (inside, outside))
+    return within > 0 and within >= MOST * (within + beside)
+
+
+def _computed(marks: Marks) -> Ints:
+    """What kernels compute that follow each other: convolutions and attention, with what comes behind each of them,
+    norms, and other."""
+    blocks = np.where(marks.norm, Block.NORM, Block.OTHER).astype(np.int64)
+    if not (marks.heavy | marks.attention).any():
+        return blocks
+    blocks[marks.convolution], blocks[marks.attention] = Block.CONVOLUTION, Block.ATTENTION
+    return _spread(blocks, marks.heavy | marks.attention, marks.norm)

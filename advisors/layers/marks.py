@@ -33,7 +33,8 @@ NORMS = ("rms_norm", "layer_norm", "add_layer_norm")
 class Marks:
     """By row of `StepKernels`. ``product``: matrix products; ``convolution``; ``attention``: attentions, and softmaxes
     with the batched products beside them; ``rare``: attentions and softmaxes; ``heavy``: products, convolutions and
-    fused attentions; ``norm``; ``routing``: it chooses experts or computes them; ``gradient``: its type names one."""
+    fused attentions; ``norm``; ``routing``: it chooses experts or computes them; ``gradient``: its type names one;
+    ``optimizer``: it updates weights, and does nothing else."""
 
     product: Bools
     convolution: Bools
@@ -43,6 +44,7 @@ class Marks:
     norm: Bools
     routing: Bools
     gradient: Bools
+    optimizer: Bools
 
     def part(self, rows: Ints) -> Marks:
         """The marks of these kernels."""
@@ -74,6 +76,7 @@ def marks_of(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Marks:
         norm=norm & ~heavy & ~attention,
         routing=typed(ROUTING),
         gradient=typed(GRADIENT),
+        optimizer=classes == "optimizer",
     )
 
 

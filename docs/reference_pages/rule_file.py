@@ -51,7 +51,8 @@ def rule_file_page() -> str:
         "## Placeholders",
         "`{{ name }}` shows a column, `params.NAME` or `profile.NAME` in its most readable unit; `{{ name | unit }}` "
         f"in a chosen one: {', '.join(map(code, template.UNIT_FILTERS))}; `raw` is the bare number, `code` code font; "
-        "`plural('row is', 'rows are')` the words that fit the number, for English. "
+        "`plural('row is', 'rows are')` the words that fit the number, for English; "
+        "`either('rows are missing', 'no row is missing')` those that fit a truth value. "
         f"A text has at most {template.MAX_LENGTH} characters, a value put in at most {template.MAX_VALUE_LENGTH}.",
         details(template).split("\n\n")[1],
         *model_sections(schema, page),

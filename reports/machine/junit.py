@@ -27,7 +27,7 @@ class JunitRenderer:
     on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         findings: dict[tuple[str | None, str], list[Finding]] = defaultdict(list)
         for finding in result.findings:
             findings[finding.role, finding.rule].append(finding)

@@ -21,7 +21,7 @@ class LinesRenderer:
     on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         lines = []
         for item in told(result):
             finding, impact = item.finding, item.finding.impact
@@ -43,7 +43,7 @@ class GithubRenderer:
     on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         return "".join(
             f"::{_ANNOTATED[item.finding.severity]} title={_property(f'{item.number} {title(item.finding, t)}')}::"
             f"{_data(advice(item.finding, t))}\n"
@@ -63,7 +63,7 @@ class GitlabRenderer:
     on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         entries = []
         for item in told(result):
             finding = item.finding

@@ -31,7 +31,7 @@ class SarifRenderer:
     on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         items = list(told(result))
         rules = list(dict.fromkeys((item.finding.rule, item.finding.name) for item in items))
         driver: Json = {

@@ -22,6 +22,7 @@ from reports.labels import Labels, one_line, shorten
 from reports.outline import Outline
 from reports.sections.grid import cut
 from reports.sections.limits import Limits
+from reports.sections.plan import TRUSTED_ERROR
 
 MESSAGE = 400
 """Longest message of a diagnostic."""
@@ -104,10 +105,6 @@ def diagnostics(outline: Outline, t: Labels, rows: int) -> Section:
         for entry in entries[:rows]
     )
     return Section("diagnostics", t("diag.title"), (Table(columns, body), *cut(len(entries), rows, t)))
-
-
-TRUSTED_ERROR = 0.05
-"""Above this error what a replay saves is doubtful: docs/sources.md#replay-and-its-error."""
 
 
 def replay(outline: Outline, t: Labels) -> Section | None:

@@ -34,9 +34,12 @@ def brief(outline: Outline, t: Labels) -> Iterator[Block]:
     facts = " · ".join(f"{t(fact.key)}{colon}{fact.value}" for fact in what_ran(outline, t)[1:])
     yield Paragraph(line(facts), "ran")
     yield Paragraph(line(verdict(outline, t)))
+    if not outline.one_run:
+        numbers = t.join([outline.numbers[fingerprint] for fingerprint in outline.result.profile.apart])
+        yield Paragraph(line(f"{t('first.apart')}{numbers}"), "indented")
     names = tuple(rank_name(ledger, outline, t) for ledger in outline.shown)
     yield Figure(LedgerBars(outline.shown, names))
-    if outline.by_rank:
+    if outline.by_rank and outline.one_run:
         mean = outline.mean
         leaves = sorted(mean.entries.items(), key=lambda entry: (-entry[1], entry[0]))[:LEAVES]
         unit = time_column(outline, t)

@@ -112,20 +112,35 @@ def card(item: Item, outline: Outline, t: Labels, limits: Limits) -> Card:
 
 def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
     finding = item.finding
-    where = []
+    where: list[str] = []
     if finding.role:
         where.append(t("word.role", role=finding.role))
     if len(finding.ranks) > 1:
         listed = ", ".join(map(str, finding.ranks[:LISTED_RANKS])) + ("…" if len(finding.ranks) > LISTED_RANKS else "")
         where.append(t("word.ranks", list=listed))
+        if finding.rank is not None and finding.impact.gross_ns_per_step:
+            where.append(t("word.worst", rank=finding.rank))
     elif (rank := finding.rank if finding.rank is not None else next(iter(finding.ranks), None)) is not None:
         where.append(t("word.rank", rank=rank))
-    where.append(t("word.step", step=finding.step) if finding.step is not None else t("word.mean_steps"))
+    where += _of_steps(finding, outline, t)
     yield line(t("word.clause").join(where))
     yield line(t(f"confidence.{finding.confidence}"))
     yield line(Code(finding.rule), f" {finding.name}")
     if finding.fingerprint in outline.located:
         yield line(Nearby(outline.timeline, item.number, line(t("timeline.see"))))
+
+
+def _of_steps(finding: Finding, outline: Outline, t: Labels) -> list[str]:
+    """What the numbers of a finding are of: a step, all of one, or the mean of several."""
+    steps = {step.step for step in outline.result.profile.steps if finding.role in (None, step.role)}
+    if finding.step is not None:
+        return [t("word.step", step=finding.step)]
+    if len(steps) > 1:
+        return [t("word.mean_steps")]
+    only = next(iter(steps), None)
+    if only is not None:
+        return [t("word.step", step=only)]
+    return [t("word.whole")] if steps else []
 
 
 def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[Block, ...]]]:

@@ -22,6 +22,7 @@ from reports.blocks import (
     Nearby,
     Pairs,
     Paragraph,
+    Piece,
     Prose,
     Row,
     Section,
@@ -69,6 +70,15 @@ def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
 
 
 def _caution(outline: Outline, t: Labels) -> Iterator[Block]:
+    window = outline.result.profile.window
+    if window != "step" and outline.by_rank:
+        yield Callout((Paragraph(line(t(f"window.{window}")), "bare"),))
+    if not outline.one_run:
+        links: list[Piece | str] = []
+        for number in (outline.numbers[fingerprint] for fingerprint in outline.result.profile.apart):
+            links += [t("word.comma")] if links else []
+            links.append(Link(outline.item(number).anchor, line(Words(number, "number"))))
+        yield Callout((Paragraph(line(t("first.apart"), *links), "bare"),))
     serious = sum(diagnostic.severity != "info" for diagnostic in outline.result.diagnostics)
     if serious:
         yield Callout((Paragraph(line(Link("diagnostics", line(t("diag.first", count=serious)))), "bare"),))
@@ -87,7 +97,10 @@ def _where(outline: Outline, t: Labels) -> Iterator[Block]:
         for node in outline.mean.roots
     )
     names = tuple(rank_name(ledger, outline, t) for ledger in outline.shown)
-    blocks: list[Block] = [Items(legend, "legend"), Figure(LedgerBars(outline.shown, names), t("first.where"))]
+    blocks: list[Block] = [
+        *([Items(legend, "legend")] if legend else []),
+        Figure(LedgerBars(outline.shown, names), t("first.where")),
+    ]
     if not outline.has_roles:
         count = len(outline.by_rank)
         note = t("first.where_note") if len(outline.shown) == count else t("first.where_sample", count=count)
@@ -218,7 +231,8 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     summary = line(t("first.tree", limit=t.share(TREE_LIMIT)))
     further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")
     blocks.append(Details(summary, (ledger_table(tree, outline, t), further), extra=True))
-    blocks.append(Paragraph(line(accounted_for(outline, t)), "small"))
+    if outline.one_run:
+        blocks.append(Paragraph(line(accounted_for(outline, t)), "small"))
     yield Section("", "", tuple(blocks), label=t("first.step"))
 
 

@@ -10,7 +10,7 @@ from reports import tables
 from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
 from reports.headline import rank_name
 from reports.labels import Labels, TimeColumn
-from reports.ledgers import LedgerRow
+from reports.ledgers import LedgerRow, together
 from reports.outline import ALL_RANKS, Outline
 from reports.sections.grid import cut, grid
 
@@ -64,8 +64,10 @@ def accounted_for(outline: Outline, t: Labels) -> str:
 
 def ledger(outline: Outline, t: Labels) -> Section:
     """The whole ledger."""
+    means = t("ledger.means") if any(ledger.mean.steps > 1 for ledger in outline.by_rank) else ""
+    booked = f" {accounted_for(outline, t)}" if outline.one_run else ""
     blocks: list[Block] = [
-        Paragraph(line(f"{t('ledger.note')} {accounted_for(outline, t)}"), "lead"),
+        Paragraph(line(f"{t('ledger.note')}{means}{booked}"), "lead"),
         ledger_table(outline.rows, outline, t),
     ]
     for table in (tables.stretches(led, outline.result, t) for led in outline.detailed):
@@ -78,7 +80,7 @@ def ledger(outline: Outline, t: Labels) -> Section:
 
 def _side_by_side(outline: Outline, t: Labels) -> HeatmapView:
     """Which share of the step each of many ranks spends where: ranks across, the largest ledger entries down."""
-    entries = outline.mean.entries
+    entries = (outline.mean if outline.one_run else together(outline.by_rank)).entries
     paths = sorted(entries, key=lambda path: (-entries[path], path))[:HEAT_ENTRIES]
     title = t("ledger.by_rank")
     return HeatmapView(

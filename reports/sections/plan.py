@@ -55,6 +55,16 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     return Section("plan", t("plan.title"), tuple(blocks))
 
 
+TRUSTED_ERROR = 0.05
+"""Above this error what a replay saves is doubtful: docs/sources.md#replay-and-its-error."""
+
+
+def missed(outline: Outline) -> float:
+    """Of the steps of a rank, the part that the replay misses, on the rank where it misses most."""
+    model = outline.result.model
+    return max(model.error_share_by_rank.values(), default=0.0) if model is not None else 0.0
+
+
 def summary(told: Plan, outline: Outline, t: Labels) -> str:
     """The step with all causes of the plan gone, and what limits it then."""
     low, high = (t.time(ns) for ns in told.after_range_ns)
@@ -65,7 +75,10 @@ def summary(told: Plan, outline: Outline, t: Labels) -> str:
         share=t.share(1 - told.after_ns / told.step_ns),
         count=len(told.actions),
     )
-    spread = "" if low == high else t("plan.range", low=low, high=high)
+    if (error := missed(outline)) > TRUSTED_ERROR:
+        spread = t("plan.doubt", error=t.quantity(error, "ratio"))
+    else:
+        spread = "" if low == high else t("plan.range", low=low, high=high)
     limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
     return f"{wins}{spread}{limits}"
 
@@ -95,7 +108,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
     if action.covers:
         first.append(Below(_named("plan.covers", action.covers, outline, t)))
     value, low, high = (t.time(ns) for ns in (action.alone_ns, *action.range_ns))
-    alone = value if low == high else t("plan.value_from_to", value=value, low=low, high=high)
+    vague = low == high or missed(outline) > TRUSTED_ERROR
+    alone = value if vague else t("plan.value_from_to", value=value, low=low, high=high)
     return Row(
         (
             line(*first),

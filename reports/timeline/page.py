@@ -33,7 +33,7 @@ class TimelineRenderer:
     """Draws the lanes on a canvas, with the findings as a list beside them."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         lanes = None if result.timeline is None else Lanes(result, t)
         script, style = _asset(_HERE / "timeline.js"), _asset(_REPORTS / "styles" / "timeline.css")
         page: str = _template().render(

@@ -31,7 +31,7 @@ class TraceRenderer:
     """A process for each rank, a thread for each lane, an arrow for each wait across ranks."""
 
     def render(self, result: RunResult, lang: str) -> str:
-        t = Labels(lang, result.labels)
+        t = Labels.of_result(result, lang)
         lanes = Lanes(result, t) if result.timeline is not None else None
         notes = [t("timeline.none")] if lanes is None else [*lanes.notes]
         events = [] if lanes is None else [*_metadata(lanes), *_spans(lanes), *_flows(lanes)]

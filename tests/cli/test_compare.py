@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from advisor_core.cli.compare import short_names
 from advisor_core.cli.main import cli
 from advisor_core.sample import job_from, write_sample
-from reports.sections.appendix import TRUSTED_ERROR
+from reports.sections.plan import TRUSTED_ERROR
 
 JOB = """
 name: pair

@@ -96,6 +96,19 @@ def test_traces_of_two_jobs_are_told(judged: Judged) -> None:
     assert "GDQ010" not in {finding.rule for finding in judged("resnet50-workers-0").findings}
 
 
+def test_nothing_is_a_mean_over_ranks_of_two_jobs(judged: Judged) -> None:
+    """Steps of 124.2 and 77.2 ms: 100.7 ms is that of no job."""
+    result = judged("trace-diff")
+    assert len(result.profile.apart) == 1 and result.profile.world_size is None
+    assert {mean.rank: round(mean.wall_ns / 1e6, 1) for mean in result.mean_steps} == {1: 124.2, 3: 77.2}
+    assert result.environment.chip["name"] == "Tesla V100-SXM2-16GB, NVIDIA A100-PG509-200"
+    assert not result.work and not result.phase_summaries
+    for lang in ("en", "zh"):
+        written = MarkdownRenderer().render(result, lang)
+        assert "100.7 ms" not in written and "mean of 2 ranks" not in written and "2 个 rank 均值" not in written
+        assert "124.2 ms" in written and "77.24 ms" in written
+
+
 FIRST_PAGE = {"en": "The GPU waits for the data loader", "zh": "GPU 等待数据加载"}
 
 

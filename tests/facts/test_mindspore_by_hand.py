@@ -36,3 +36,13 @@ def test_the_ledger_is_what_the_lanes_say(profiles: Path) -> None:
         assert step.wall_ns / 1e6 == pytest.approx(15.34, abs=0.05)  # of it one all-reduce of 9.3 ms
     assert {finding.rule for finding in result.findings} >= {"CO001", "CO003"}
     assert not any(finding.doubted for finding in result.findings)
+
+
+def test_the_framework_is_told_by_the_names_of_operators(profiles: Path) -> None:
+    """``Default/network-WithLossCell/...-op239``: nothing else in the recording says what ran, and advice for PyTorch is
+    of no use to it."""
+    result = run([profiles / "ascend" / "mindspore-alexnet-2-ranks-msprof"], RunOptions(), jobs=1)
+    assert {source.framework for source in result.inputs} == {"mindspore"}
+    assert any("inferred from the names" in said.message.en for said in result.diagnostics)
+    advice = [advice.text.en for finding in result.findings for advice in finding.advice]
+    assert not [text for text in advice if "DistributedDataParallel" in text or "torch_npu.profiler" in text]

@@ -13,8 +13,8 @@ from advisor_core.run.pipeline import analysed
 from advisor_core.run.rank import RunOptions
 from tests.job.test_job_graph import assert_exact
 
-JOINED = {"ascend/alexnet-ddp-text-level1": 4, "ascend/alexnet-ddp-db-level1": 4, "kineto/trace-diff": 0}
-"""Recording to the calls that join its ranks; the two of ``trace-diff`` were made at different times."""
+JOINED = {"ascend/alexnet-ddp-text-level1": 4, "ascend/alexnet-ddp-db-level1": 4}
+"""Recording to the calls that join its ranks."""
 
 
 @pytest.mark.parametrize("recording", JOINED)
@@ -26,6 +26,12 @@ def test_the_replay_of_all_ranks_gives_the_recorded_times(profiles: Path, record
     assert replayed is not None
     assert replayed.job.calls["call"].nunique() == JOINED[recording]
     assert_exact(replayed.job)
+
+
+def test_ranks_of_two_jobs_are_not_replayed_together(profiles: Path) -> None:
+    """The two of ``trace-diff`` were made at different times, on different machines."""
+    result, replayed = analysed([profiles / "kineto" / "trace-diff"], RunOptions(), jobs=1)
+    assert replayed is None and result.plan is None
 
 
 def test_without_the_loader_a_step_takes_what_it_takes_with_four_workers(profiles: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor_core.plugins.host import load_host
 from advisor_core.vocabulary.operator_class import kernel_type
-from advisor_core.vocabulary.words import pattern, words
+from advisor_core.vocabulary.words import pattern, runs, words
 
 class_of = load_host().vocabulary("ascend").operator_classes.class_of
 
@@ -82,3 +84,15 @@ def test_words_end_where_capitals_digits_and_underscores_say() -> None:
 def test_a_pattern_is_words(text: str) -> None:
     with pytest.raises(ValueError, match="sequence of words"):
         pattern(text)
+
+
+@given(st.lists(st.sampled_from(["Mat", "Mul", "at", "native", "F", "2d", "V3"]), max_size=12), st.integers(0, 9))
+def test_long_sequences_of_words_are_left_out(parts: list[str], longest: int) -> None:
+    operator = "_".join(parts)
+    short = {text for text in runs(operator) if len(text) <= longest}
+    assert short == {text for text in runs(operator, longest) if len(text) <= longest}
+
+
+def test_a_name_of_a_template_does_not_blow_up() -> None:
+    name = "void at::native::elementwise_kernel<" + ", ".join(f"Functor{n}<float>" for n in range(300)) + ">"
+    assert len(runs(name, 24)) < 20 * len(words(name))

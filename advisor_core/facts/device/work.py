@@ -114,9 +114,12 @@ def classify(classes: OperatorClasses, types: pd.Series, names: pd.Series, cores
     by_type = types.cat.codes.to_numpy()
     texts = [str(text) for text in types.cat.categories]
     type_class = np.array([numbers[classes.class_of(text)] if text else -1 for text in texts], dtype=np.int64)
-    kinds = [kernel_type(str(name)) for name in names.cat.categories]
-    name_class = np.array([numbers[classes.class_of(kind)] for kind in kinds], dtype=np.int64)
-    chosen = type_class[by_type] if len(type_class) else np.full(len(types), -1)
-    chosen = np.where((by_type < 0) | (chosen < 0), name_class[names.cat.codes.to_numpy()], chosen)
+    chosen = np.where(by_type < 0, -1, type_class[by_type]) if len(type_class) else np.full(len(types), -1)
+    untold = np.flatnonzero(chosen < 0)
+    if len(untold):
+        codes, place = np.unique(names.cat.codes.to_numpy()[untold], return_inverse=True)
+        kinds = [kernel_type(str(name)) for name in names.cat.categories[codes]]
+        name_class = np.array([numbers[classes.class_of(kind)] for kind in kinds], dtype=np.int64)
+        chosen[untold] = name_class[place]
     chosen = np.where(cores.to_numpy() == "AI_CPU", numbers[AI_CPU], chosen)
     return pd.Series(pd.Categorical.from_codes(chosen, categories=pd.Index(classes.names)), index=types.index)

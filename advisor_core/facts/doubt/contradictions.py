@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from advisor_core.contracts.doubt import Disagreement
-from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, KERNELS, MEMORY_RECORD, MODULE_MEMORY, Table
+from advisor_core.contracts.tables import (
+    DEVICE_TASKS,
+    FLOWS,
+    KERNELS,
+    MEMORY_RECORD,
+    MODULE_MEMORY,
+    OPERATOR_MEMORY,
+    Table,
+)
 from advisor_core.facts.doubt.impossible import against_itself, impossible
 from advisor_core.facts.doubt.totals import ROUNDING
 from advisor_core.facts.intervals import union
@@ -22,21 +30,27 @@ def contradictions(tables: Mapping[str, Table]) -> list[Disagreement]:
     """Contradictions that a table's own rows, or the arrows of the same file, prove."""
     kernels = tables.get(KERNELS.name)
     found = [] if kernels is None else [_rows_twice(kernels), _rows_missing(kernels)]
-    found += [_from_another_time(tables, name) for name in (MEMORY_RECORD.name, MODULE_MEMORY.name)]
+    found += [_from_another_time(tables, name, column) for name, column in _SAMPLED.items()]
     return [one for one in (*found, _tasks_missing(tables), *impossible(tables)) if one is not None]
 
+
+_SAMPLED = {MEMORY_RECORD.name: "time_ns", MODULE_MEMORY.name: "time_ns", OPERATOR_MEMORY.name: "allocation_ns"}
+"""Tables of memory, with the column of their times; -1: before the recording."""
 
 _APART_NS = 3_600 * 10**9
 """Samples of memory are taken while the kernels are recorded, on the clock of the host; a recording lasts minutes. What
 is an hour away is from another recording, or stands in the wrong column. Our choice."""
 
 
-def _from_another_time(tables: Mapping[str, Table], name: str) -> Disagreement | None:
+def _from_another_time(tables: Mapping[str, Table], name: str, column: str) -> Disagreement | None:
     """Samples of memory of which none is within an hour of any kernel."""
     samples, kernels = tables.get(name), tables.get(KERNELS.name, tables.get(DEVICE_TASKS.name))
     if samples is None or kernels is None or samples.frame.empty or kernels.frame.empty:
         return None
-    times, starts = samples.frame["time_ns"], kernels.frame["start_ns"]
+    times, starts = samples.frame[column], kernels.frame["start_ns"]
+    times = times[times != -1]
+    if times.empty:
+        return None
     first, last = int(times.min()), int(times.max())
     if first <= int(starts.max()) + _APART_NS and last >= int(starts.min()) - _APART_NS:
         return None

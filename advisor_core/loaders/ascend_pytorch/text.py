@@ -12,7 +12,16 @@ from typing import Final
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
-from advisor_core.contracts.tables import DEVICE_TASKS, KERNELS, SCHEMAS, Int64Array, PositionKind, Table
+from advisor_core.contracts.tables import (
+    COMMUNICATION_TASKS,
+    DEVICE_TASKS,
+    HOST_EVENTS,
+    KERNELS,
+    SCHEMAS,
+    Int64Array,
+    PositionKind,
+    Table,
+)
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
 from advisor_core.loaders.export import Export, Place, lacking
@@ -64,6 +73,7 @@ def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], 
     for outcome in outcomes:
         _take(export, outcome, wanted, place, level)
     _tell_lost_lane(export, next((outcome for outcome in outcomes if outcome.deliverable is TRACE), None))
+    _tell_lost_ends(export)
     return export
 
 
@@ -80,6 +90,24 @@ def _tell_lost_lane(export: Export, trace: _Outcome | None) -> None:
     export.diagnostics.append(
         Diagnostic(severity="warning", source=trace.file.name if trace.file else None, message=text)
     )
+
+
+def _tell_lost_ends(export: Export) -> None:
+    """What an exporter writes at both ends of a call, or of a transfer, is missing at one of them: every trace at hand
+    (three versions of CANN) has it."""
+    calls, tasks = export.tables.get(HOST_EVENTS.name), export.tables.get(COMMUNICATION_TASKS.name)
+    if calls is not None:
+        dequeues = calls.frame.loc[calls.frame["category"] == "dequeue", "correlation"]
+        _tell(export, calls, "loader.lost_correlation", len(dequeues), int((dequeues >= 0).sum()))
+    if tasks is not None:
+        own = tasks.frame.loc[tasks.frame["peer_rank"] >= 0, "own_rank"]
+        _tell(export, tasks, "loader.lost_own_rank", len(own), int((own >= 0).sum()))
+
+
+def _tell(export: Export, table: Table, lost: str, count: int, named: int) -> None:
+    if count and not named:
+        said = message(lost, count=count)
+        export.diagnostics.append(Diagnostic(severity="warning", source=table.source.file, message=said))
 
 
 def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Place, level: str | None) -> None:

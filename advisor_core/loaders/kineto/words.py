@@ -134,6 +134,8 @@ def kernel_type(kernel: str, operator: str) -> str:
     return operator if telling else short
 
 
+_TENSILE: Final = re.compile(r"Cijk_\w+?_MT\d+x\d+x\d+(?=_)")
+"""A product of Tensile up to the size of its tiles; some sixty options of the kernel follow."""
 _REDUCES: Final = re.compile(r"(?i)split_?k_?reduce|reduce_?split")
 _NAMED_BY_LENGTH: Final = re.compile(r"(\d+)(?=[A-Za-z_])")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
@@ -152,10 +154,14 @@ def short_name(kernel: str) -> str:
     'vectorized_elementwise_kernel<CUDAFunctor_add>'
     >>> short_name("volta_sgemm_64x64_nt"), short_name("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdI")
     ('volta_sgemm_64x64_nt', 'kentry<Rmsnorm2dFwd>')
+    >>> short_name("Cijk_Alik_Bljk_BBS_BH_MT256x192x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1")
+    'Cijk_Alik_Bljk_BBS_BH_MT256x192x64'
     """
     if kernel.startswith("_ZN"):
         names = list(_mangled(kernel))[1:3]  # the first is a namespace
         return _with_argument(names) if names else kernel
+    if tensile := _TENSILE.match(kernel):
+        return tensile[0]
     bare = kernel.replace(_ANONYMOUS, "").removeprefix("void ")
     base = _last_name(bare)
     if not _IDENTIFIER.fullmatch(base):

@@ -74,7 +74,7 @@ class MsprofLoader:
             path=name,
             vendor=VENDOR,
             level=_level(export),
-            framework=None,
+            framework=_framework(export),
             versions={},
             profiler={},
             variables={},
@@ -126,6 +126,28 @@ def _device(files: Layout, device: int | None) -> DeviceInfo | None:
     if device is None:
         return infos[0] if len(infos) == 1 else None
     return next((info for info in infos if info.device == device), None)
+
+
+_GRAPH_NAMES: Final = r"(?:Gradients/)?Default/.+-op\d+"
+"""The names that operators of a graph of MindSpore have: their scope, and a number (real export)."""
+
+MOSTLY: Final = 0.5
+"""Share of the tasks with a scope in their names that have such names where the program is of MindSpore; our choice."""
+
+
+def _framework(export: Export) -> str | None:
+    """Inferred from the names of operators, as msprof does not record it; ``None`` where they do not tell."""
+    table = export.tables.get("kernels") or export.tables.get("device_tasks")
+    if table is None or not len(table.frame):
+        return None
+    names = table.frame["name"].astype(str)
+    of_graph = names.str.fullmatch(_GRAPH_NAMES)
+    scoped = names.str.contains("/", regex=False)
+    if not of_graph.any() or of_graph.sum() <= MOSTLY * scoped.sum():
+        return None
+    note = message("loader.msprof.mindspore", name=names[of_graph].iloc[0])
+    export.diagnostics.append(Diagnostic(severity="info", source=table.source.file, message=note))
+    return "mindspore"
 
 
 def _level(export: Export) -> str | None:

@@ -1,5 +1,6 @@
-"""Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}`` and
-``{{ name | plural('one', 'many') }}`` in it, and nothing more.
+"""Texts of a rule: the author's Markdown with ``{{ name }}``, ``{{ name | unit }}``,
+``{{ name | plural('one', 'many') }}`` and ``{{ name | either('where it holds', 'where not') }}`` in it, and nothing
+more.
 
 Both sides are kept in bounds. The author (possibly a stranger) may write neither raw HTML nor images, nor links other
 than https. The values (names of kernels, of streams: whatever a profile holds) are escaped as Markdown, so that they
@@ -44,12 +45,19 @@ PLAIN_FILTERS = ("raw", "code")
 PLURAL = "plural"
 """``plural('row is', 'rows are')``: not the number, but the words that fit it."""
 
+EITHER = "either"
+"""``either('rows are missing', 'no row is missing')``: not the truth value, but the words that fit it."""
+
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _INSIDE = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*"
     r"(?:\|\s*(?P<filter>[A-Za-z%/]+)\s*(?P<forms>\(.*\)\s*)?)?\Z"
 )
 _FORMS = re.compile(r"\(\s*'(?P<one>[A-Za-z][A-Za-z ,-]*)'\s*,\s*'(?P<many>[A-Za-z][A-Za-z ,-]*)'\s*\)\s*\Z")
+_CHOICE = re.compile(
+    r"\(\s*'(?P<yes>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*,"
+    r"\s*'(?P<no>[A-Za-z0-9\u4e00-\u9fff][A-Za-z0-9\u4e00-\u9fff ,;:，；：、-]*)'\s*\)\s*\Z"
+)
 _STRAY = re.compile(r"\{\{|\}\}|\{%|%\}|\{#|#\}")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&=$^:@])")
 _TAG = re.compile(r"<[A-Za-z/!?]")
@@ -61,7 +69,7 @@ _MAY_BE_ACTIVE = re.compile(r"[<\[`~|]|\t| {4}")
 @dataclass(frozen=True)
 class Slot:
     """A placeholder. ``param``: the parameter it quotes, shown as it is written in the rule. ``forms``: the words of
-    `PLURAL`, for one and for many."""
+    `PLURAL`, for one and for many, or of `EITHER`, for what holds and what does not."""
 
     symbol: Symbol
     filter: str
@@ -75,6 +83,8 @@ class Slot:
         )
         if self.filter == PLURAL:
             return plural(value, *self.forms)
+        if self.filter == EITHER:
+            return self.forms[0 if value else 1] if isinstance(value, bool) else units.format_quantity(value, "", lang)
         if isinstance(value, str):
             return code_span(value, lang) if self.filter == "code" else escape_markdown(value, lang)
         if self.filter == "raw":
@@ -182,8 +192,10 @@ def _slot(found: re.Match[str], scope: Scope) -> Slot:
     filter_at = found.start() + 2 + inside.start("filter")
     if name == PLURAL:
         return Slot(symbol, name, start, param, _forms(inside["forms"] or "", symbol, filter_at))
+    if name == EITHER:
+        return Slot(symbol, name, start, param, _choice(inside["forms"] or "", symbol, filter_at))
     if inside["forms"]:
-        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural('one', 'many') does")
+        raise SourceError(f"{name!r} takes nothing in brackets", filter_at, "only plural and either do")
     if name:
         _check_filter(name, symbol, param.unit if param else symbol.unit, filter_at)
     return Slot(symbol, name, start, param)
@@ -199,11 +211,22 @@ def _forms(source: str, symbol: Symbol, offset: int) -> tuple[str, str]:
     return forms["one"], forms["many"]
 
 
+def _choice(source: str, symbol: Symbol, offset: int) -> tuple[str, str]:
+    """The two forms of an `EITHER` filter: plain words, as those of a `PLURAL`, in either language."""
+    forms = _CHOICE.match(source)
+    if forms is None:
+        hint = "write either('rows are missing', 'no row is missing')"
+        raise SourceError("either needs the words for what holds and for what does not", offset, hint)
+    if symbol.kind != "bool":
+        raise SourceError(f"{symbol.key!r} is no truth value", offset)
+    return forms["yes"], forms["no"]
+
+
 def _check_filter(name: str, symbol: Symbol, unit: str, offset: int) -> None:
     if name in PLAIN_FILTERS:
         return
     if name not in UNIT_FILTERS:
-        known = [*UNIT_FILTERS, *PLAIN_FILTERS, PLURAL]
+        known = [*UNIT_FILTERS, *PLAIN_FILTERS, PLURAL, EITHER]
         hint = nearest(name, known) or f"known: {', '.join(known)}"
         raise SourceError(f"unknown unit {name!r}", offset, hint)
     if symbol.kind != "number":

@@ -14,10 +14,11 @@ from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import fact_store
 from advisor_core.sample import write_sample
 from advisor_core.sample.models.model import ModelShape
-from advisors.layers.blocks import Block, Pass, blocks_of_layer
+from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.drawings import blocks
 from advisors.layers.layers import Layers, layers
 from advisors.layers.marks import Marks
+from advisors.layers.runs import Run
 from advisors.step_kernels import step_kernels
 from tests.advisors.build import host
 
@@ -94,13 +95,14 @@ def _marks(kinds: str) -> Marks:
     nothing = np.zeros(len(words), dtype=np.bool_)
     return Marks(
         product=product,
-        convolution=nothing,
+        convolution=words == "convolution",
         attention=attention,
         rare=attention,
-        heavy=product | attention,
+        heavy=product | attention | (words == "convolution"),
         norm=words == "norm",
         routing=words == "routing",
         gradient=nothing,
+        optimizer=words == "update",
     )
 
 
@@ -120,6 +122,57 @@ def test_where_experts_are_chosen_the_products_are_theirs() -> None:
     kinds = "product attention product norm product routing product"
     keys = [Block(one).key for one in blocks_of_layer(_marks(kinds), backward=False)]
     assert keys == [*["attention"] * 3, "norm", *["experts"] * 3]
+
+
+def _around(kinds: str, *layers: tuple[int, int], gradients: int | None = None) -> list[tuple[str, str]]:
+    """Block and pass of the kernels outside of ``layers`` (first and behind the last kernel); those from
+    ``gradients`` on are of the backward pass."""
+    marks, rows = _marks(kinds), np.arange(len(kinds.split()))
+    backward = rows >= (len(rows) if gradients is None else gradients)
+    runs = [Run(rows, np.array([a]), np.array([b]), 1.0, backward=bool(backward[a])) for a, b in layers]
+    outside = rows[~np.isin(rows, np.concatenate([np.arange(a, b) for a, b in layers]))]
+    blocks, passes = blocks_around(outside, runs, marks, backward)
+    return [(Block(block).key, Pass(each).key) for block, each in zip(blocks, passes, strict=True)]
+
+
+def test_beside_the_layers_of_a_transformer_lie_embedding_and_head() -> None:
+    kinds = "other product attention product product product other"
+    assert _around(kinds, (1, 5)) == [("embedding", "forward"), ("head", "forward"), ("other", "forward")]
+
+
+def test_a_convolution_before_the_layers_of_a_convolutional_network_is_no_embedding() -> None:
+    kinds = "convolution norm other convolution convolution convolution convolution other product"
+    around = [block for block, _ in _around(kinds, (3, 7))]
+    assert around == ["convolution", "norm", "convolution", "other", "other"]
+
+
+def test_a_convolution_before_the_layers_of_a_transformer_is_its_embedding() -> None:
+    assert _around("convolution product attention product", (1, 4)) == [("embedding", "forward")]
+
+
+def test_a_pass_of_which_no_layer_was_found_has_no_embedding() -> None:
+    kinds = "product norm product product product product"
+    around = _around(kinds, (4, 6), gradients=4)
+    assert around == [("other", "forward"), ("norm", "forward"), ("other", "forward"), ("other", "forward")]
+
+
+def test_layers_that_are_a_small_part_of_the_model_name_nothing_beside_them() -> None:
+    around = _around("product product product product product attention product", (4, 6))
+    assert {block for block, _ in around} == {"other"}
+
+
+def test_updates_without_a_backward_pass_are_the_optimizer() -> None:
+    around = _around("other product attention product update other update", (1, 4))
+    assert around == [("embedding", "forward"), *[("optimizer", "optimizer")] * 3]
+
+
+def test_the_stages_of_a_real_convolutional_network_are_convolutions(profiles: Path) -> None:
+    """Its backward pass has layers, its forward pass has none: 58.3 ms were called embedding."""
+    for name in ("resnet50-workers-0", "resnet50-workers-4"):
+        times = facts_of(profiles / "kineto" / name)[layers].times
+        assert set(times["block"]) == {"convolution", "norm", "optimizer", "other"}
+        by_block = times.groupby("block")["ns"].sum()
+        assert by_block["convolution"] > 80e6 > 1e6 > by_block["other"]
 
 
 REAL = {

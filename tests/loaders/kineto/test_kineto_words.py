@@ -14,6 +14,7 @@ BY_NAME = [
     ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_execute_kernel__5x_cublas", "matmul"),
     ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "matmul"),
     ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x192x64", "matmul"),
+    ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x192x64_MI16x16x1_SN_LDSB1_AFC1", "matmul"),
     ("volta_sgemm_64x64_nt", "matmul"),
     ("triton_tem_fused_addmm_3", "matmul"),
     ("fused_moe_kernel", "matmul"),

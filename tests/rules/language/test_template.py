@@ -67,6 +67,16 @@ def test_words_fit_a_number(launches: Scalar, shown: str, scope: Scope) -> None:
     assert parse_template(text, scope).render({"launches": launches}, "en") == shown
 
 
+@pytest.mark.parametrize(
+    ("late", "en", "zh"), [(True, "It is late.", "已迟到。"), (False, "It is in time.", "未迟到。")]
+)
+def test_words_fit_a_truth_value(late: bool, en: str, zh: str, scope: Scope) -> None:
+    english = parse_template("It is {{ late | either('late', 'in time') }}.", scope)
+    chinese = parse_template("{{ late | either('已迟到', '未迟到') }}。", scope)
+    assert (english.render({"late": late}, "en"), chinese.render({"late": late}, "zh")) == (en, zh)
+    assert english.render({}, "en") == "It is unknown."
+
+
 def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
     assert (
         parse_template("{{ kernel }}/{{ idle_ns | ms }}/{{ kernel | code }}", scope).render({}, "en")
@@ -88,6 +98,9 @@ def test_values_that_are_not_given_are_unknown(scope: Scope) -> None:
         ("{{ idle_ns | plural('row') }}", 13, "plural needs the words for one and for many"),
         ("{{ idle_ns | plural('<b>', 'rows') }}", 13, "plural needs the words for one and for many"),
         ("{{ kernel | plural('row', 'rows') }}", 12, "'kernel' is not a number and has no plural"),
+        ("{{ late | either }}", 10, "either needs the words for what holds and for what does not"),
+        ("{{ late | either('<b>', 'no') }}", 10, "either needs the words for what holds and for what does not"),
+        ("{{ idle_ns | either('some', 'none') }}", 13, "'idle_ns' is no truth value"),
         ("{{ idle_ns | ms('row', 'rows') }}", 13, "'ms' takes nothing in brackets"),
         ("{{ kernel | ms }}", 12, "'kernel' is not a number and has no unit"),
         ("{{ kernel.__class__ }}", 3, "unknown name 'kernel.__class__'"),
