@@ -294,7 +294,7 @@ def test_smaller_buffers_come_last_and_name_what_needs_a_minimum() -> None:
     made = scene(app_gib=62, hccl_mib=4096)
     advice = advised("ME005", made)
     assert [one.kind for one in advice] == ["investigate", "env", "code"]
-    assert advice[1].set == {"P2P_HCCL_BUFFSIZE": "0"} and advice[1].hazards == ["hang"]
+    assert advice[1].set == {"P2P_HCCL_BUFFSIZE": "0"} and advice[1].hazards == ["hang", "crash"]
     assert advice[-1].hazards == ["crash"] and "moe-dispatch" in advice[-1].excludes
     assert "npu_moe_distribute_dispatch_v2" in advice[-1].risk.en and not advice[-1].set
     assert "--hccl-group-buffer-adaptive" in advised("ME005", training(made))[2].text.en

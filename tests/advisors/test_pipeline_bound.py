@@ -182,7 +182,8 @@ def test_a_kernel_that_communicates_is_compared_with_other_ranks(type_: str) -> 
 def test_a_kernel_that_only_computes_is_run_alone(type_: str) -> None:
     found = judged("PB005", one(type_, "MIX_AIC", 2000, aic_mac=400)).first
     assert found.observation["communicates"] is False
-    assert ["alone" in advice.text.en for advice in found.advice] == [True, False]
+    assert ["alone" in advice.text.en for advice in found.advice] == [False, True]
+    assert found.advice[1].hazards == ["hang"], "it hangs where the type hides that it communicates"
 
 
 def test_the_call_stack_is_evidence() -> None:
