@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -93,24 +93,35 @@ def of_database(rank: Path, changes: Iterable[tuple[str, OfTable]] | None = None
                 path.write_bytes(data)
 
 
-def of_text(rank: Path) -> Iterator[Ended]:
-    """Every loss, doubling and swap in every file of a text export of a rank, and each file missing. The files are put
-    back."""
+Wanted = Callable[[str], bool]
+"""Whether a damage, by its name, is to be done."""
+
+
+def everything(name: str) -> bool:
+    """Every damage."""
+    return True
+
+
+def of_text(rank: Path, wanted: Wanted = everything) -> Iterator[Ended]:
+    """Every loss, doubling and swap in every file of a text export of a rank, and each file missing, as ``wanted``. The
+    files are put back."""
     whole = analysed(rank)
     assert whole is not None
     for path in sorted(path for path in rank.rglob("*") if path.suffix in OF_PARTS):
         data = path.read_bytes()
-        path.unlink()
-        yield f"{path.name}-missing", judged(whole, analysed(rank))
+        if wanted(name := f"{path.name}-missing"):
+            path.unlink()
+            yield name, judged(whole, analysed(rank))
         for damage in OF_PARTS[path.suffix]:
-            path.write_bytes(damage(data, Random(SEED)))
-            yield f"{path.name}-{damage.__name__}", judged(whole, analysed(rank))
+            if wanted(name := f"{path.name}-{damage.__name__}"):
+                path.write_bytes(damage(data, Random(SEED)))
+                yield name, judged(whole, analysed(rank))
         path.write_bytes(data)
 
 
-def of_events(rank: Path) -> Iterator[Ended]:
+def of_events(rank: Path, wanted: Wanted = everything) -> Iterator[Ended]:
     """The trace of a text export cut off after whole events, and without each of the keys that its events and their
-    arguments have. The file is put back."""
+    arguments have, as ``wanted``. The file is put back."""
     whole = analysed(rank)
     assert whole is not None
     (path,) = rank.rglob("trace_view.json")
@@ -133,6 +144,8 @@ def of_events(rank: Path) -> Iterator[Ended]:
             {**event, "args": _less(event["args"], key)} if "args" in event else event for event in events
         ]
     for name, left in changed.items():
+        if not wanted(name):
+            continue
         path.write_text(json.dumps(left), encoding="utf-8")
         yield name, judged(whole, analysed(rank))
     path.write_bytes(data)

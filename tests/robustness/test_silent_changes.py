@@ -1,14 +1,16 @@
 """No damage to a Kineto trace or to a table of a database changes totals or findings without a word.
 
 ``python -m tests.robustness.mutations [TRACE ...]`` does all of them and prints how many there were and how many ended
-in silence; here are those of the written trace, of a real one where it is present, and of a database those of the
-tables that totals are derived from, and of tables of which only the ids in other tables tell that rows are lost.
+in silence; here are those of the written trace, of a real one and a quarter of those of a text export where they are
+present, and of a database those of the tables that totals are derived from, and of tables of which only the ids in
+other tables tell that rows are lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -80,22 +82,29 @@ def real_rank(real_ranks: list[Path]) -> Path:
     return real_ranks[0]
 
 
+def one_in_four(*always: str) -> Callable[[str], bool]:
+    """A quarter of the damages, always the same ones, and those named: each costs a run."""
+    return lambda name: name in always or crc32(name.encode()) % 4 == 0
+
+
 def test_a_real_trace_of_a_text_export_that_ends_early_or_has_lost_a_key(real_rank: Path) -> None:
     """Counts of kernels and of operator calls in other files tell what the trace has lost."""
-    ended = list(of_events(real_rank))
-    assert len(ended) > 50
+    known = (
+        *("without correlation_id of arguments", "without src rank of arguments", "cut at 0.3"),
+        *("without pid", "without cat", "without id", "without dst rank of arguments"),
+    )
+    ended = list(of_events(real_rank, one_in_four(*known)))
+    assert len(ended) > 15
     assert silent(ended) == []
-    told = {name for name, run in ended if run.ending == "told"}
-    assert {"without correlation_id of arguments", "without src rank of arguments"} <= told
-    assert {"cut at 0.3", "without pid", "without cat", "without id", "without dst rank of arguments"} <= told
+    assert set(known) <= {name for name, run in ended if run.ending == "told"}
 
 
 def test_a_real_text_export(real_rank: Path) -> None:
-    ended = list(of_text(real_rank))
-    assert len(ended) > 100
+    known = ("npu_module_mem.csv-swapped_columns", "trace_view.json-missing")
+    ended = list(of_text(real_rank, one_in_four(*known)))
+    assert len(ended) > 25
     assert silent(ended) == []
-    told = {name for name, run in ended if run.ending == "told"}
-    assert {"npu_module_mem.csv-swapped_columns", "trace_view.json-missing"} <= told
+    assert set(known) <= {name for name, run in ended if run.ending == "told"}
 
 
 KERNEL_COLUMNS = (
