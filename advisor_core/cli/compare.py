@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, silent, stop, tell
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
+from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
     comparison_summary,
@@ -22,7 +22,7 @@ from advisor_core.cli.report_files import (
     write_all,
 )
 from advisor_core.cli.result_file import is_result, read_result
-from advisor_core.cli.settings import rule_options, settings_options, told
+from advisor_core.cli.settings import rule_options, settings_options
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -73,11 +73,7 @@ def compare(
         stop(EXIT_USAGE, "--open shows compare.html, which is not written: leave -o - out, and html in --format")
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets)
-    progress = silent if quiet else tell
-    if not quiet:
-        warn_of_lost_letters(lang)
-    for line in told():
-        progress(line)
+    progress = begin(quiet, lang)
     results = [_result(path, options, jobs, progress) for path in paths]
     try:
         compared = compare_all(short_names(paths), results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,9 @@ from advisor_core.cli.colour import coloured
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop, tell, tell_rank
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
-from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import crashed, nothing_judged, remarks
+from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     chosen_renderers,
     earlier_reports,
@@ -25,7 +24,7 @@ from advisor_core.cli.report_files import (
     summary,
     write_all,
 )
-from advisor_core.cli.settings import place_of, rule_options, settings_options, told
+from advisor_core.cli.settings import place_of, rule_options, settings_options
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
@@ -181,12 +180,9 @@ def run(
         timings=timings,
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
-    if not quiet:
-        warn_of_lost_letters(lang)
-        for line in told():
-            tell(line)
+    progress = begin(quiet, lang, tell_rank if redact else tell)
     with engine_call():
-        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=_progress(quiet, redact))
+        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=progress)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:
@@ -241,13 +237,6 @@ def _gates(conditions: tuple[str, ...], baseline_file: Path | None) -> Gates:
     return Gates(
         conditions, baseline_file, place_of("conditions", "fail_on") or "--fail-on", baseline_by or "--baseline"
     )
-
-
-def _progress(quiet: bool, redact: bool) -> Callable[[str], None]:
-    """The function that names each rank that is read; with ``redact`` without its place on disk."""
-    if quiet:
-        return lambda line: None
-    return tell_rank if redact else tell
 
 
 def _override(setting: str) -> tuple[str, Scalar]:

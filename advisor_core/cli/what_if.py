@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, silent, stop, tell
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
-from advisor_core.cli.settings import rule_options, settings_options, told
+from advisor_core.cli.progress import begin
+from advisor_core.cli.settings import rule_options, settings_options
 
 if TYPE_CHECKING:
     from advisor_core.result.plan import Limit, WhatIf
@@ -69,11 +69,7 @@ def what_if(
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = rule_options(rulesets)
-    progress = silent if quiet else tell
-    if not quiet:
-        warn_of_lost_letters(lang)
-    for line in told():
-        progress(line)
+    progress = begin(quiet, lang)
     try:
         with engine_call():
             result, answer = ask(
