@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.contracts.cure import Bound
 from advisor_core.facts.intervals import Ints, union
@@ -63,6 +62,7 @@ class JobReplay:
         self.error_share = error_share
         self._known: dict[_Asked, _Turn] = {}
         self._whole = cache(self._replayed_whole)
+        self._paths = cache(self._path)
 
     def step_ns(self, names: Iterable[str] = ()) -> int:
         """The time of a step with these cures."""
@@ -184,7 +184,10 @@ class JobReplay:
 
     def critical_path(self, names: Iterable[str] = ()) -> list[Owner]:
         """The owners of the time of a step, the largest first; they add up to the step."""
-        owned = self._owned(names)
+        return self._paths(frozenset(names))
+
+    def _path(self, names: frozenset[str]) -> list[Owner]:
+        owned = self._owners.of(*self._whole(names))
         upto = owned["ns"].cumsum() // self.job.steps  # whole nanoseconds of a step, of which none is lost
         owners = [
             Owner(rank=None if rank == OF_CALL else rank, chain=chain, path=path, ns=ns)
@@ -193,10 +196,6 @@ class JobReplay:
             )
         ]
         return sorted(owners, key=lambda owner: -owner.ns)
-
-    def _owned(self, names: Iterable[str]) -> pd.DataFrame:
-        graph, lasting = self._whole(frozenset(names))
-        return self._owners.of(graph, lasting)
 
     @cached_property
     def _own_time(self) -> OwnTime:

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.intervals import Ints, Layer
-from advisor_core.facts.ledger.bookings import LONGEST_LATENCY_NS, host_path
-from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
+from advisor_core.facts.ledger.bookings import host_path
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
+from advisor_core.facts.replay.owner_paths import COLLECTIVE, FEEDING, delay_paths, node_paths, waited_kinds
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.critical_path import critical_path
@@ -27,9 +27,8 @@ OF_CALL = -1
 
 _CHAINS: dict[int, Chain] = {FEED: "host", CALL: "host", RETURN: "host", LAUNCH: "queue", TASK: "kernels"}
 _COLUMNS = ["rank", "chain", "path", "ns"]
-_COLLECTIVE = "communication"
-_LATENCY = "idle/launch_latency"
-_UNKNOWN = host_path("unknown")
+_AT_HUB = -3
+"""The kind of an edge to or from where ranks meet."""
 
 
 class Owners:
@@ -42,13 +41,13 @@ class Owners:
         self._model = np.full(count, -1, dtype=np.int64)
         self._node = np.full(count, -1, dtype=np.int64)
         self._chain = np.full(count, "collectives", dtype=object)
-        self._path = np.full(count, _COLLECTIVE, dtype=object)
+        self._path = np.full(count, COLLECTIVE, dtype=object)
         for place, (model, numbers, arrivals) in enumerate(zip(job.models, job.numbers, job.arrivals, strict=True)):
             self._rank[numbers] = model.rank
             self._rank[arrivals[arrivals >= 0]] = model.rank
             self._model[numbers], self._node[numbers] = place, np.arange(len(numbers))
             self._chain[numbers], self._path[numbers] = _named(model)
-        self._behind = _delays(job)
+        self._kinds = _kinds(job)
 
     def of(self, graph: Graph, lasting: Lasting) -> pd.DataFrame:
         """``rank`` (`OF_CALL` of a call of several), ``chain``, ``path`` and ``ns`` of each owner of the turn that was
@@ -61,10 +60,9 @@ class Owners:
         late = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
         whose = {"rank": self._rank[path]}
         owned = pd.DataFrame({**whose, "chain": self._chain[path], "path": self._path[path], "ns": held})
-        hosts = owned["chain"].eq("host").to_numpy() & owned["path"].eq(_UNKNOWN).to_numpy()
-        behind = self._behind[waited_for]
-        held_up = (behind == _LATENCY) & (late > LONGEST_LATENCY_NS)
-        behind = np.where(held_up, "idle/unknown", behind)
+        hosts = owned["chain"].eq("host").to_numpy() & owned["path"].eq(FEEDING).to_numpy()
+        by = waited_kinds(self._kinds, waited_for)
+        behind = np.where(by == _AT_HUB, COLLECTIVE, delay_paths(by, late))
         delays = pd.DataFrame({**whose, "chain": "delays", "path": behind, "ns": late})
         parts = [owned[~hosts], self._by_activity(path[hosts], held[hosts]), delays]
         owners = pd.concat([part for part in parts if len(part)])
@@ -85,37 +83,26 @@ class Owners:
 
 
 def _named(model: RankModel) -> tuple[np.ndarray, np.ndarray]:
-    """The chain and the path of each node of a rank; of its feeding threads `_UNKNOWN`, as that is told by time."""
+    """The chain and the path of each node of a rank."""
     kind, row = model.nodes.kind, np.where(model.nodes.kind == TASK, model.nodes.row, 0)
     talks = model.replay.recorded.talks
-    classes = "compute/" + model.operators["operator_class"].astype(str).to_numpy()[row].astype(object)
-    path = np.select(
-        [talks, kind == TASK, kind == LAUNCH, kind == RETURN],
-        [_COLLECTIVE, classes, host_path("runtime"), host_path("sync")],
-        default=_UNKNOWN,
-    )
     chains = np.array([_CHAINS[number] for number in range(len(_CHAINS))], dtype=object)[kind]
-    return np.where(talks, "collectives", chains), path.astype(object)
+    classes = model.operators["operator_class"].astype(str).to_numpy(dtype=object)[row]
+    return np.where(talks, "collectives", chains), node_paths(kind, talks, classes)
 
 
-def _delays(job: JobGraph) -> np.ndarray:
-    """What passes before a node, by what it waited for: the number of an edge; at -1 where that is the node before it
-    on its chain, at -2 where it is nothing."""
+def _kinds(job: JobGraph) -> Ints:
+    """The kind of each edge of the job."""
     kinds = np.concatenate([model.replay.recorded.edges.kind for model in job.models])
-    kinds = np.concatenate([kinds, np.full(len(job.graph.source) - len(kinds), -1, dtype=np.int64)])
-    behind = np.select(
-        [kinds == LAUNCHED, kinds == FOLLOWS, kinds == -1],
-        [_LATENCY, "idle/unknown", _COLLECTIVE],
-        default="idle/dependency",
-    )
-    return np.concatenate([behind, ["idle/step_boundary", "idle/task_switch"]]).astype(object)
+    at_hub = np.full(len(job.graph.source) - len(kinds), _AT_HUB, dtype=np.int64)
+    return np.concatenate([kinds, at_hub])
 
 
 def _shared_out(model: RankModel, starts: Ints, ends: Ints, ns: Ints) -> dict[str, int]:
     """``ns`` of the feeding threads of a rank by what they did from ``starts`` to ``ends``; what has no label is of
-    `_UNKNOWN`."""
+    `FEEDING`."""
     if model.host is None:
-        return {_UNKNOWN: int(ns.sum())}
+        return {FEEDING: int(ns.sum())}
     labels, lasts = model.host.labels, np.maximum(ends - starts, 1)
     shares: dict[str, int] = {}
     for number, activity in enumerate(model.host.activities):
@@ -124,5 +111,5 @@ def _shared_out(model: RankModel, starts: Ints, ends: Ints, ns: Ints) -> dict[st
         inside = one.measure(ends) - one.measure(starts)
         shares[host_path(activity)] = int((inside / lasts * ns).sum())
     rest = int(ns.sum()) - sum(shares.values())
-    shares[_UNKNOWN] = shares.get(_UNKNOWN, 0) + rest
+    shares[FEEDING] = shares.get(FEEDING, 0) + rest
     return shares

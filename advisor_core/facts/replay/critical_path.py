@@ -24,16 +24,16 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, complement, cut, empty, union
-from advisor_core.facts.ledger.bookings import LONGEST_LATENCY_NS, host_path
+from advisor_core.facts.ledger.bookings import host_path
 from advisor_core.facts.ledger.settled import bookings
-from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
+from advisor_core.facts.replay.owner_paths import COLLECTIVE, delay_paths, node_paths, waited_kinds
 from advisor_core.facts.replay.rank_graph import RankGraph, rank_graph
 from advisor_core.facts.steps.steps import steps
+from advisor_core.replay.critical_path import ON_CHAIN
 from advisor_core.replay.critical_path import critical_path as path_to
 
 _BOUNDARY = "idle/step_boundary"
-_COLLECTIVE = "communication"
 _COVERED = "communication/covered"
 
 COLUMNS = (
@@ -72,22 +72,12 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
     kind = nodes.kind[on_path]
     rows = np.where(kind == TASK, nodes.row[on_path], 0)
     talks = (kind == TASK) & device["communication"].to_numpy()[rows]
-    classes = "compute/" + device["operator_class"].astype(str).to_numpy()[rows]
-    path = np.select(
-        [talks, kind == TASK, kind == LAUNCH], [_COLLECTIVE, classes, "idle/host/runtime"], default="idle/sync"
-    ).astype(object)
+    path = node_paths(kind, talks, device["operator_class"].astype(str).to_numpy(dtype=object)[rows])
     chain = np.select([talks, kind == TASK, kind == LAUNCH], ["collectives", "device", "queue"], default="host")
     is_edge = waited_for >= 0
-    by = np.full(len(on_path), -1, dtype=np.int64)
-    by[is_edge] = edges.kind[waited_for[is_edge]]
-    delay = np.where(waited_for == -1, graph.pause[on_path], 0)
+    delay = np.where(waited_for == ON_CHAIN, graph.pause[on_path], 0)
     delay[is_edge] = graph.lag[waited_for[is_edge]]
-    held_up = (by == LAUNCHED) & (delay > LONGEST_LATENCY_NS)
-    behind = np.select(
-        [waited_for == -1, held_up | (by == FOLLOWS), by == LAUNCHED],
-        ["idle/task_switch", "idle/unknown", "idle/launch_latency"],
-        default="idle/dependency",
-    )
+    behind = delay_paths(waited_kinds(edges.kind, waited_for), delay)
     delays = pd.DataFrame({"start_ns": begun - delay, "end_ns": begun, "chain": "device", "path": behind})
     own_time = (kind == FEED) | (kind == CALL)
     lasting = pd.DataFrame({"start_ns": begun, "end_ns": end, "chain": chain, "path": path})
@@ -99,7 +89,7 @@ def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None)
 
 def _with_states(owned: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
     """The stretches with those of collectives cut where the ledger books them under another entry."""
-    collective = (owned["path"] == _COLLECTIVE).to_numpy()
+    collective = (owned["path"] == COLLECTIVE).to_numpy()
     stretches = owned[collective]
     booked = Layer(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy(), np.arange(len(pieces)))
     starts, ends, piece = _divided(stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy(), booked)
