@@ -72,7 +72,7 @@ def mistakes(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _asked_for(function: ast.AST) -> set[tuple[str, str]]:
-    """What a function asks a module for before it uses it."""
+    """The names (module, attribute) that a function asks for before it uses them."""
     found = set()
     for node in ast.walk(function):
         match node:

@@ -111,7 +111,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """What is about comparisons is imported for those who ask for it: a run has no use for it."""
+    """The names about comparisons, imported when they are asked for: a run has no use for them."""
     from advisor_core.result import comparison
 
     if name in __all__ and hasattr(comparison, name):

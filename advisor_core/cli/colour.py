@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _COLOURS: dict[Severity, str] = {"high": "red", "medium": "yellow", "low": "cyan"}
 _HEADLINE = re.compile(r"^(?P<before>\s*)(?P<number>F\d+[a-z]*) (?P<tag>\[[^\]\n]+\])", re.MULTILINE)
-"""How the summary of a run begins the line of a problem."""
+"""The beginning of the line of a problem in the summary of a run."""
 
 
 def wanted() -> bool | None:

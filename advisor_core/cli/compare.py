@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop
+from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
@@ -18,6 +18,7 @@ from advisor_core.cli.report_files import (
     comparison_summary,
     folder_for,
     render_comparison,
+    require_page,
     show,
     write_all,
 )
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from advisor_core.run.rank import RunOptions
 
 DEFAULT_OUTPUT = Path("advisor-compare")
+PAGE = "compare.html"
+"""The page that ``--open`` shows."""
 
 
 @click.command(epilog=epilog())
@@ -69,8 +72,8 @@ def compare(
 
     paths = (before, *after)
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
-    if open_report and (target is None or (formats and "html" not in formats)):
-        stop(EXIT_USAGE, "--open shows compare.html, which is not written: leave -o - out, and html in --format")
+    if open_report:
+        require_page(PAGE, formats, target)
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets)
     progress = begin(quiet, lang)
@@ -84,7 +87,7 @@ def compare(
     if not quiet:
         say(comparison_summary(compared, lang, written), err=target is None)
     if open_report:
-        show(next(file for file in written if file.suffix == ".html"))
+        show(PAGE, written)
     if failed:
         stop(EXIT_INTERNAL, "\n".join(failed))
 

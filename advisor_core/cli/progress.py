@@ -1,4 +1,4 @@
-"""What a command tells while it works."""
+"""Lines on stderr while a command works."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from advisor_core.cli.console import silent, tell
 from advisor_core.cli.letters import warn_of_lost_letters
-from advisor_core.cli.settings import told
+from advisor_core.cli.settings import followed
 
 Progress = Callable[[str], None]
 
@@ -17,6 +17,6 @@ def begin(quiet: bool, lang: str, progress: Progress = tell) -> Progress:
     if quiet:
         return silent
     warn_of_lost_letters(lang)
-    for line in told():
+    for line in followed():
         tell(line)
     return progress

@@ -119,10 +119,18 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
     return [target / name for name in rendered]
 
 
-def show(file: Path) -> None:
-    """Open a file with the program that the system has for it; a warning where there is none."""
-    if click.launch(str(file)) != 0:
-        tell(f"warning: no program was found that shows {file}")
+def require_page(page: str, formats: tuple[str, ...], target: Path | None) -> None:
+    """Stop where ``--open`` asks for a page that will not be written."""
+    if target is None or (formats and "html" not in formats):
+        stop(EXIT_USAGE, f"--open shows {page}, which is not written: leave -o - out, and html in --format")
+
+
+def show(page: str, written: Sequence[Path]) -> None:
+    """Open a page with the program that the system has for it, where it could be written; a warning where there is no
+    program."""
+    for file in written:
+        if file.name == page and click.launch(str(file)) != 0:
+            tell(f"warning: no program was found that shows {file}")
 
 
 def earlier_reports(target: Path | None, written: Sequence[Path]) -> list[Path]:

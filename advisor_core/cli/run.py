@@ -20,6 +20,7 @@ from advisor_core.cli.report_files import (
     earlier_reports,
     folder_for,
     render_all,
+    require_page,
     show,
     summary,
     write_all,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from advisor_core.text.base import Scalar
 
 DEFAULT_OUTPUT = Path("advisor-report")
+PAGE = "report.html"
+"""The page that ``--open`` shows."""
 
 
 @click.command(epilog=epilog())
@@ -166,8 +169,8 @@ def run(
     if redact_words and not redact and not place_of("redact_words", "redact_words"):
         stop(EXIT_USAGE, "--redact-word goes with --redact")
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
-    if open_report and (target is None or (formats and "html" not in formats)):
-        stop(EXIT_USAGE, "--open shows report.html, which is not written: leave -o - out, and html in --format")
+    if open_report:
+        require_page(PAGE, formats, target)
     gates = _gates(conditions, baseline_file)
     renderers = chosen_renderers(formats, place_of("formats", "format") or "--format")
     options = rule_options(
@@ -201,7 +204,7 @@ def run(
             tell(f"warning: {left} is of an earlier run and was not written anew")
         say(coloured(summary(result, lang, written), result), err=target is None)
     if open_report:
-        show(next(file for file in written if file.name == "report.html"))
+        show(PAGE, written)
     if verbose:
         for name, seconds in result.timings.items():
             if name.endswith("_s"):

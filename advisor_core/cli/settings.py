@@ -102,8 +102,8 @@ def place_of(parameter: str, key: str) -> str | None:
     return None if place is None else f"{place} ({key})"
 
 
-def told() -> list[str]:
-    """What to say of settings files that a command follows."""
+def followed() -> list[str]:
+    """A line for each settings file that the command follows."""
     return [f"settings: {file}" for file in current_settings().files]
 
 

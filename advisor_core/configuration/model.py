@@ -14,7 +14,7 @@ Chosen = list[str] | dict[str, str]
 
 
 class Configuration(Model):
-    """What a project always says to ``advisor``. All of it is data: nothing in it names code that is run. Paths are
+    """The settings of a project for ``advisor``. All of it is data: nothing in it names code that is run. Paths are
     relative to the folder of the file."""
 
     rulesets: Names = Field(default_factory=list, description="files or folders of rules, as `--ruleset`")

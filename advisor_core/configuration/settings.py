@@ -30,7 +30,7 @@ TABLE: KeyPath = ("tool", "npu-advisor")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value is given: file, and line and column from 1."""
+    """The place that gives a value: file, and line and column from 1."""
 
     file: Path
     line: int
@@ -50,7 +50,7 @@ class Settings:
     files: Sequence[Path] = ()
 
     def given(self, key: str) -> Place | None:
-        """Where a key is given; ``None`` where its default holds."""
+        """The place that gives a key; ``None`` where its default holds."""
         return self.places.get((key,))
 
     def path(self, key: str, name: str) -> Path:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 Bound = Literal["usual", "least", "most"]
-"""How a duration turns out that a cure does not read in the recording but models: as is to be expected, or so that the
-cure saves the least or the most that can be justified."""
+"""Value of a duration that a cure does not read in the recording but models: as is to be expected, or so that the cure
+saves the least or the most that can be justified."""
 
 
 @dataclass(frozen=True)

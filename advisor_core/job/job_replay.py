@@ -46,7 +46,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Turn:
-    """What is kept of a replay. ``ns``: all recorded steps together; ``steps_ns``: each of them in the last turn."""
+    """Times of a replay. ``ns``: all recorded steps together; ``steps_ns``: each of them in the last turn."""
 
     ns: int
     steps_ns: Ints
@@ -206,7 +206,7 @@ class JobReplay:
         return Owners(self.job)
 
     def _spans(self, graph: Graph, ended: Ints, number: int) -> tuple[Ints, Ints]:
-        """When each node of a rank begins and ends."""
+        """The begin and the end of each node of a rank, ns of the replay."""
         numbers, arrivals = self.job.numbers[number], self.job.arrivals[number]
         ends = ended[numbers]
         return np.where(arrivals >= 0, ended[arrivals], ends - graph.duration[numbers]), ends

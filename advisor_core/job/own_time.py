@@ -24,7 +24,7 @@ JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
 
 
 _OF_PEERS = {"usual": "median", "least": "max", "most": "min"}
-"""What a rank takes that is as its peers: of what they take."""
+"""For each bound of a cure, the statistic of what the peers take that the rank then takes."""
 
 
 class OwnTime:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.plain_text import plain_text
@@ -23,38 +23,35 @@ from advisor_core.job.plan import plan
 from advisor_core.job.settle import settle
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
-from advisor_core.plugins.guarded_loaders import LoaderError, loaders, problems_of
+from advisor_core.plugins.guarded_loaders import loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import (
-    Diagnostic,
     Environment,
     LedgerWindow,
     Profile,
     ReplayModel,
-    RuleOutcome,
     RunResult,
-    State,
     Tool,
 )
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
-from advisor_core.rules.compiled import CompiledRule
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.compose_timeline import timeline, wanted
+from advisor_core.run.diagnostics import Failure, diagnostics_of, unreadable
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role, summed
 from advisor_core.run.modelled import job_replay
 from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
-from advisor_core.run.run_rules import Draft, RuleRun, RuleState, devices, other_vendor, run_rules
+from advisor_core.run.rule_outcomes import rule_outcomes
+from advisor_core.run.run_rules import Draft, run_rules
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.work_times import summed_work
 from advisor_core.run.workers import Workers, usable_processors
 from advisor_core.text.base import Scalar
-from advisor_core.text.messages import message
 from advisor_core.vocabulary.phases import PhaseMark
 
 PARALLEL_BYTES = 64 << 20
@@ -141,7 +138,7 @@ def _of_roles(
     host: Host,
     book: RuleBook,
     outcomes: Sequence[RankOutcome],
-    failures: Sequence[tuple[RankInput, InputError]],
+    failures: Sequence[Failure],
     role: str | None,
 ) -> tuple[RunResult, JobReplay | None]:
     """One result; the ranks of a role are compared with one another, and with those of no other role."""
@@ -155,11 +152,8 @@ def _of_roles(
         if own:
             parts.append((role, of_role(combine(host, book, own, failed)[0], role)))
     unread = [failure for failure in failures if failure[0].role not in dict(parts)]
-    unheard = [_unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
+    unheard = [unreadable(failure).model_copy(update={"role": failure[0].role}) for failure in unread]
     return joined(parts, unheard), None
-
-
-Failure = tuple[RankInput, InputError]
 
 
 def _judged(
@@ -238,7 +232,7 @@ def combine(
     host: Host,
     book: RuleBook,
     outcomes: Sequence[RankOutcome],
-    failures: Sequence[tuple[RankInput, InputError]] = (),
+    failures: Sequence[Failure] = (),
     role: str | None = None,
 ) -> tuple[RunResult, JobReplay | None]:
     """One result from the outcomes of all ranks, and the replay that its plan is of. A pure function: the same outcomes
@@ -278,9 +272,9 @@ def combine(
         ),
         ledger=ledger,
         findings=findings,
-        rules=_rule_outcomes(host, book, vendors, by_rank, job, findings, context),
+        rules=rule_outcomes(host, book, vendors, by_rank, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
-        diagnostics=_diagnostics(host, book, outcomes, failures),
+        diagnostics=diagnostics_of(host, book, outcomes, failures),
         timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
         model=_model(outcomes, replayed),
         plan=None if replayed is None else plan(replayed),
@@ -367,80 +361,6 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     return result
 
 
-_STATES_IN_ORDER: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
-"""Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
-ranks lack a file has answers, and says for which ranks."""
-
-
-def _rule_outcomes(
-    host: Host,
-    book: RuleBook,
-    vendors: Collection[str],
-    by_rank: Mapping[int, RuleRun],
-    job: RuleRun,
-    findings: Sequence[Finding],
-    context: Mapping[str, Scalar],
-) -> list[RuleOutcome]:
-    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
-    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
-    for compiled in (compiled for compiled in book if compiled.judges(vendors)):
-        rule = compiled.rule
-        told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
-        states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
-        first = min(states, key=lambda state: _STATES_IN_ORDER.index(state.state), default=None)
-        state = first or RuleState("not_applicable", message("engine.no_rank"))
-        unanswered = next((s for s in states if s.state == "cannot_answer"), None)
-        own = [finding for finding in findings if finding.rule == rule.id]
-        outcomes.append(
-            RuleOutcome(
-                rule=rule.id,
-                name=rule.name,
-                ruleset=compiled.ruleset,
-                title=compiled.good_text(context),
-                state=state.state,
-                ranks={
-                    name: ranks for name in _STATES_IN_ORDER if (ranks := [r for r in told if told[r].state == name])
-                },
-                reason=state.reason,
-                collect=unanswered.collect if unanswered else state.collect,
-                options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
-                severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
-                findings=len(own),
-                condition=compiled.condition,
-                params=dict(compiled.params),
-                set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
-            )
-        )
-    outcomes += [
-        RuleOutcome(
-            rule=compiled.id,
-            name=compiled.rule.name,
-            ruleset=compiled.ruleset,
-            title=compiled.good_text(context),
-            state="left_out",
-            reason=book.left_out.get(compiled.id),
-            condition=compiled.condition,
-        )
-        for compiled in book.disabled
-        if compiled.judges(vendors)
-    ]
-    return sorted(outcomes, key=lambda outcome: outcome.rule)
-
-
-def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
-    """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
-    reason = other_vendor(host, compiled, vendors)
-    return RuleOutcome(
-        rule=compiled.id,
-        name=compiled.rule.name,
-        ruleset=compiled.ruleset,
-        only_for=devices(host, compiled.vendors),
-        title=reason,
-        state=state,
-        reason=reason if state == "not_applicable" else None,
-    )
-
-
 def _shared(outcomes: Sequence[RankOutcome]) -> JobStore:
     return JobStore({outcome.rank: outcome.shared for outcome in outcomes})
 
@@ -449,53 +369,6 @@ def _phase_views(outcomes: Sequence[RankOutcome]) -> list[View]:
     facts = _shared(outcomes).view((), (phases, steps))
     drawn = phase_strip(facts.ranks(phases), facts.ranks(steps))
     return [] if drawn is None else [drawn]
-
-
-def _diagnostics(
-    host: Host,
-    book: RuleBook,
-    outcomes: Sequence[RankOutcome],
-    failures: Sequence[tuple[RankInput, InputError]],
-) -> list[Diagnostic]:
-    found = [
-        Diagnostic(
-            severity="error",
-            source=plugin.name,
-            about="tool",
-            message=message("engine.plugin", plugin=f"{plugin.distribution} {plugin.version}", problem=plugin.problem),
-        )
-        for plugin in host.plugins
-        if plugin.problem
-    ]
-    for plugin in host.plugins:
-        for lack in plugin.lacks:
-            text = message("engine.plugin_lacks", plugin=f"{plugin.distribution} {plugin.version}", problem=lack)
-            found.append(Diagnostic(severity="error", source=plugin.name, about="tool", message=text))
-    for problem in book.problems:
-        name = Path(problem.file).name
-        text = message("engine.rule_left_out", line=problem.line, problem=problem.message)
-        found.append(Diagnostic(severity="error", source=name, message=text, about="tool"))
-    for compiled in book:
-        if compiled.replaces:
-            file, other = Path(compiled.file).name, Path(compiled.replaces).name
-            text = message("rule.replaced", rule=compiled.id, file=file, other=other)
-            found.append(Diagnostic(severity="info", source=file, message=text))
-    found += [_unreadable(failure) for failure in failures]
-    for outcome in outcomes:
-        for diagnostic in outcome.diagnostics:
-            where = f"rank {outcome.rank}: {diagnostic.source}" if len(outcomes) > 1 else diagnostic.source
-            found.append(diagnostic.model_copy(update={"source": where}))
-    order = ("error", "warning", "info")
-    return sorted(found, key=lambda diagnostic: order.index(diagnostic.severity))
-
-
-def _unreadable(failure: tuple[RankInput, InputError]) -> Diagnostic:
-    source, error = failure
-    # a report leaves the machine: without the directories of this one
-    reason = str(error).replace(str(source.directory), source.directory.name)
-    text = message("engine.rank_unreadable", rank=source.rank, error=reason)
-    about: Literal["input", "tool"] = "tool" if isinstance(error, LoaderError) else "input"
-    return Diagnostic(severity="error", source=source.directory.name, message=text, about=about)
 
 
 def _model(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> ReplayModel | None:

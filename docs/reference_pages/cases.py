@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from reference_pages.catalogue import Catalogue
+from reference_pages.kinds import Sentence, Url
 from reference_pages.markdown import ROOT, join, listing, source_link, table, to
 
 FILE = ROOT / "docs" / "cases.yaml"
 PAGE = "cases.md"
-
-Sentence = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Url = Annotated[str, StringConstraints(pattern=r"^https://[^\s)]+$")]
 
 ANSWERS = {
     "yes": "a rule names the cause, and the numbers of the thread satisfy its condition at the default thresholds",

@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from advisor_core.cli.main import cli
 from advisor_core.contracts import tables
 from reference_pages.catalogue import Catalogue
 from reference_pages.command_line import commands
+from reference_pages.kinds import Sentence, Url
 from reference_pages.markdown import ROOT, TARGET, join, slug, source_link, table, to
 
 FILE = ROOT / "docs" / "guides.yaml"
 PAGE = "guides.md"
-
-Sentence = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
-Url = Annotated[str, StringConstraints(pattern=r"^https://[^\s)]+$")]
 
 STATES = {
     "yes": "a rule, a drawing or a command answers it on a recording that has the data",

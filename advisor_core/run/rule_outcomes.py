@@ -1,0 +1,90 @@
+"""The state of each rule of a run: of all ranks together, with the ranks that each state holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from advisor_core.plugins.host import Host
+from advisor_core.result.finding import SEVERITIES, Finding
+from advisor_core.result.run import RuleOutcome, State
+from advisor_core.rules.book import RuleBook
+from advisor_core.rules.compiled import CompiledRule
+from advisor_core.run.run_rules import RuleRun, RuleState, devices, other_vendor
+from advisor_core.text.base import Scalar
+from advisor_core.text.messages import message
+
+_STATES_IN_ORDER: tuple[State, ...] = ("fail", "error", "pass", "cannot_answer", "not_applicable")
+"""Of the states of a rule on several ranks this one stands for all, and each is told with its ranks: a job of which two
+ranks lack a file has answers, and says for which ranks."""
+
+
+def rule_outcomes(
+    host: Host,
+    book: RuleBook,
+    vendors: Collection[str],
+    by_rank: Mapping[int, RuleRun],
+    job: RuleRun,
+    findings: Sequence[Finding],
+    context: Mapping[str, Scalar],
+) -> list[RuleOutcome]:
+    """The outcome of every rule, those that are left out and those for other vendors too, by id. ``by_rank``: the rules
+    as judged on each rank; ``job``: on the job; ``vendors``: of the devices that were recorded."""
+    outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
+    outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
+    for compiled in (compiled for compiled in book if compiled.judges(vendors)):
+        rule = compiled.rule
+        told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
+        states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
+        first = min(states, key=lambda state: _STATES_IN_ORDER.index(state.state), default=None)
+        state = first or RuleState("not_applicable", message("engine.no_rank"))
+        unanswered = next((s for s in states if s.state == "cannot_answer"), None)
+        own = [finding for finding in findings if finding.rule == rule.id]
+        outcomes.append(
+            RuleOutcome(
+                rule=rule.id,
+                name=rule.name,
+                ruleset=compiled.ruleset,
+                title=compiled.good_text(context),
+                state=state.state,
+                ranks={
+                    name: ranks for name in _STATES_IN_ORDER if (ranks := [r for r in told if told[r].state == name])
+                },
+                reason=state.reason,
+                collect=unanswered.collect if unanswered else state.collect,
+                options=sorted({option for s in states if s.state == "cannot_answer" for option in s.options}),
+                severity=min((finding.severity for finding in own), key=SEVERITIES.index, default=None),
+                findings=len(own),
+                condition=compiled.condition,
+                params=dict(compiled.params),
+                set_by={name: Path(origin).name for name, origin in compiled.set_by.items()},
+            )
+        )
+    outcomes += [
+        RuleOutcome(
+            rule=compiled.id,
+            name=compiled.rule.name,
+            ruleset=compiled.ruleset,
+            title=compiled.good_text(context),
+            state="left_out",
+            reason=book.left_out.get(compiled.id),
+            condition=compiled.condition,
+        )
+        for compiled in book.disabled
+        if compiled.judges(vendors)
+    ]
+    return sorted(outcomes, key=lambda outcome: outcome.rule)
+
+
+def _for_others(host: Host, compiled: CompiledRule, vendors: Collection[str], state: State) -> RuleOutcome:
+    """A rule for devices of which none was recorded: nothing that it says of its own devices stands in the result."""
+    reason = other_vendor(host, compiled, vendors)
+    return RuleOutcome(
+        rule=compiled.id,
+        name=compiled.rule.name,
+        ruleset=compiled.ruleset,
+        only_for=devices(host, compiled.vendors),
+        title=reason,
+        state=state,
+        reason=reason if state == "not_applicable" else None,
+    )
