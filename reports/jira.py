@@ -197,10 +197,14 @@ class _Writer:
         for item in headlines.items:
             number = self.line((Link(item.target, (Words(item.number),)),))
             because = f" — {t('first.because')}{t('word.colon')}{item.cause_number}" if item.cause is not None else ""
+            role = f"{code(item.role)} " if item.role else ""
+            notes = "".join(f" ({escape(note)})" for note in item.notes)
             cost = item.stake.why_none or f"{item.stake.time}, {item.stake.share} ({item.stake.basis})"
-            change = " ".join([*(code(setting.text) for setting in item.settings), inline(first_sentence(item.change))])
-            title = f"{escape(item.title)}{because}"
-            rows.append([number, title, t(f"severity.{item.severity}"), escape(cost), change])
+            change = [code(setting.text) for setting in item.settings]
+            change += [self.line(item.conditions.content)] if item.conditions is not None else []
+            change.append(inline(first_sentence(item.change)))
+            title = f"{role}{escape(item.title)}{because}{notes}"
+            rows.append([number, title, t(f"severity.{item.severity}"), escape(cost), " ".join(change)])
         yield from _rows(["", *(escape(t(key)) for key in keys)], rows)
 
     def _card(self, card: Card, level: int) -> Iterator[str]:

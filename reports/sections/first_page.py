@@ -39,7 +39,7 @@ from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
 from reports.sections.ledger import accounted_for, ledger_table
 from reports.sections.plan import plan
-from reports.sections.problem_words import brief_title, settings, stake
+from reports.sections.problem_words import brief_title, conditions, settings, stake
 
 TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
@@ -167,7 +167,6 @@ def headline(item: Item, more: int, outline: Outline, t: Labels, won: Stake | No
     change, in place of the time at stake."""
     finding, actor = item.finding, outline.actor(item) if won is None else item
     advice = actor.finding.advice[0]
-    conditions = bool(advice.only_if or advice.unless)
     because = Link(actor.anchor, line(brief_title(t.of(actor.finding.title))))
     return Headline(
         number=item.number,
@@ -181,9 +180,7 @@ def headline(item: Item, more: int, outline: Outline, t: Labels, won: Stake | No
         cause_number=actor.number,
         kind=t(f"advice.{advice.kind}"),
         settings=settings(advice),
-        conditions=Link(actor.anchor, line(t("first.conditions", number=actor.number)), "small")
-        if conditions
-        else None,
+        conditions=conditions(advice, actor, t),
         change=t.of(advice.text),
     )
 

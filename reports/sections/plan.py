@@ -24,7 +24,7 @@ from reports.blocks import (
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.prose import first_sentence
-from reports.sections.problem_words import brief_title, settings
+from reports.sections.problem_words import brief_title, conditions, settings
 
 FIRST = 4
 """So many changes stand on the first screen, the others behind them."""
@@ -98,6 +98,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
     below: list[Piece | str | None] = []
     for chip in settings(advice):
         below += [chip, " "]
+    if (on := conditions(advice, item, t)) is not None:
+        below += [on, " "]
     below += [f"{t(f'advice.{advice.kind}')}{t('word.colon')}", change]
     first: list[Piece | str | None] = [
         Link(item.anchor, line(f"{item.number} {brief_title(t.of(item.finding.title))}")),

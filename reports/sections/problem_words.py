@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advisor_core.api.renderers import Advice
-from reports.blocks import Code, Stake
+from reports.blocks import Code, Link, Stake, line
 from reports.labels import Labels, shorten
 from reports.problems import Item
 from reports.prose import plain
@@ -32,3 +32,10 @@ def stake(item: Item, t: Labels) -> Stake:
 def settings(advice: Advice) -> tuple[Code, ...]:
     """What an advice sets, as it is written into a launch script."""
     return tuple(Code(f"{name}={value}", "chip") for name, value in advice.set.items())
+
+
+def conditions(advice: Advice, item: Item, t: Labels) -> Link | None:
+    """Where an advice holds on conditions only, the way to them: the finding that has it."""
+    if not (advice.only_if or advice.unless):
+        return None
+    return Link(item.anchor, line(t("first.conditions", number=item.number)), "small")

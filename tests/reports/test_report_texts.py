@@ -6,11 +6,13 @@ import dataclasses
 import json
 import re
 from types import ModuleType
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
 from advisor_core.contracts.registry import Registry, Renderer
+from advisor_core.text.base import Text
 from reports import advisor_register_renderers, markdown, prose
 from reports.html import HtmlRenderer
 from reports.jira import JiraRenderer
@@ -262,3 +264,25 @@ def test_code_spans_hold_any_value(value: str) -> None:
     tokens = MarkdownIt("commonmark").parseInline(prose.code_span(value))[0].children
     assert tokens is not None
     assert [(token.type, token.content) for token in tokens] == [("code_inline", value.strip())]
+
+
+@pytest.mark.parametrize("renderer", [MarkdownRenderer(), HtmlRenderer(), JiraRenderer()])
+def test_a_change_of_the_plan_that_holds_on_conditions_only_says_so(example: ModuleType, renderer: Any) -> None:
+    """A setting that is copied from the first page must not lose its condition."""
+    result = example.training()
+    assert result.plan is not None
+    first = result.plan.actions[0]
+
+    def told(**conditions: Any) -> str:
+        findings = [
+            finding.model_copy(update={"advice": [finding.advice[0].model_copy(update=conditions)]})
+            if finding.fingerprint == first.finding
+            else finding
+            for finding in result.findings
+        ]
+        text: str = renderer.render(result.model_copy(update={"findings": findings}), "en")
+        return text
+
+    mark = f"on conditions: see {first.problem}"
+    assert mark not in told(only_if=None, unless=None)
+    assert mark in told(only_if=Text(en="the GPU is of AMD", zh="GPU 是 AMD 的"), unless=None)
