@@ -54,12 +54,21 @@ class _Turn:
 
 class JobReplay:
     """A job that can be replayed with any of its ``cures``, by name. ``error_share``: of a step, how far the replay is
-    off when each unexplained delay is the usual one of its kind (`advisor_core.facts.replay.explained`)."""
+    off when each unexplained delay is the usual one of its kind (`advisor_core.facts.replay.explained`). ``absent``: ns
+    of a step for which its ranks wait for each rank that was not recorded. It keeps what it is late: so a change wins
+    nothing, at the least, where it does not make that rank quicker as well."""
 
-    def __init__(self, job: JobGraph, cures: Mapping[str, Cures], error_share: float = 0.0) -> None:
+    def __init__(
+        self,
+        job: JobGraph,
+        cures: Mapping[str, Cures],
+        error_share: float = 0.0,
+        absent: Mapping[int, int] | None = None,
+    ) -> None:
         self.job = job
         self.cures = dict(cures)
         self.error_share = error_share
+        self.absent = dict(absent or {})
         self._known: dict[_Asked, _Turn] = {}
         self._whole = cache(self._replayed_whole)
         self._paths = cache(self._path)
@@ -85,13 +94,14 @@ class JobReplay:
             after = unchanged - (without.ns // self.job.steps - turn.ns // self.job.steps)
             margin = error + margin_ns(turn.steps_ns)
             ends += [after - margin, after + margin]
+        ends += [float(unchanged)] if self.absent else []
         return max(0, round(min(ends))), round(max(ends))
 
     def saving_range_ns(self, names: Collection[str]) -> tuple[int, int]:
         """The least and the most that these cures save of a step, as `after_range_ns`; never less than nothing. What
         the recorded steps leave open is by how much their savings differ."""
         error = self.error_share * self.step_ns()
-        ends = [0.0] if not names else []
+        ends = [0.0] if not names or self.absent else []
         for without, turn in self._variants(names):
             saved = without.ns // self.job.steps - turn.ns // self.job.steps
             margin = error + margin_ns(without.steps_ns - turn.steps_ns)

@@ -44,6 +44,7 @@ def plan(replayed: JobReplay) -> Plan | None:
         step_ns=step,
         after_ns=before,
         after_range_ns=replayed.after_range_ns(ordered),
+        absent=replayed.absent,
         actions=actions,
         parts_before=replayed.parts(),
         parts_after=replayed.parts(ordered),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -11,6 +12,12 @@ from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
 from advisor_core.run.rank import RankOutcome
 from advisor_core.run.run_rules import RuleRun
+
+AWAITED = 0.05
+"""Share of the step from which waiting for a rank that was not recorded decides what a change wins: as much as the
+error above which a promise is doubtful (docs/sources.md#replay-and-its-error)."""
+
+_AWAITED = re.compile(r"communication/wait/rank (\d+)")
 
 
 def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | None:
@@ -31,4 +38,17 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | Non
     world = max((outcome.world_size for outcome in outcomes if outcome.world_size), default=0)
     errors = [outcome.explained.error_share for outcome in outcomes if outcome.explained is not None]
     error = max((error for error in errors if error == error), default=0.0)
-    return JobReplay(job_graph(models, world), cures, error)
+    return JobReplay(job_graph(models, world), cures, error, absent_ranks(outcomes))
+
+
+def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:
+    """The ranks that were not recorded and that the others wait for: ns of a step, on average over the recorded ranks,
+    where it is at least `AWAITED` of it."""
+    recorded = {outcome.rank for outcome in outcomes}
+    steps = [step for outcome in outcomes for step in outcome.ledger]
+    waits: dict[int, int] = defaultdict(int)
+    for entry in (entry for step in steps for entry in step.entries):
+        if (named := _AWAITED.fullmatch(entry.path)) and int(named[1]) not in recorded:
+            waits[int(named[1])] += entry.ns
+    wall = sum(step.wall_ns for step in steps)
+    return {rank: ns // len(steps) for rank, ns in sorted(waits.items()) if ns >= AWAITED * wall}

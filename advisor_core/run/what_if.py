@@ -47,7 +47,7 @@ def what_if(
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
     known = [name for name in asked if name in replayed.cures]
     cures = replayed.cures | {_ASKED: Cures(of_job=_own(replayed, scale or {}, rank_as or {}))}
-    changed = JobReplay(replayed.job, cures, replayed.error_share)
+    changed = JobReplay(replayed.job, cures, replayed.error_share, replayed.absent)
     names = [*known, _ASKED]
     return result, WhatIf(
         step_ns=changed.step_ns(),

@@ -21,10 +21,12 @@ def _planned(outline: Outline, t: Labels) -> Iterator[Headline]:
     """The first changes of the plan."""
     if (plan := outline.result.plan) is None:
         return
+    ranks = t.join(list(map(str, plan.absent)))
+    basis = t("term.replayed_if", ranks=ranks) if plan.absent else t("term.replayed")
     for action in plan.actions[:PLANNED]:
         item = outline.item(action.problem)
         then = t("term.then", time=t.time(action.step_after_ns))
-        won = Stake(time=t("term.wins", time=t.time(action.gain_ns)), share=then, basis=t("term.replayed"))
+        won = Stake(time=t("term.wins", time=t.time(action.gain_ns)), share=then, basis=basis)
         yield headline(item, 0, outline, t, won)
 
 

@@ -79,8 +79,15 @@ def summary(told: Plan, outline: Outline, t: Labels) -> str:
         spread = t("plan.doubt", error=t.quantity(error, "ratio"))
     else:
         spread = "" if low == high else t("plan.range", low=low, high=high)
+    absent = t("plan.absent", ranks=_absent(told, t)) if told.absent else ""
     limits = t("plan.limits", before=_limit(told.limit, outline, t), after=_limit(told.next_limit, outline, t))
-    return f"{wins}{spread}{limits}"
+    return f"{wins}{spread}{absent}{limits}"
+
+
+def _absent(told: Plan, t: Labels) -> str:
+    """The ranks that were not recorded and are waited for, longest first, with the time of a step."""
+    ranks = sorted(told.absent.items(), key=lambda waits: -waits[1])
+    return t.join([t("plan.absent_rank", rank=rank, time=t.time(ns)) for rank, ns in ranks])
 
 
 def gains(outline: Outline, t: Labels) -> str:

@@ -56,6 +56,14 @@ def test_the_error_of_the_replay_widens_a_range_on_both_sides() -> None:
     assert replayed.saving_range_ns(["cure"]) == (40_000 - error, 40_000 + error)
 
 
+def test_a_rank_that_was_not_recorded_may_keep_what_it_is_late() -> None:
+    job = meeting([100, 100], [180, 100])
+    replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})}, absent={6: 300_000})
+    assert replayed.step_ns() - replayed.step_ns(["cure"]) == 40_000
+    assert replayed.saving_range_ns(["cure"]) == (0, 40_000)
+    assert replayed.after_range_ns(["cure"]) == (replayed.step_ns() - 40_000, replayed.step_ns())
+
+
 def test_without_a_change_nothing_is_promised() -> None:
     replayed = JobReplay(meeting([100, 100], [180, 100]), {})
     assert replayed.saving_range_ns([]) == (0, 0)

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from advisor_core.cli.main import cli
 from advisor_core.run.pipeline import analysed
 from advisor_core.run.rank import RunOptions
+from reports.markdown import MarkdownRenderer
 from tests.job.test_job_graph import assert_exact
 
 JOINED = {"ascend/alexnet-ddp-text-level1": 4, "ascend/alexnet-ddp-db-level1": 4}
@@ -26,6 +27,27 @@ def test_the_replay_of_all_ranks_gives_the_recorded_times(profiles: Path, record
     assert replayed is not None
     assert replayed.job.calls["call"].nunique() == JOINED[recording]
     assert_exact(replayed.job)
+
+
+@pytest.mark.parametrize("recording", JOINED)
+def test_waiting_for_a_rank_that_is_not_there_leaves_nothing_sure(profiles: Path, recording: str) -> None:
+    """Two of eight ranks of AlexNet: most of their step they wait for one of the others."""
+    folder = profiles / recording
+    if not folder.is_dir():
+        pytest.skip(f"{recording} is not there")
+    result, _ = analysed([folder], RunOptions(), jobs=1)
+    assert result.plan is not None and result.plan.absent
+    waits = {
+        int(path.rpartition(" ")[2]): ns
+        for path, ns in result.mean_steps[0].entries.items()
+        if path.startswith("communication/wait/rank ")
+    }
+    longest = max((rank for rank in waits if rank > 1), key=lambda rank: waits[rank])
+    assert result.plan.absent[longest] == pytest.approx(waits[longest], rel=1e-3)
+    assert result.plan.absent[longest] > 0.3 * result.plan.step_ns
+    assert all(action.range_ns[0] == 0 for action in result.plan.actions)
+    summary = MarkdownRenderer().summary(result, "en", [])
+    assert f"if rank {', '.join(map(str, result.plan.absent))} gains as much" in summary
 
 
 def test_ranks_of_two_jobs_are_not_replayed_together(profiles: Path) -> None:
