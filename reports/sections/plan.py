@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from advisor_core.api.renderers import Action, Limit, Owner, Plan
+from advisor_core.api.renderers import Action, Advice, Limit, Owner, Plan
 from reports.blocks import (
     Below,
     Block,
@@ -23,8 +23,9 @@ from reports.blocks import (
 )
 from reports.labels import Labels
 from reports.outline import Outline
+from reports.problems import Item
 from reports.prose import first_sentence
-from reports.sections.problem_words import brief_title, conditions, settings
+from reports.sections.problem_words import brief_title, changes, conditions, settings
 
 FIRST = 4
 """So many changes stand on the first screen, the others behind them."""
@@ -100,18 +101,13 @@ def gains(outline: Outline, t: Labels) -> str:
 
 def _row(action: Action, outline: Outline, t: Labels) -> Row:
     item = outline.item(action.problem)
-    advice = item.finding.advice[0]
-    change = Prose(first_sentence(t.of(advice.text)))
-    below: list[Piece | str | None] = []
-    for chip in settings(advice):
-        below += [chip, " "]
-    if (on := conditions(advice, item, t)) is not None:
-        below += [on, " "]
-    below += [f"{t(f'advice.{advice.kind}')}{t('word.colon')}", change]
+    look, *others = item.finding.advice
     first: list[Piece | str | None] = [
         Link(item.anchor, line(f"{item.number} {brief_title(t.of(item.finding.title))}")),
-        Below(line(*below)),
+        Below(line(*_advised(look, t(f"advice.{look.kind}"), item, t))),
     ]
+    if (then := next((advice for advice in others if changes(advice)), None)) is not None and not changes(look):
+        first.append(Below(line(*_advised(then, t(f"plan.then.{then.kind}"), item, t))))
     if action.needs:
         first.append(Below(_named("plan.needs", action.needs, outline, t)))
     if action.covers:
@@ -128,6 +124,20 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
             line(t.time(action.last_ns)),
         )
     )
+
+
+def _advised(advice: Advice, kind: str, item: Item, t: Labels) -> list[Piece | str | None]:
+    """An advice in its first sentence, behind its kind in words and what it sets; then whether it holds on conditions,
+    and what can happen."""
+    told: list[Piece | str | None] = [f"{kind}{t('word.colon')}"]
+    for chip in settings(advice):
+        told += [chip, " "]
+    told.append(Prose(first_sentence(t.of(advice.text))))
+    if (on := conditions(advice, item, t)) is not None:
+        told += [" ", on]
+    if advice.hazards:
+        told.append(f" {t('plan.hazards', hazards=t.hazards(advice))}")
+    return told
 
 
 def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -> Line:

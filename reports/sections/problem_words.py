@@ -34,6 +34,11 @@ def settings(advice: Advice) -> tuple[Code, ...]:
     return tuple(Code(f"{name}={value}", "chip") for name, value in advice.set.items())
 
 
+def changes(advice: Advice) -> bool:
+    """Whether an advice changes the job, rather than to look or to record."""
+    return advice.kind not in ("investigate", "collect")
+
+
 def conditions(advice: Advice, item: Item, t: Labels) -> Link | None:
     """Where an advice holds on conditions only, the way to them: the finding that has it."""
     if not (advice.only_if or advice.unless):
