@@ -42,7 +42,8 @@ def test_products_on_the_same_input_fire(between: int) -> None:
     assert seen["split_ns"] == pytest.approx(2 * 2 * 64 * 2112 / bandwidth)
     assert found.first.impact_ns == pytest.approx(400_000 - 2 * 2 * 64 * 2112 / bandwidth, abs=1)
     assert found.first.severity == "medium" and found.first.idle_ns == 0
-    assert found.first.advice[0].risk is not None
+    first, merge = found.first.advice
+    assert not first.hazards and merge.hazards == ["accuracy"] and merge.risk is not None
     assert len(found.evidence()[0].rows) == 2
 
 
