@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from advisor_core.cli.console import EXIT_USAGE, stop
+
+if TYPE_CHECKING:
+    from advisor_core.run.deep_ranks import DeepRanks
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -48,3 +51,24 @@ def quiet_option(also: str = "") -> Callable[[_F], _F]:
     """``-q``; ``also``: what the command leaves out besides progress and warnings."""
     left_out = f"no progress, no warnings{also and f', {also}'}"
     return click.option("-q", "--quiet", is_flag=True, help=f"Print errors only: {left_out}.")
+
+
+def deep_option(command: _F) -> _F:
+    """``--deep``, for a command with the parameter ``deep``: what `DeepRanks` takes as text, or nothing."""
+    deep = click.option(
+        "--deep",
+        metavar="N|all|RANKS",
+        help="Ranks that are read in depth, the others by the sums of their steps: so many, all, or ranks such as "
+        "0,8-15 [all of up to 64 ranks and 8 GiB, else the 16 that tell most].",
+    )
+    return deep(command)
+
+
+def deep_ranks(text: str | None) -> DeepRanks:
+    """What ``--deep`` asks for."""
+    from advisor_core.run.deep_ranks import DeepRanks
+
+    try:
+        return DeepRanks.of(text) if text else DeepRanks()
+    except ValueError:
+        stop(EXIT_USAGE, f"--deep takes a number, all, or ranks such as 0,8-15, not {text!r}")

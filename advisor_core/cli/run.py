@@ -12,7 +12,15 @@ from advisor_core.cli.colour import coloured
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, EXIT_USAGE, epilog, say, stop, tell, tell_rank
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
-from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.options import (
+    assignment,
+    deep_option,
+    deep_ranks,
+    language_option,
+    quiet_option,
+    ruleset_option,
+    split,
+)
 from advisor_core.cli.outcome import crashed, nothing_judged, remarks
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
@@ -72,6 +80,7 @@ PAGE = "report.html"
     help="Change a threshold, in the unit of the rule or with a unit: HD001.idle_share=30%.",
 )
 @click.option("--rank", type=int, help="Read only this rank.")
+@deep_option
 @click.option(
     "--role",
     "roles",
@@ -123,6 +132,7 @@ PAGE = "report.html"
     output="output",
     conditions="fail_on",
     baseline_file="baseline",
+    deep="deep",
     phase_marks="phase_marks",
     redact="redact",
     redact_words="redact_words",
@@ -141,6 +151,7 @@ def run(
     ignore: tuple[str, ...],
     settings: tuple[str, ...],
     rank: int | None,
+    deep: str | None,
     roles: tuple[str, ...],
     phase_marks: tuple[str, ...],
     step: int | None,
@@ -185,7 +196,7 @@ def run(
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
     with engine_call():
-        result = run_engine(paths, options, rank=rank, roles=roles, jobs=jobs, progress=progress)
+        result = run_engine(paths, options, rank=rank, roles=roles, deep=deep_ranks(deep), jobs=jobs, progress=progress)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:

@@ -10,7 +10,15 @@ import click
 
 from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import assignment, language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.options import (
+    assignment,
+    deep_option,
+    deep_ranks,
+    language_option,
+    quiet_option,
+    ruleset_option,
+    split,
+)
 from advisor_core.cli.progress import begin
 from advisor_core.cli.settings import rule_options, settings_options
 
@@ -42,10 +50,11 @@ if TYPE_CHECKING:
     help="RANK takes no longer than OTHER between the collectives that they share.",
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@deep_option
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("titles")
 @ruleset_option
-@settings_options(lang="lang")
+@settings_options(lang="lang", deep="deep")
 @quiet_option()
 def what_if(
     paths: tuple[Path, ...],
@@ -53,6 +62,7 @@ def what_if(
     scale: tuple[str, ...],
     rank_as: tuple[str, ...],
     form: str,
+    deep: str | None,
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
@@ -73,7 +83,14 @@ def what_if(
     try:
         with engine_call():
             result, answer = ask(
-                paths, options, without=without, scale=factors, rank_as=ranks, jobs=jobs, progress=progress
+                paths,
+                options,
+                without=without,
+                scale=factors,
+                rank_as=ranks,
+                deep=deep_ranks(deep),
+                jobs=jobs,
+                progress=progress,
             )
     except WhatIfError as error:
         stop(EXIT_USAGE, str(error))

@@ -33,6 +33,7 @@ class Configuration(Model):
     format: Names = Field(default_factory=list, description="what `advisor run` writes, as `--format`")
     output: str | None = Field(None, min_length=1, description="folder for the report of `advisor run`")
     lang: Literal["en", "zh"] = Field("en", description="language of reports and answers")
+    deep: str | None = Field(None, min_length=1, description='ranks that are read in depth: `"16"`, as `--deep`')
     phase_marks: dict[str, str] = Field(
         default_factory=dict, description='marks in the trace to phases: `my_generate = "rollout"`, as `--phase-mark`'
     )

@@ -34,8 +34,9 @@ class RankInput:
     name does; '' unknown. ``vendor``: as of `Profile`.
     ``problem``: why a profile that was recognised cannot be used, '' for one that can; loading it raises `InputError`.
     ``role``: the role that this profile is of, '' for one that is not known to be of one. ``older``: what holds
-    further recordings of the same rank and role, which are not read. ``coarse``: only sums of the rank are recorded; a
-    profile of the same rank and role that is not coarse takes its place.
+    further recordings of the same rank and role, which are not read. ``coarse``: only sums of the rank are recorded, or
+    read; a profile of the same rank and role that is not coarse takes its place. ``has_sums``: its loader can load the
+    sums of its steps alone, when it is told that the input is ``coarse``.
     """
 
     root: Path
@@ -50,6 +51,7 @@ class RankInput:
     recorded_at: str = ""
     vendor: str = ""
     coarse: bool = False
+    has_sums: bool = False
 
 
 @dataclass(frozen=True)

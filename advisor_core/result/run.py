@@ -38,7 +38,7 @@ class InputFile(Model):
 
 class Input(Model):
     """One rank's profile. ``vendor``: whose devices were recorded, '' unknown. ``sha256`` covers names and contents of
-    the files that were read."""
+    the files that were read. ``coarse``: only the sums of its steps are recorded, or were read."""
 
     path: str
     kind: str
@@ -50,6 +50,7 @@ class Input(Model):
     sha256: str
     files: list[InputFile] = Field(default_factory=list)
     role: str | None = None
+    coarse: bool = False
 
 
 class Environment(Model):

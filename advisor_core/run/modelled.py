@@ -42,10 +42,11 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | Non
 
 
 def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:
-    """The ranks that were not recorded and that the others wait for: ns of a step, on average over the recorded ranks,
+    """The ranks of which no detail was read and that the others wait for: ns of a step, on average over the others,
     where it is at least `AWAITED` of it."""
-    recorded = {outcome.rank for outcome in outcomes}
-    steps = [step for outcome in outcomes for step in outcome.ledger]
+    in_depth = [outcome for outcome in outcomes if not outcome.source.coarse]
+    recorded = {outcome.rank for outcome in in_depth}
+    steps = [step for outcome in in_depth for step in outcome.ledger]
     waits: dict[int, int] = defaultdict(int)
     for entry in (entry for step in steps for entry in step.entries):
         if (named := _AWAITED.fullmatch(entry.path)) and int(named[1]) not in recorded:

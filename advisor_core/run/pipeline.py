@@ -41,6 +41,7 @@ from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
 from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.compose_timeline import timeline, wanted
+from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, diagnostics_of, unreadable
 from advisor_core.run.job_context import job_of
 from advisor_core.run.merge_roles import joined, of_role, summed
@@ -71,17 +72,18 @@ def run(
     *,
     rank: int | None = None,
     roles: Sequence[str] = (),
+    deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> RunResult:
     """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
-    profiles each role by itself; all of its roles are the roles of one result. ``jobs``: processes, by default as many
-    as pay.
+    profiles each role by itself; all of its roles are the roles of one result. ``deep``: the ranks of which more than
+    the sums of their steps is read. ``jobs``: processes, by default as many as pay.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
-    return analysed(paths, options, rank=rank, roles=roles, jobs=jobs, progress=progress)[0]
+    return analysed(paths, options, rank=rank, roles=roles, deep=deep, jobs=jobs, progress=progress)[0]
 
 
 @plain_text()
@@ -91,6 +93,7 @@ def analysed(
     *,
     rank: int | None = None,
     roles: Sequence[str] = (),
+    deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> tuple[RunResult, JobReplay | None]:
@@ -100,7 +103,8 @@ def analysed(
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
-    sources = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
+    found = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
+    sources, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
     outcomes, failures = _judged(sources, options, jobs, progress)
     if not outcomes:
         raise failures[0][1]
@@ -113,7 +117,7 @@ def analysed(
     ended = time.perf_counter()
     phases = {"prepare_s": prepare, **result.timings, "job_s": ended - joining, "total_s": ended - began}
     timings = {name: round(s, 3) for name, s in phases.items() if options.timings or name.endswith("_s")}
-    diagnostics = [*problems_of(guarded), *result.diagnostics]
+    diagnostics = [*problems_of(guarded), *notes, *result.diagnostics]
     return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
 
 
@@ -237,7 +241,8 @@ def combine(
 ) -> tuple[RunResult, JobReplay | None]:
     """One result from the outcomes of all ranks, and the replay that its plan is of. A pure function: the same outcomes
     give the same bytes."""
-    context = _job_context(outcomes)
+    known_first = sorted(outcomes, key=lambda outcome: outcome.source.coarse)
+    context = _job_context(known_first)
     env = _common_variables(outcomes)
     known = job_of(context, outcomes[0].source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}

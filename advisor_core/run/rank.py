@@ -421,4 +421,5 @@ def _input(profile: Profile) -> Input:
         versions=dict(profile.versions),
         sha256=digest.hexdigest(),
         files=sorted(profile.files, key=lambda file: file.name),
+        coarse=profile.coarse,
     )

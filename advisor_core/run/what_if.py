@@ -10,6 +10,7 @@ from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
 from advisor_core.result.plan import WhatIf
 from advisor_core.result.run import RunResult
+from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.pipeline import Progress, analysed
 from advisor_core.run.rank import RunOptions
 
@@ -27,6 +28,7 @@ def what_if(
     without: Sequence[str] = (),
     scale: Mapping[str, float] | None = None,
     rank_as: Mapping[int, int] | None = None,
+    deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
 ) -> tuple[RunResult, WhatIf]:
@@ -36,7 +38,7 @@ def what_if(
 
     Raises `WhatIfError`, and what `advisor_core.run.pipeline.run` raises.
     """
-    result, replayed = analysed(paths, options, jobs=jobs, progress=progress)
+    result, replayed = analysed(paths, options, deep=deep, jobs=jobs, progress=progress)
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
     if replayed is None:

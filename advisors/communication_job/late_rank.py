@@ -111,15 +111,17 @@ _WAIT = r"^communication/wait/rank (\d+)$"
 )
 def late_rank(facts: JobFacts, params: Params) -> Observations:
     """The rank that the others wait for, and what it was doing meanwhile."""
-    ledgers = facts.ranks(ledger)
+    windows = facts.ranks(steps)
+    ledgers = {rank: booked for rank, booked in facts.ranks(ledger).items() if rank in windows}
     if len(ledgers) < 2:
         raise NotApplicable(message("communication_job.one_rank"))
-    per_leaf = _per_step(ledgers, facts.ranks(steps))
+    per_leaf = _per_step(ledgers, windows)
     ranks = sorted(ledgers)
     walls = {rank: sum(per_leaf[rank].to_list()) for rank in ranks}
     waits = _waits(per_leaf).reindex(columns=ranks, fill_value=0.0)
-    saved = _saved(ledgers, facts.ranks(collective_calls), facts.ranks(steps))
-    arrival, order = _arrivals(facts.ranks(collective_calls), facts.ranks(steps))
+    calls = facts.ranks(collective_calls)
+    saved = _saved(ledgers, calls, windows)
+    arrival, order = _arrivals(calls, windows)
     waits = waits[(waits > 0).any(axis=1)]
     if waits.empty:
         if _UNKNOWN in per_leaf.index:

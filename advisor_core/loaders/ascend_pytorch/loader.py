@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import InputError, Profile, RankInput
-from advisor_core.contracts.tables import SCHEMAS
+from advisor_core.contracts.tables import SCHEMAS, STEP_TRACE
 from advisor_core.loaders.ascend_pytorch import settings
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
@@ -80,6 +81,7 @@ class AscendPytorchLoader:
                 problem=problems.get(directory, ""),
                 recorded_at=recorded_at(directory),
                 vendor=VENDOR,
+                has_sums=STEP_TRACE.name in provided(files.text) or files.has_databases(),
             )
             for directory, files in layouts.items()
         ]
@@ -97,6 +99,7 @@ class _Loading:
         self._source = source
         self._layout = layout(source.root, source.directory)
         self._place = self._layout.place
+        self._wanted = {STEP_TRACE.name} if source.coarse else set(SCHEMAS)
         self._both = Export()
 
     def profile(self) -> Profile:
@@ -112,8 +115,11 @@ class _Loading:
         if device is not None:
             both.diagnostics.extend(device.diagnostics)
             both.files.extend([] if device.file is None else [device.file])
+        if self._source.coarse:
+            unread = Missing(message("loader.sums_only"), message("loader.sums_only.collect", rank=self._source.rank))
+            both.missing |= {name: unread for name in SCHEMAS if name not in self._wanted}
         mindspore = is_mindspore(self._source.directory)
-        if mindspore:
+        if mindspore and not self._source.coarse:
             note = message("loader.mindspore")
             both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=note))
         variables_file = metadata_name if settings.VARIABLES in metadata else both.metadata_file
@@ -137,12 +143,12 @@ class _Loading:
             groups=recorded.groups,
             setting_files=({"profiler": info_name} if info else {})
             | ({"variables": variables_file} if recorded.variables else {}),
+            coarse=self._source.coarse,
         )
 
     def _read(self, level: str | None) -> str:
         """Read the export that has more, and from the other what it lacks. Gives the kind of the first."""
         files, place = self._layout, self._place
-        everything = set(SCHEMAS)
         if files.others and files.profiler is not None:
             names = ", ".join(path.name for path in files.others)
             warning = message("loader.other_databases", file=files.profiler.name, others=names)
@@ -150,26 +156,27 @@ class _Loading:
                 Diagnostic(severity="warning", source=place.shown(files.profiler), message=warning)
             )
         if not files.has_databases():
-            self._merge(read_text(place, files.text, everything, level))
+            self._merge(read_text(place, files.text, self._wanted, level))
             return TEXT
         with ExitStack() as stack:
             databases = stack.enter_context(AscendDatabases(place, files.profiler, files.analysis))
             if not files.has_text():
-                self._merge(databases.read(everything, level))
+                self._merge(databases.read(self._wanted, level))
                 return DB
-            in_text, in_db, broken = provided(files.text), databases.provided(), databases.unusable()
+            in_text, in_db = provided(files.text) & self._wanted, databases.provided() & self._wanted
+            broken = databases.unusable()
             if len(in_text) >= len(in_db):
                 kind, other = TEXT, in_db
-                self._merge(read_text(place, files.text, everything, level))
+                self._merge(read_text(place, files.text, self._wanted, level))
                 lacking = set(self._both.missing)
                 rest = databases.read(lacking & other, level) if lacking else Export(diagnostics=_needless(broken))
             else:
                 kind, other = DB, in_text
-                self._merge(databases.read(everything, level))
+                self._merge(databases.read(self._wanted, level))
                 lacking = set(self._both.missing)
                 rest = read_text(place, files.text, lacking & other, level) if lacking & other else Export()
             self._merge(rest)
-            if in_db:
+            if in_db and not self._source.coarse:
                 self._say_which(kind, sorted(rest.tables))
             return kind
 

@@ -1,0 +1,178 @@
+"""Which ranks of a large job are read in depth: those that explain it, by the sums of the steps of all of them.
+
+A job of hundreds of ranks is terabytes of traces, and the small file with the sums of each step tells which ranks
+differ. Ranks that work in step end their steps together: the one that communicates least is the one the others wait
+for, whatever keeps it. Beside it the longest step, the most computing and the most idle time, and a rank in the middle
+to compare them with. Stages of a pipeline do different work, so each has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pandas as pd
+
+from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput
+from advisor_core.contracts.tables import STEP_TRACE
+from advisor_core.result.run import Diagnostic
+from advisor_core.text.messages import message
+
+MOST_RANKS: Final = 64
+MOST_BYTES: Final = 8 << 30
+"""Up to here all ranks are read in depth unless somebody asks for less: on two cores about a minute for 64 small ranks,
+and a few minutes for 8 GiB (docs/speed.md)."""
+
+CHOSEN: Final = 16
+"""Ranks of a larger job that are read in depth."""
+
+NEXT: Final = 4
+"""Further ranks that are named, which would tell most of those that were not read."""
+
+_PARTS: Final = {
+    "computing": "computing_ns",
+    "uncovered": "uncovered_communication_ns",
+    "idle": "free_ns",
+}
+
+
+class RankError(InputError):
+    """A rank is asked for that is not there, or that cannot be read as asked."""
+
+
+@dataclass(frozen=True)
+class DeepRanks:
+    """Which ranks to read in depth: ``everything``, so many (``count``), or these ``ranks``; by default as many as the
+    size of the job allows."""
+
+    everything: bool = False
+    count: int | None = None
+    ranks: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> DeepRanks:
+        """As it is written: ``all``, a number, or ranks such as ``0,8-15``. Raises ValueError."""
+        if text.strip().lower() == "all":
+            return cls(everything=True)
+        if text.strip().isdecimal():
+            if not (count := int(text)):
+                raise ValueError("at least one rank is read in depth")
+            return cls(count=count)
+        ranks: list[int] = []
+        for part in text.split(","):
+            first, dash, last = part.partition("-")
+            low, high = int(first), int(last if dash else first)
+            if high < low:
+                raise ValueError(f"{part.strip()} has its ends in the wrong order")
+            ranks += range(low, high + 1)
+        return cls(ranks=tuple(dict.fromkeys(ranks)))
+
+
+BY_SIZE: Final = DeepRanks()
+"""All ranks of a small job, some of a large one."""
+
+
+def in_depth(
+    loaders: Mapping[str, Loader], sources: Sequence[RankInput], wanted: DeepRanks
+) -> tuple[list[RankInput], list[Diagnostic]]:
+    """The ranks of a job as they are to be read, with those that are not read in depth as ``coarse``, and what to tell
+    of that. Ranks of which there are no sums are read in depth, unless others were asked for by number. Raises
+    `RankError`."""
+    usable = [source for source in sources if not source.problem and not source.coarse]
+    small = len(usable) <= MOST_RANKS and sum(source.bytes for source in usable) <= MOST_BYTES
+    if wanted.everything or (wanted == BY_SIZE and small):
+        return list(sources), []
+    if wanted.ranks:
+        return _asked(sources, usable, wanted.ranks)
+    sums = {source: steps for source in usable if (steps := _sums(loaders, source)) is not None}
+    count = wanted.count or CHOSEN
+    roles = sorted({source.role for source in sums})
+    orders = [list(telling({one: sums[one] for one in sums if one.role == role})) for role in roles]
+    chosen = {source for order in orders for source in order[:count]}
+    further = [source for order in orders for source in order[count : count + NEXT]]
+    return _read(sources, [source for source in sums if source not in chosen], further)
+
+
+def telling(sums: Mapping[RankInput, Profile]) -> Iterator[RankInput]:
+    """The ranks of one job, those that tell most of it first; each once."""
+    frame = pd.DataFrame([_parts(source, profile) for source, profile in sums.items()])
+    frame["source"] = list(sums)
+    frame = frame.sort_values("rank", ignore_index=True)
+    middle = frame["wall"].sub(frame.groupby("stage")["wall"].transform("median")).abs()
+    orders = [
+        frame.assign(key=key).sort_values("key", kind="stable")
+        for key in (frame["uncovered"], -frame["wall"], -frame["computing"], -frame["idle"], middle, frame["wall"])
+    ]
+    queues = [
+        iter(list(order.loc[order["stage"] == stage, "source"]))
+        for order in orders
+        for stage in sorted(frame["stage"].unique())
+    ]
+    told: set[RankInput] = set()
+    while len(told) < len(frame):
+        for queue in queues:
+            source = next((source for source in queue if source not in told), None)
+            if source is not None:
+                told.add(source)
+                yield source
+
+
+def _parts(source: RankInput, profile: Profile) -> dict[str, float]:
+    """The parts of the middle step of a rank in ns, and its stage of the pipeline. Stages are the outermost dimension,
+    as Megatron numbers ranks."""
+    steps = profile.tables[STEP_TRACE.name].frame
+    parts = {name: float(steps[column].median()) for name, column in _PARTS.items()}
+    stages, world = profile.parallel.get("pp", 1), profile.world_size or 0
+    stage = source.rank * stages // world if world and world % stages == 0 and source.rank < world else 0
+    return {"rank": source.rank, "stage": stage, **parts, "wall": sum(parts.values())}
+
+
+def _sums(loaders: Mapping[str, Loader], source: RankInput) -> Profile | None:
+    """The rank with the sums of its steps only; ``None`` where there are none that can be used."""
+    if not source.has_sums:
+        return None
+    try:
+        profile = loaders[source.loader].load(replace(source, coarse=True))
+    except InputError:
+        return None
+    table = profile.tables.get(STEP_TRACE.name)
+    if table is None or table.frame[list(_PARTS.values())].dropna().empty:
+        return None
+    return profile
+
+
+def _asked(
+    sources: Sequence[RankInput], usable: Sequence[RankInput], ranks: Sequence[int]
+) -> tuple[list[RankInput], list[Diagnostic]]:
+    if absent := sorted(set(ranks) - {source.rank for source in usable}):
+        raise RankError(f"--deep: no profile of rank {', '.join(map(str, absent))} can be read in depth")
+    others = [source for source in usable if source.rank not in ranks]
+    nothing = [source for source in others if not source.has_sums]
+    kept, told = _read([source for source in sources if source not in nothing], [one for one in others if one.has_sums])
+    if nothing:
+        told.append(_note(nothing[0], "deep.left_out", ranks=_numbers(nothing)))
+    return kept, told
+
+
+def _read(
+    sources: Sequence[RankInput], coarse: Sequence[RankInput], further: Sequence[RankInput] = ()
+) -> tuple[list[RankInput], list[Diagnostic]]:
+    """The sources, some of them ``coarse``, and what is told of that."""
+    if not coarse:
+        return list(sources), []
+    sums = set(coarse)
+    read = [replace(source, coarse=True, bytes=0) if source in sums else source for source in sources]
+    deep = [source for source in read if not source.coarse and not source.problem]
+    told = [_note(coarse[0], "deep.chosen", ranks=_numbers(deep), count=len(deep), total=len(deep) + len(sums))]
+    if further:
+        told.append(_note(coarse[0], "deep.next", ranks=_numbers(further)))
+    return read, told
+
+
+def _numbers(sources: Sequence[RankInput]) -> str:
+    return ", ".join(f"{source.role} {source.rank}".strip() for source in sources)
+
+
+def _note(of: RankInput, key: str, **about: str | int) -> Diagnostic:
+    return Diagnostic(severity="info", source=of.root.absolute().name, message=message(key, **about))
