@@ -16,9 +16,10 @@ from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records,
 
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
 _QUANTISES = re.compile(r"quant", re.I)
-_INSIDE = re.compile(r"^aclnn(?!NpuFormatCast)")
-"""Names of kernels that an operator runs besides its own work. ``aclnnNpuFormatCast`` is a conversion that code asks
-for: https://gitcode.com/cann/ops-math, conversion/npu_format_cast."""
+_INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
+"""Names of kernels that an operator runs besides its own work. ``aclnnNpuFormatCast`` and ``aclnnTransMatmulWeight`` are
+conversions that code asks for: https://gitcode.com/cann/ops-math, conversion/npu_format_cast and
+conversion/trans_matmul_weight."""
 
 
 @advisor(
