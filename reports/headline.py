@@ -36,7 +36,7 @@ def verdict(outline: Outline, labels: Labels) -> str:
     if not outline.by_rank or mean.wall_ns <= 0 or not mean.roots:
         return labels("verdict.no_ledger")
     ranks, steps = outline.ranks, mean.mean.steps
-    time, listed = labels.wall(mean.wall_ns), _parts(mean, labels)
+    time, listed = labels.wall(mean.wall_ns), _parts(mean, labels, len(_in_depth(outline.result)))
     if outline.has_roles:
         of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
         return labels("verdict.of_roles", time=time, what=of, parts=listed)
@@ -51,8 +51,9 @@ def verdict(outline: Outline, labels: Labels) -> str:
     return labels("verdict.of_mean", time=time, what=of, parts=listed)
 
 
-def _parts(mean: Ledger, labels: Labels) -> str:
-    """What a mean step consists of, the largest part first."""
+def _parts(mean: Ledger, labels: Labels, in_depth: int = 0) -> str:
+    """What a mean step consists of, the largest part first. ``in_depth``: how many ranks were read in depth, where of
+    others only sums were."""
     parts = sorted(
         zip(mean.roots, percents([node.ns for node in mean.roots]), strict=True), key=lambda pair: -pair[0].ns
     )
@@ -66,7 +67,11 @@ def _parts(mean: Ledger, labels: Labels) -> str:
         inner = round(100 * mean.share(leaf.ns))
         if percent >= 25 and leaf.path != node.path and leaf.ns * 2 >= node.ns:
             if leaf.path.endswith("/unknown"):
-                what = labels("verdict.unknown", what=what)
+                what = (
+                    labels("verdict.unread", what=what, count=in_depth)
+                    if in_depth
+                    else labels("verdict.unknown", what=what)
+                )
             else:
                 what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
         clauses.append(labels("verdict.next" if clauses else "verdict.part", percent=percent or "< 1", what=what))
@@ -124,11 +129,22 @@ def _distinct(values: Iterable[str | None]) -> list[str]:
 
 def _ranks(result: RunResult, labels: Labels) -> str:
     ranks = result.profile.ranks
-    listed = labels.join([str(rank) for rank in ranks[:8]])
-    if len(ranks) > 8:
-        listed = labels("ran.more", list=listed, count=len(ranks) - 8)
+    listed = _numbers(ranks, labels)
+    if in_depth := _in_depth(result):
+        listed = labels("ran.in_depth", list=listed, ranks=_numbers(in_depth, labels))
     world = result.profile.world_size
     return labels("ran.ranks_of", list=listed, world=world) if world and world > len(ranks) else listed or "–"
+
+
+def _numbers(ranks: Sequence[int], labels: Labels) -> str:
+    listed = labels.join([str(rank) for rank in ranks[:8]])
+    return labels("ran.more", list=listed, count=len(ranks) - 8) if len(ranks) > 8 else listed
+
+
+def _in_depth(result: RunResult) -> list[int]:
+    """The ranks that were read in depth; empty where that holds for all or for none."""
+    deep = [entry.rank for entry in result.inputs if not entry.coarse]
+    return deep if len(deep) < len(result.inputs) else []
 
 
 def _steps(result: RunResult, labels: Labels) -> str:

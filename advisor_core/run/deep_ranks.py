@@ -8,13 +8,12 @@ to compare them with. Stages of a pipeline do different work, so each has its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Final
 
-import pandas as pd
-
-from advisor_core.contracts.profile import InputError, Loader, Profile, RankInput
+from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
@@ -30,11 +29,7 @@ CHOSEN: Final = 16
 NEXT: Final = 4
 """Further ranks that are named, which would tell most of those that were not read."""
 
-_PARTS: Final = {
-    "computing": "computing_ns",
-    "uncovered": "uncovered_communication_ns",
-    "idle": "free_ns",
-}
+_PARTS: Final = ["computing_ns", "uncovered_communication_ns", "free_ns"]
 
 
 class RankError(InputError):
@@ -94,42 +89,52 @@ def in_depth(
     return _read(sources, [source for source in sums if source not in chosen], further)
 
 
-def telling(sums: Mapping[RankInput, Profile]) -> Iterator[RankInput]:
+@dataclass(frozen=True)
+class StepSums:
+    """The parts of the middle step of a rank in ns, and its stage of the pipeline."""
+
+    stage: int
+    computing_ns: float
+    uncovered_ns: float
+    idle_ns: float
+
+    @property
+    def wall_ns(self) -> float:
+        return self.computing_ns + self.uncovered_ns + self.idle_ns
+
+
+def telling(sums: Mapping[RankInput, StepSums]) -> Iterator[RankInput]:
     """The ranks of one job, those that tell most of it first; each once."""
-    frame = pd.DataFrame([_parts(source, profile) for source, profile in sums.items()])
-    frame["source"] = list(sums)
-    frame = frame.sort_values("rank", ignore_index=True)
-    middle = frame["wall"].sub(frame.groupby("stage")["wall"].transform("median")).abs()
-    orders = [
-        frame.assign(key=key).sort_values("key", kind="stable")
-        for key in (frame["uncovered"], -frame["wall"], -frame["computing"], -frame["idle"], middle, frame["wall"])
+    stages: dict[int, list[RankInput]] = {}
+    for source in sorted(sums, key=lambda source: source.rank):
+        stages.setdefault(sums[source].stage, []).append(source)
+    middle = {stage: median(sums[source].wall_ns for source in ranks) for stage, ranks in stages.items()}
+    orders: list[Callable[[StepSums], float]] = [
+        lambda own: own.uncovered_ns,
+        lambda own: -own.wall_ns,
+        lambda own: -own.computing_ns,
+        lambda own: -own.idle_ns,
+        lambda own: abs(own.wall_ns - middle[own.stage]),
+        lambda own: own.wall_ns,
     ]
     queues = [
-        iter(list(order.loc[order["stage"] == stage, "source"]))
+        iter(sorted(stages[stage], key=lambda source, order=order: order(sums[source])))  # type: ignore[misc]
         for order in orders
-        for stage in sorted(frame["stage"].unique())
+        for stage in sorted(stages)
     ]
     told: set[RankInput] = set()
-    while len(told) < len(frame):
+    while len(told) < len(sums):
         for queue in queues:
-            source = next((source for source in queue if source not in told), None)
-            if source is not None:
-                told.add(source)
-                yield source
+            for source in queue:
+                if source not in told:
+                    told.add(source)
+                    yield source
+                    break
 
 
-def _parts(source: RankInput, profile: Profile) -> dict[str, float]:
-    """The parts of the middle step of a rank in ns, and its stage of the pipeline. Stages are the outermost dimension,
-    as Megatron numbers ranks."""
-    steps = profile.tables[STEP_TRACE.name].frame
-    parts = {name: float(steps[column].median()) for name, column in _PARTS.items()}
-    stages, world = profile.parallel.get("pp", 1), profile.world_size or 0
-    stage = source.rank * stages // world if world and world % stages == 0 and source.rank < world else 0
-    return {"rank": source.rank, "stage": stage, **parts, "wall": sum(parts.values())}
-
-
-def _sums(loaders: Mapping[str, Loader], source: RankInput) -> Profile | None:
-    """The rank with the sums of its steps only; ``None`` where there are none that can be used."""
+def _sums(loaders: Mapping[str, Loader], source: RankInput) -> StepSums | None:
+    """The sums of the steps of a rank; ``None`` where there are none that can be used. Stages are the outermost
+    dimension, as Megatron numbers ranks."""
     if not source.has_sums:
         return None
     try:
@@ -137,9 +142,11 @@ def _sums(loaders: Mapping[str, Loader], source: RankInput) -> Profile | None:
     except InputError:
         return None
     table = profile.tables.get(STEP_TRACE.name)
-    if table is None or table.frame[list(_PARTS.values())].dropna().empty:
+    if table is None or (steps := table.frame[_PARTS].dropna()).empty:
         return None
-    return profile
+    stages, world = profile.parallel.get("pp", 1), profile.world_size or 0
+    stage = source.rank * stages // world if world and world % stages == 0 and source.rank < world else 0
+    return StepSums(stage, *(float(part) for part in steps.median()))
 
 
 def _asked(

@@ -244,14 +244,16 @@ def combine(
     known_first = sorted(outcomes, key=lambda outcome: outcome.source.coarse)
     context = _job_context(known_first)
     env = _common_variables(outcomes)
-    known = job_of(context, outcomes[0].source.versions, env)
+    first = known_first[0]
+    known = job_of(context, first.source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}
     shared = _shared(outcomes)
     job = run_rules(host, book, Scope.JOB, shared, None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
+    in_depth_ranks = [outcome.rank for outcome in outcomes if not outcome.source.coarse]
     runs = [*by_rank.values(), job]
-    drafts = _merge([draft for run in runs for draft in run.drafts])
+    drafts = _merge([draft for run in runs for draft in run.drafts], in_depth_ranks)
     explains = {rule.id: rule.explains for rule in book}
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
@@ -261,9 +263,9 @@ def combine(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
         environment=Environment(
-            chip=_beside([outcome.chip for outcome in outcomes]) if apart else outcomes[0].chip,
+            chip=_beside([outcome.chip for outcome in outcomes]) if apart else first.chip,
             variables=env,
-            profiler=dict(outcomes[0].profiler),
+            profiler=dict(first.profiler),
         ),
         profile=Profile(
             kind=str(context.get("phase") or "unknown"),
@@ -272,12 +274,12 @@ def combine(
             apart=apart,
             world_size=None if apart else max((o.world_size for o in outcomes if o.world_size), default=None),
             steps=[step for outcome in outcomes for step in outcome.steps],
-            parallel=dict(outcomes[0].parallel),
+            parallel=dict(first.parallel),
             role=role,
         ),
         ledger=ledger,
         findings=findings,
-        rules=rule_outcomes(host, book, vendors, by_rank, job, findings, context),
+        rules=rule_outcomes(host, book, vendors, by_rank, in_depth_ranks, job, findings, context),
         views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
         diagnostics=diagnostics_of(host, book, outcomes, failures),
         timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
@@ -331,14 +333,20 @@ def _common_variables(outcomes: Sequence[RankOutcome]) -> dict[str, str]:
     return dict(sorted(variables.items()))
 
 
-def _merge(drafts: Sequence[Draft]) -> list[Draft]:
-    """The same finding on several ranks becomes one, shown for the rank where it costs most."""
+def _merge(drafts: Sequence[Draft], in_depth_ranks: Container[int]) -> list[Draft]:
+    """The same finding on several ranks becomes one, shown for the rank where it costs most; for one of those that were
+    read in depth, where it is known of any."""
+
+    def shown(draft: Draft) -> tuple[bool, int, int]:
+        rank = draft.finding.rank or 0
+        return rank in in_depth_ranks, draft.finding.impact.gross_ns_per_step, -rank
+
     groups: dict[str, list[Draft]] = {}
     for draft in drafts:
         groups.setdefault(draft.finding.fingerprint, []).append(draft)
     merged = []
     for group in groups.values():
-        leader = max(group, key=lambda d: (d.finding.impact.gross_ns_per_step, -(d.finding.rank or 0)))
+        leader = max(group, key=shown)
         ranks = sorted({rank for draft in group for rank in draft.finding.ranks})
         severity = min((draft.finding.severity for draft in group), key=SEVERITIES.index)
         finding = leader.finding.model_copy(update={"ranks": ranks, "severity": severity})

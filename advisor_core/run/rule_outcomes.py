@@ -24,18 +24,21 @@ def rule_outcomes(
     book: RuleBook,
     vendors: Collection[str],
     by_rank: Mapping[int, RuleRun],
+    in_depth: Collection[int],
     job: RuleRun,
     findings: Sequence[Finding],
     context: Mapping[str, Scalar],
 ) -> list[RuleOutcome]:
     """The outcome of every rule, those that are left out and those for other vendors too, by id. ``by_rank``: the rules
-    as judged on each rank; ``job``: on the job; ``vendors``: of the devices that were recorded."""
+    as judged on each rank; ranks that are not ``in_depth``, of which only sums were read, decide a state only where no
+    other rank does; ``job``: on the job; ``vendors``: of the devices that were recorded."""
     outcomes = [_for_others(host, rule, vendors, "not_applicable") for rule in book if not rule.judges(vendors)]
     outcomes += [_for_others(host, rule, vendors, "left_out") for rule in book.disabled if not rule.judges(vendors)]
     for compiled in (compiled for compiled in book if compiled.judges(vendors)):
         rule = compiled.rule
         told = {rank: run.states[rule.id] for rank, run in by_rank.items() if rule.id in run.states}
-        states = [*told.values(), *([job.states[rule.id]] if rule.id in job.states else [])]
+        deciding = [told[rank] for rank in told if rank in in_depth] or list(told.values())
+        states = [*deciding, *([job.states[rule.id]] if rule.id in job.states else [])]
         first = min(states, key=lambda state: _STATES_IN_ORDER.index(state.state), default=None)
         state = first or RuleState("not_applicable", message("engine.no_rank"))
         unanswered = next((s for s in states if s.state == "cannot_answer"), None)

@@ -28,7 +28,9 @@ def test_blocks_that_leave_cores_idle_fire() -> None:
     assert seen["cores"] == 24 and seen["efficiency"] == 0.5 and seen["recorded_blocks"] == 12
     assert (seen["good_n"], seen["good_m"]) == (2816, 256)  # 22 of 24; 24 of 24
     assert found.first.impact_ns == 500_000 and found.first.severity == "high"
-    assert kinds(found) == ["investigate", "code", "config"], "tensor parallelism changes N by whole factors only: 2816 is not one"
+    assert kinds(found) == ["investigate", "code", "config"], (
+        "tensor parallelism changes N by whole factors only: 2816 is not one"
+    )
 
 
 def test_a_size_that_is_another_model_is_not_advised() -> None:
