@@ -17,9 +17,8 @@ from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records,
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
 _QUANTISES = re.compile(r"quant", re.I)
 _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
-"""Names of kernels that an operator runs besides its own work. ``aclnnNpuFormatCast`` and ``aclnnTransMatmulWeight`` are
-conversions that code asks for: https://gitcode.com/cann/ops-math, conversion/npu_format_cast and
-conversion/trans_matmul_weight."""
+"""Names of kernels that an operator runs besides its own work. Code asks for the conversions ``aclnnNpuFormatCast`` and
+``aclnnTransMatmulWeight``: https://gitcode.com/cann/ops-math, conversion/npu_format_cast, conversion/trans_matmul_weight."""
 
 
 @advisor(
