@@ -18,7 +18,7 @@ CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
 _QUANTISES = re.compile(r"quant", re.I)
 _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
 """Names of kernels that an operator runs besides its own work. Code asks for the conversions ``aclnnNpuFormatCast`` and
-``aclnnTransMatmulWeight``: https://gitcode.com/cann/ops-math, conversion/npu_format_cast, conversion/trans_matmul_weight."""
+``aclnnTransMatmulWeight``: https://gitcode.com/cann/ops-math, conversion/npu_format_cast and trans_matmul_weight."""
 
 
 @advisor(
