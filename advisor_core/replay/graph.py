@@ -97,6 +97,20 @@ class Graph:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
+    def turned(self) -> Graph:
+        """The graph with every edge and chain turned round: what depended on a node comes before it. Its last node is
+        the first of this one. Levels, the costly part of a structure, are those of this graph from the last one."""
+        last = len(self) - 1
+        after = np.full(len(self), -1, dtype=np.int64)
+        chained = np.flatnonzero(self.before >= 0)
+        after[self.before[chained]] = chained
+        pause = np.where(after >= 0, self.pause[after], 0)
+        other = Graph(
+            self.chain[::-1], self.duration[::-1], pause[::-1], last - self.target, last - self.source, self.lag
+        )
+        other.__dict__["levels"] = (self.levels.max(initial=0) - self.levels)[::-1]
+        return other
+
     @cached_property
     def layout(self) -> Layout:
         """The order in which a replay goes through the nodes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -29,12 +31,12 @@ def graphs(draw: st.DrawFn, most: int = 40) -> Graph:
     return Graph(chain, times(count), times(count), source, target, times(len(pairs)))
 
 
-def slow_ends(graph: Graph) -> list[int]:
-    """When each node ends, node by node."""
+def slow_ends(graph: Graph, free: Sequence[int] = (0,) * 6) -> list[int]:
+    """When each node ends, node by node. ``free``: when each chain can begin."""
     ended: list[int] = []
     last: dict[int, int] = {}
     for node, chain in enumerate(graph.chain.tolist()):
-        begins = [last[chain] + int(graph.pause[node])] if chain in last else [0]
+        begins = [last[chain] + int(graph.pause[node])] if chain in last else [free[chain]]
         for edge in np.flatnonzero(graph.target == node):
             begins.append(ended[graph.source[edge]] + int(graph.lag[edge]))
         last[chain] = max(begins) + int(graph.duration[node])
