@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.result.comparison import RankDifference, StepDifference
+from advisor_core.result.layout import coordinates
 from advisor_core.result.run import LedgerStep, MeanStep, Profile, RunResult
 from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
-
-_INNERMOST_FIRST = ("tp", "cp", "dp", "pp")
-"""The order in which ranks are numbered: docs/sources.md#numbering-of-ranks."""
 
 
 @dataclass(frozen=True)
@@ -145,16 +143,4 @@ def _place(rank: int, profile: Profile, other: Profile) -> tuple[int, ...]:
     """The coordinates of a rank in the layout, where both layouts are known and differ; else its number."""
     if not profile.parallel or not other.parallel or profile.parallel == other.parallel:
         return (rank,)
-    return _coordinates(rank, profile.parallel)
-
-
-def _coordinates(rank: int, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """
-    >>> _coordinates(5, {"tp": 2, "dp": 2, "pp": 2})
-    (1, 0, 0, 1)
-    """
-    coordinates = []
-    for dimension in _INNERMOST_FIRST:
-        rank, place = divmod(rank, sizes.get(dimension, 1)) if dimension != "pp" else (0, rank)
-        coordinates.append(place)
-    return tuple(coordinates)
+    return coordinates(rank, profile.parallel)

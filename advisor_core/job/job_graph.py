@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,8 @@ class JobGraph:
     the replay counts from.
 
     ``numbers``: of each rank, the number that each node of its own graph has in this one (of a collective the one where
-    the rank leaves); ``arrivals``: the number of the one where it arrives, -1 of what is no call of several ranks.
+    the rank leaves); ``arrivals``: the number of the one where it arrives, -1 of what is no call of several ranks;
+    ``hubs``: that of the hub between the two.
     ``calls``: the calls that join ranks, a row for each rank: ``rank``, ``call``, ``start_ns`` and ``end_ns`` by the
     clock of the first rank.
     """
@@ -54,6 +56,7 @@ class JobGraph:
     origin_ns: int
     numbers: tuple[Ints, ...]
     arrivals: tuple[Ints, ...]
+    hubs: tuple[Ints, ...]
     calls: pd.DataFrame
     _retime: Callable[[Sequence[Graph]], Graph]
 
@@ -65,20 +68,34 @@ class JobGraph:
         """The graph of the job with the times that the graphs of its ranks have now, and how long the recorded steps
         take on it. ``choices``: the graphs of the ranks, as many times as an answer is wanted."""
         graphs = [self._retime(chosen) for chosen in choices]
-        counted = np.concatenate(
-            [numbers[model.nodes.kind == TASK] for model, numbers in zip(self.models, self.numbers, strict=True)]
-        )
-        if not all(len(model.replay.openings) for model in self.models):
+        counted = self.tasks
+        if not self.repeats:
             begun = min(
                 int(model.nodes.start_ns[model.nodes.kind == TASK].min()) - offset
                 for model, offset in zip(self.models, self.offset_ns, strict=True)
             )
             return list(zip(graphs, once(graphs, self.free_ns, counted, begun - self.origin_ns), strict=True))
-        between = [np.zeros(len(self.free_ns), dtype=np.int64) for _ in graphs]
-        for pauses, chosen in zip(between, choices, strict=True):
-            for model, first, own in zip(self.models, self._chains(), chosen, strict=True):
-                pauses[first + FEEDERS] = model.replay.between_ns(own)
+        between = [self.between_ns(chosen) for chosen in choices]
         return list(zip(graphs, repeated(graphs, self.free_ns, counted, between), strict=True))
+
+    @cached_property
+    def tasks(self) -> Ints:
+        """The nodes of all tasks: the last of them to end is the end of what was recorded."""
+        return np.concatenate(
+            [numbers[model.nodes.kind == TASK] for model, numbers in zip(self.models, self.numbers, strict=True)]
+        )
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the recorded steps are replayed as a long run, not once."""
+        return all(len(model.replay.openings) for model in self.models)
+
+    def between_ns(self, graphs: Sequence[Graph]) -> Ints:
+        """Of each chain the ns between two turns of a long run. ``graphs``: those of the ranks."""
+        pauses = np.zeros(len(self.free_ns), dtype=np.int64)
+        for model, first, own in zip(self.models, self._chains(), graphs, strict=True):
+            pauses[first + FEEDERS] = model.replay.between_ns(own)
+        return pauses
 
     def _chains(self) -> list[int]:
         """The number of the first chain of each rank."""
@@ -208,6 +225,8 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
     free.append(np.zeros(hub_count, dtype=np.int64))
     arrivals = np.full(total, -1, dtype=np.int64)
     arrivals[split] = number[arrive]
+    between = np.full(total, -1, dtype=np.int64)
+    between[split] = number[hubs[hub]]
     return JobGraph(
         models=tuple(models),
         graph=retime(graphs),
@@ -216,6 +235,7 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
         origin_ns=origin,
         numbers=tuple(number[low:high] for low, high in itertools.pairwise(first_node)),
         arrivals=tuple(arrivals[low:high] for low, high in itertools.pairwise(first_node)),
+        hubs=tuple(between[low:high] for low, high in itertools.pairwise(first_node)),
         calls=members[["rank", "call", "start_ns", "end_ns"]],
         _retime=retime,
     )

@@ -16,7 +16,7 @@ from advisor_core.facts.replay.edges import INFERRED
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.own_time import JobCure, OwnTime
-from advisor_core.job.owners import OF_CALL, Owners
+from advisor_core.job.owners import OF_CALL, OnPath, Owners
 from advisor_core.job.sampling import margin_ns
 from advisor_core.replay.graph import NEVER, Graph
 from advisor_core.replay.long_run import Lasting
@@ -72,6 +72,7 @@ class JobReplay:
         self._known: dict[_Asked, _Turn] = {}
         self._whole = cache(self._replayed_whole)
         self._paths = cache(self._path)
+        self._owned = cache(self._owned_by)
 
     def step_ns(self, names: Iterable[str] = ()) -> int:
         """The time of a step with these cures."""
@@ -194,10 +195,21 @@ class JobReplay:
 
     def critical_path(self, names: Iterable[str] = ()) -> list[Owner]:
         """The owners of the time of a step, the largest first; they add up to the step."""
+        return self._owned(frozenset(names))
+
+    def whole(self, names: Iterable[str] = ()) -> tuple[Graph, Lasting]:
+        """The graph of the job with these cures, and its replay."""
+        return self._whole(frozenset(names))
+
+    def path(self, names: Iterable[str] = ()) -> OnPath:
+        """The critical path with these cures."""
         return self._paths(frozenset(names))
 
-    def _path(self, names: frozenset[str]) -> list[Owner]:
-        owned = self._owners.of(*self._whole(names))
+    def _path(self, names: frozenset[str]) -> OnPath:
+        return OnPath.of(*self._whole(names))
+
+    def _owned_by(self, names: frozenset[str]) -> list[Owner]:
+        owned = self._owners.of(self._paths(names))
         upto = owned["ns"].cumsum() // self.job.steps  # whole nanoseconds of a step, of which none is lost
         owners = [
             Owner(rank=None if rank == OF_CALL else rank, chain=chain, path=path, ns=ns)

@@ -49,12 +49,12 @@ class OwnTime:
         """The graph of the rank with this number in the job, as changed so far, with the cure."""
         model = self.job.models[number]
         if isinstance(cure, KernelsTake):
-            return _scaled(graph, np.where(_kernels(model), cure.share.get(model.rank, 1.0), 1.0))
+            return _scaled(graph, np.where(model.kernels, cure.share.get(model.rank, 1.0), 1.0))
         if isinstance(cure, OperatorsTake):
             return _scaled(graph, _of_operators(model, cure))
         share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
-            return _scaled(graph, np.where(_kernels(model), share, 1.0))
+            return _scaled(graph, np.where(model.kernels, share, 1.0))
         return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
 
     def _compared(self, cure: AsPeers | EvenWork) -> np.ndarray:
@@ -89,7 +89,7 @@ class OwnTime:
         worked, is_work = np.zeros(len(calls)), np.zeros(len(calls), dtype=np.bool_)
         for number, model in enumerate(self.job.models):
             own = np.flatnonzero(calls["rank"] == model.rank)
-            behind, kernels = self._call_behind(number), _kernels(model)
+            behind, kernels = self._call_behind(number), model.kernels
             took = model.replay.recorded.graph.duration
             worked[own] = np.bincount(behind[kernels], took[kernels], len(own) + 1)[: len(own)]
             named = kernels & _of_types(model, cure.operators) if cure.operators else kernels
@@ -114,12 +114,6 @@ def _unevenness(worked: pd.DataFrame) -> pd.Series:
     others = worked.drop(worked.groupby("call")["worked"].idxmax()).groupby("call")["worked"]
     uneven: pd.Series = (others.max() / others.mean()).reindex(worked["call"].unique()).fillna(1.0)
     return uneven.sort_index()
-
-
-def _kernels(model: RankModel) -> np.ndarray:
-    """The nodes that compute."""
-    found: np.ndarray = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
-    return found
 
 
 def _of_types(model: RankModel, types: frozenset[str]) -> np.ndarray:

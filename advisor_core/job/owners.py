@@ -8,6 +8,8 @@ Here a collective is ``communication``, from the last arrival to where the data 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -31,6 +33,29 @@ _AT_HUB = -3
 """The kind of an edge to or from where ranks meet."""
 
 
+@dataclass(frozen=True)
+class OnPath:
+    """The critical path of a turn. ``nodes``, the first one first; ``waited_for``: what each of them waited for, as of
+    `advisor_core.replay.critical_path.binding`; ``held_ns``: how long it lasts in the turn; ``late_ns``: what passes
+    before it."""
+
+    nodes: Ints
+    waited_for: Ints
+    held_ns: Ints
+    late_ns: Ints
+
+    @classmethod
+    def of(cls, graph: Graph, lasting: Lasting) -> OnPath:
+        """The path to the end of the turn that was replayed last."""
+        ended = lasting.ended
+        path, waited_for = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))
+        begun = ended[path] - graph.duration[path]
+        before = np.concatenate([[min(lasting.since, int(begun[0]))], ended[path][:-1]])
+        held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
+        late = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
+        return cls(path, waited_for, held, late)
+
+
 class Owners:
     """The owner of each node and of what passes before it."""
 
@@ -49,19 +74,14 @@ class Owners:
             self._chain[numbers], self._path[numbers] = _named(model)
         self._kinds = _kinds(job)
 
-    def of(self, graph: Graph, lasting: Lasting) -> pd.DataFrame:
-        """``rank`` (`OF_CALL` of a call of several), ``chain``, ``path`` and ``ns`` of each owner of the turn that was
-        replayed last; they add up to it."""
-        ended = lasting.ended
-        path, waited_for = critical_path(graph, ended, int(np.flatnonzero(ended == lasting.until)[-1]))
-        begun = ended[path] - graph.duration[path]
-        before = np.concatenate([[min(lasting.since, int(begun[0]))], ended[path][:-1]])
-        held = np.maximum(0, ended[path] - np.maximum(begun, lasting.since))
-        late = np.maximum(0, np.maximum(begun, lasting.since) - np.maximum(before, lasting.since))
+    def of(self, on_path: OnPath) -> pd.DataFrame:
+        """``rank`` (`OF_CALL` of a call of several), ``chain``, ``path`` and ``ns`` of each owner of the turn; they add
+        up to it."""
+        path, held, late = on_path.nodes, on_path.held_ns, on_path.late_ns
         whose = {"rank": self._rank[path]}
         owned = pd.DataFrame({**whose, "chain": self._chain[path], "path": self._path[path], "ns": held})
         hosts = owned["chain"].eq("host").to_numpy() & owned["path"].eq(FEEDING).to_numpy()
-        by = waited_kinds(self._kinds, waited_for)
+        by = waited_kinds(self._kinds, on_path.waited_for)
         behind = np.where(by == _AT_HUB, COLLECTIVE, delay_paths(by, late))
         delays = pd.DataFrame({**whose, "chain": "delays", "path": behind, "ns": late})
         parts = [owned[~hosts], self._by_activity(path[hosts], held[hosts]), delays]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.facts.host.activity import HostActivity
-from advisor_core.facts.replay.nodes import Nodes
+from advisor_core.facts.replay.nodes import TASK, Nodes
 from advisor_core.facts.replay.replay import Replay
 
 
@@ -26,3 +28,9 @@ class RankModel:
     @property
     def nodes(self) -> Nodes:
         return self.replay.recorded.nodes
+
+    @property
+    def kernels(self) -> npt.NDArray[np.bool_]:
+        """Which nodes compute."""
+        found: npt.NDArray[np.bool_] = (self.nodes.kind == TASK) & ~self.replay.recorded.talks
+        return found

@@ -7,9 +7,11 @@ from typing import Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from advisor_core.result.balance import Balance
 from advisor_core.result.finding import Finding, Severity
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.slack import Slack
 from advisor_core.result.timeline import Timeline
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak, Work
@@ -257,6 +259,13 @@ class RunResult(Model):
     )
     critical_path: list[Owner] = Field(
         default_factory=list, description="what the end of a step waits for, largest first; adds up to plan.step_ns"
+    )
+    slack: list[Slack] = Field(
+        default_factory=list,
+        description="operator types and collectives, the longest first; not told where the plan is not",
+    )
+    balance: Balance | None = Field(
+        None, description="the ranks side by side, and what their differences cost; not told of one rank, or of roles"
     )
     work: list[Work] = Field(
         default_factory=list, description="operators and collectives of the steps, by role; none where none are known"

@@ -38,6 +38,9 @@ def of_role(result: RunResult, role: str) -> RunResult:
             "role_environments": {role: result.environment},
             "model": None,
             "plan": None,
+            "critical_path": [],
+            "slack": [],
+            "balance": None,
         }
     )
 

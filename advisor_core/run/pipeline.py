@@ -21,11 +21,13 @@ from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
 from advisor_core.job.plan import plan
 from advisor_core.job.settle import settle
+from advisor_core.job.slack import JobSlack
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import loaders, problems_of
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import SEVERITIES, Finding
+from advisor_core.result.layout import Layout
 from advisor_core.result.run import (
     Environment,
     LedgerWindow,
@@ -36,6 +38,7 @@ from advisor_core.result.run import (
 )
 from advisor_core.result.view import View
 from advisor_core.rules.book import RuleBook
+from advisor_core.run.balance import balance
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compatible_advice import combinable
 from advisor_core.run.compose import compose
@@ -259,6 +262,9 @@ def combine(
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     apart = _apart(findings, book)
     replayed = None if apart else job_replay(outcomes, job)
+    slack = None if replayed is None else JobSlack(replayed)
+    world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
+    parallel = dict(first.parallel)
     result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
@@ -272,9 +278,9 @@ def combine(
             window=_window(outcomes),
             ranks=[outcome.rank for outcome in outcomes],
             apart=apart,
-            world_size=None if apart else max((o.world_size for o in outcomes if o.world_size), default=None),
+            world_size=None if apart else world_size,
             steps=[step for outcome in outcomes for step in outcome.steps],
-            parallel=dict(first.parallel),
+            parallel=parallel,
             role=role,
         ),
         ledger=ledger,
@@ -286,6 +292,8 @@ def combine(
         model=_model(outcomes, replayed),
         plan=None if replayed is None else plan(replayed),
         critical_path=[] if replayed is None else replayed.critical_path(),
+        slack=[] if slack is None else slack.of_work(),
+        balance=None if apart else balance(ledger, slack, Layout(parallel, world_size)),
         phases=[time for outcome in outcomes for time in outcome.phases],
         work=[] if apart else summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
