@@ -185,10 +185,30 @@ class Waterfall(Struct, frozen=True):
     parts: tuple[WaterfallPart, ...]
 
 
+class RankLine(Struct, frozen=True):
+    """Neighbouring ranks of a map, each with its value, ``None`` unknown. ``label``: what they are; ``apart``: whether
+    they are of another stage than those above."""
+
+    label: str
+    cells: tuple[tuple[int, float | None], ...]
+    apart: bool = False
+
+
+class RankMap(Struct, frozen=True):
+    """All ranks of a job in the order of its layout, by one measure. ``together``: how many neighbours share tensors.
+    ``unit``: of the values, '' for a ratio that is 1 at best; ``low`` and ``high``: between which shades lie."""
+
+    lines: tuple[RankLine, ...]
+    unit: str
+    low: float
+    high: float
+    together: int = 1
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: View | LedgerBars | Waterfall
+    data: View | LedgerBars | Waterfall | RankMap
     title: str = ""
 
 

@@ -20,12 +20,13 @@ from markupsafe import Markup, escape
 
 from advisor_core.api.renderers import RunResult, kept
 from reports import prose
-from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, Waterfall, Words
+from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, RankMap, Waterfall, Words
 from reports.charts.chart import Chart
 from reports.charts.draw import draw
 from reports.charts.keys import Keys
 from reports.charts.ledger_bars import ledger_bars
 from reports.charts.patterns import patterns
+from reports.charts.rank_map import draw_rank_map
 from reports.charts.waterfall import draw_waterfall
 from reports.document import document
 from reports.labels import Labels, visible
@@ -133,6 +134,8 @@ class _Page:
             return Chart("", bars)
         if isinstance(figure.data, Waterfall):
             return draw_waterfall(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, RankMap):
+            return draw_rank_map(figure.data, figure.title, self.labels)
         return draw(figure.data, self.labels)
 
 

@@ -29,6 +29,7 @@ from reports.blocks import (
     Paragraph,
     Piece,
     Prose,
+    RankMap,
     RuleText,
     Section,
     Steps,
@@ -186,6 +187,8 @@ class _Writer:
                 yield from (*preformatted("\n".join(text_bars(bars, self.t))), "")
             case Waterfall() as steps:
                 yield from (*preformatted("\n".join(text_waterfall(steps, self.t))), "")
+            case RankMap():
+                return  # the table behind it says the same
             case view:
                 yield from (f"*{escape(figure.title)}*", "")
                 yield from self._all(view_tables(view, self.t))

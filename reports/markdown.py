@@ -36,6 +36,7 @@ from reports.blocks import (
     Paragraph,
     Piece,
     Prose,
+    RankMap,
     Row,
     RuleText,
     Section,
@@ -273,6 +274,8 @@ class _Writer:
         if isinstance(figure.data, Waterfall):
             steps = (step.replace("`", "'") for step in text_waterfall(figure.data, self.t))
             yield from ("```text", *steps, "```", "")
+            return
+        if isinstance(figure.data, RankMap):  # the table behind it says the same
             return
         view = figure.data
         rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor_core.contracts.registry import Renderer
+from advisor_core.result.balance import Balance, RankBalance, StageBalance
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
 from advisor_core.result.plan import Action, Limit, Owner, Plan
@@ -21,6 +22,7 @@ from advisor_core.result.run import (
     RunResult,
     State,
 )
+from advisor_core.result.slack import Slack
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (
     BarRow,
@@ -58,6 +60,7 @@ __all__ = [
     "Action",
     "Advice",
     "Arrow",
+    "Balance",
     "BarRow",
     "Bars",
     "BarsView",
@@ -86,14 +89,17 @@ __all__ = [
     "Plan",
     "Problem",
     "Promise",
+    "RankBalance",
     "RankTimeline",
     "Renderer",
     "RuleOutcome",
     "RunResult",
     "Severity",
+    "Slack",
     "Source",
     "StackRow",
     "StackedBarsView",
+    "StageBalance",
     "State",
     "StretchMark",
     "StripView",

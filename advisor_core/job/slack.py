@@ -12,13 +12,13 @@ from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.plan import WORTH
-from advisor_core.replay.slack import UNBOUNDED, slack
+from advisor_core.replay.slack import UNBOUNDED, repeated_slack, slack
 from advisor_core.result.slack import Slack
 
 
 @dataclass(frozen=True)
 class JobSlack:
-    """The slack of a job as recorded, in a long run of its steps where several were recorded."""
+    """The slack of a job as recorded: in a long run of its steps where several were recorded."""
 
     replayed: JobReplay
 
@@ -26,8 +26,12 @@ class JobSlack:
     def _of_nodes(self) -> Ints:
         job = self.replayed.job
         graph, lasting = self.replayed.whole()
-        between = job.between_ns([model.replay.recorded.graph for model in job.models]) if job.repeats else None
-        return slack(graph, lasting.ended, np.unique(graph.chain[job.tasks]), between)
+        if job.repeats:
+            between = job.between_ns([model.replay.recorded.graph for model in job.models])
+            return repeated_slack(graph, lasting, between)
+        until = np.full(len(job.free_ns), UNBOUNDED, dtype=np.int64)
+        until[graph.chain[job.tasks]] = lasting.until
+        return slack(graph, lasting.ended, until)
 
     def of_ranks(self) -> dict[int, int]:
         """By rank: the least of all that the rank does by itself. A rank that does nothing which anything waits for is

@@ -1,8 +1,12 @@
-"""Slack: by how much longer a node could take, once, before the last end moves.
+"""Slack: by how much longer a node could take before anything ends too late.
 
-From where a node begins there is a longest way to the last end. The longest of all these ways, each counted from when
-its node begins, is the last end; what another one lacks to it is the slack of its node. The ways are found as ends are:
-by a pass over the graph turned round, whose levels are those of the graph from the last to the first.
+From where a node begins there is a longest way to the end of each chain. What it lacks to when the chain has to end, on
+the chain where that is least, is the slack of the node. All ways are found as ends are: by one pass over the graph
+turned round, whose levels are those of the graph from the last to the first.
+
+In a long run a chain has to end so that it can begin with the next turn when it has to. That can be as it does now, or
+as late as possible: each chain begins when the first choice lets it begin at the latest, and so in every turn. Neither
+makes the turns longer, and a node has the slack that is more. So its slack is free in every turn; it may have more.
 """
 
 from __future__ import annotations
@@ -10,44 +14,41 @@ from __future__ import annotations
 import numpy as np
 
 from advisor_core.replay.graph import NEVER, Graph, Ints
+from advisor_core.replay.long_run import Lasting
 from advisor_core.replay.sweep import ends
 
 UNBOUNDED = -NEVER
-"""The slack of a node that no end which counts waits for."""
-
-TURNS = 8
-"""Where the ways to the end of a long run do not grow alike from turn to turn, those of so many turns count, as in a
-replay."""
+"""The slack of a node that no chain which has to end waits for; and when a chain ends that may end at any time."""
 
 
-def slack(graph: Graph, ended: Ints, counted: Ints, between: Ints | None = None) -> Ints:
-    """Of each node the ns by which it could take longer, once, while the last end stays; one more would move it.
+def slack(graph: Graph, ended: Ints, until: Ints) -> Ints:
+    """Of each node the ns by which it could take longer, once, while no chain ends later than ``until`` says; with one
+    more one of them would. ``ended``: when each node ends (`advisor_core.replay.sweep.ends`), none too late."""
+    # A chain that has to end sooner is as one with a longer way behind it.
+    behind = np.where(until < UNBOUNDED, -until, NEVER)
+    ways = ends(graph.turned(), behind)[::-1]
+    begun = ended - graph.duration
+    return np.where(ways > NEVER // 2, -ways - begun, UNBOUNDED)
 
-    ``ended``: when each node ends (`advisor_core.replay.sweep.ends`). ``counted``: the chains whose last end is meant.
-    ``between``: of a long run, ns of each chain between two turns; ``ended`` is then of one turn, and the last end is
-    that of a turn so much later that a further one changes nothing. Without it the recording is all there is.
-    """
-    turned, begun = graph.turned(), ended - graph.duration
-    chains = int(max(graph.chain.max(initial=-1), counted.max(initial=-1))) + 1
+
+def repeated_slack(graph: Graph, lasting: Lasting, between: Ints) -> Ints:
+    """Of each node the ns by which it could take longer in every turn of a long run, while turns take as long as they
+    do. ``lasting``: the last turn of the replay of the run; ``between``: ns of each chain between two turns."""
     first = np.flatnonzero(graph.before < 0)
-    behind = np.full(chains, NEVER, dtype=np.int64)
-    behind[counted] = 0
-    ways = ends(turned, behind)[::-1]
-    if between is not None:
-        for _ in range(TURNS):
-            # A way that leads on into the next turn does so by its chain.
-            behind = np.full(chains, NEVER, dtype=np.int64)
-            behind[graph.chain[first]] = np.maximum(NEVER, ways[first] + between[graph.chain[first]])
-            nearer, ways = ways, ends(turned, behind)[::-1]
-            if _alike(nearer[first], ways[first]):
-                break
-    leads = ways > NEVER // 2
-    last = int((begun + ways)[leads].max(initial=0))
-    return np.where(leads, last - begun - ways, UNBOUNDED)
+    chains = graph.chain[first]
+    begun = np.full(len(between), UNBOUNDED, dtype=np.int64)
+    ended = lasting.ended - lasting.since
+    begun[chains] = (ended - graph.duration)[first]
+    now = slack(graph, ended, _until(graph, ended, begun + lasting.ns - between))
+    late = begun.copy()
+    late[chains] = np.minimum(UNBOUNDED, begun[chains] + now[first])
+    bound = np.where(late < UNBOUNDED, late, begun)
+    later = ends(graph, bound)
+    return np.maximum(now, slack(graph, later, _until(graph, later, late + lasting.ns - between)))
 
 
-def _alike(nearer: Ints, further: Ints) -> bool:
-    """Whether the ways from all chains have grown by the same: then all further turns only add that once more."""
-    leads = further > NEVER // 2
-    grown = (further - nearer)[leads]
-    return bool((leads == (nearer > NEVER // 2)).all() and (grown == grown[:1]).all())
+def _until(graph: Graph, ended: Ints, until: Ints) -> Ints:
+    """``until``, and no sooner than each chain ends: where turns do not take equally long, one may be longer."""
+    latest = np.full(len(until), NEVER, dtype=np.int64)
+    np.maximum.at(latest, graph.chain, ended)
+    return np.where(until < UNBOUNDED // 2, np.maximum(until, latest), UNBOUNDED)

@@ -12,7 +12,9 @@ class RankBalance(Model):
     known."""
 
     rank: int
-    stage: int | None = Field(None, description="of the pipeline, from 0; by the recorded sizes of the layout")
+    stage: int | None = Field(
+        None, description="of the pipeline, from 0, by the recorded sizes of the layout; none without a pipeline"
+    )
     step_ns: int
     computing_ns: int
     communicating_ns: int = Field(description="while nothing computes and no rank is waited for")
@@ -24,7 +26,7 @@ class RankBalance(Model):
         "the same work, over one in which all do; told of the 16 ranks that take most longer than their peers",
     )
     slack_ns: int | None = Field(
-        None, description="whatever it does could take so much longer, once, and no later step would end later"
+        None, description="any one thing that it does could take so much longer, as `Slack.least_ns`"
     )
     on_path_ns: int | None = Field(None, description="time of a step that its end waits for this rank")
 

@@ -21,7 +21,7 @@ class Slack(Model):
     )
     on_path_ns: int = Field(description="time that the end of a step waits for it, as in `critical_path`")
     least_ns: int | None = Field(
-        description="any of them could take so much longer, once, and no later step would end later: the one for which "
-        "that is least; none where no task waits for any of them"
+        description="any one of them could take so much longer, in every turn of a long run of the recorded steps, and "
+        "these would take no longer: the one for which that is least; none where nothing waits for any of them"
     )
     middle_ns: int | None = Field(description="as `least_ns`, of the middle one")

@@ -62,7 +62,7 @@ def _booked(mean: MeanStep, layout: Layout) -> RankBalance:
     waits = None if mean.entries.get(_NOT_TOLD) and not sums[_WAIT] else sums[_WAIT]
     return RankBalance(
         rank=mean.rank or 0,
-        stage=layout.stage(mean.rank or 0),
+        stage=layout.stage(mean.rank or 0) if layout.stages != 1 else None,
         step_ns=mean.wall_ns,
         computing_ns=sums["compute"],
         communicating_ns=sums["communication"],

@@ -264,7 +264,7 @@ def combine(
     replayed = None if apart else job_replay(outcomes, job)
     slack = None if replayed is None else JobSlack(replayed)
     world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
-    parallel = dict(first.parallel)
+    parallel = next((dict(outcome.parallel) for outcome in known_first if outcome.parallel), {})
     result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],

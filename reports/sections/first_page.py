@@ -40,6 +40,8 @@ from reports.problems import Item
 from reports.sections.ledger import accounted_for, ledger_table
 from reports.sections.plan import plan
 from reports.sections.problem_words import brief_title, conditions, settings, stake
+from reports.sections.ranks import ranks
+from reports.sections.slack import slack
 
 TREE_LIMIT = 0.01
 """Share of the step from which an entry of the ledger stands on the first page."""
@@ -58,10 +60,11 @@ def ran(outline: Outline, t: Labels) -> Pairs:
 
 def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
     """All blocks below the verdict and what ran."""
-    planned = plan(outline, t)
+    planned, side_by_side = plan(outline, t), ranks(outline, t)
     return (
         *_caution(outline, t),
         *_where(outline, t),
+        *([side_by_side] if side_by_side is not None else []),
         *_phases(outline, t),
         *([planned] if planned is not None else []),
         _matters(outline, t),
@@ -228,6 +231,8 @@ def _step(outline: Outline, t: Labels) -> Iterator[Block]:
     summary = line(t("first.tree", limit=t.share(TREE_LIMIT)))
     further = Paragraph(line(Link("ledger", line(t("ledger.title")))), "small")
     blocks.append(Details(summary, (ledger_table(tree, outline, t), further), extra=True))
+    if not outline.planned:
+        blocks += slack(outline, t)
     if outline.one_run:
         blocks.append(Paragraph(line(accounted_for(outline, t)), "small"))
     yield Section("", "", tuple(blocks), label=t("first.step"))

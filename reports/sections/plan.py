@@ -26,6 +26,7 @@ from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import first_sentence
 from reports.sections.problem_words import brief_title, changes, conditions, settings
+from reports.sections.slack import slack
 
 FIRST = 4
 """So many changes stand on the first screen, the others behind them."""
@@ -51,6 +52,7 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     blocks += [
         Paragraph(line(_parts(told, t)), "small"),
         *_owners(outline, t),
+        *slack(outline, t),
         Paragraph(line(t("plan.note"), " ", Link("replay", line(t("replay.title")))), "small"),
     ]
     return Section("plan", t("plan.title"), tuple(blocks))
