@@ -12,6 +12,7 @@ from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.plan import WORTH
+from advisor_core.job.rank_model import RankModel
 from advisor_core.replay.slack import UNBOUNDED, repeated_slack, slack
 from advisor_core.result.slack import Slack
 
@@ -83,7 +84,7 @@ class JobSlack:
                 pd.DataFrame(
                     {
                         "node": node,
-                        "operator": model.operators["type"].astype(str).to_numpy()[model.nodes.row[tasks]],
+                        "operator": _names(model)[model.nodes.row[tasks]],
                         "talks": model.replay.recorded.talks[tasks],
                         "ns": graph.duration[node],
                         "slack": self._of_nodes[node],
@@ -92,6 +93,15 @@ class JobSlack:
                 )
             )
         return pd.concat(parts, ignore_index=True)
+
+
+def _names(model: RankModel) -> np.ndarray:
+    """What each row of ``work`` is called: its type, else its class; of a collective its operation."""
+    types, classes = (model.operators[name].astype(str).to_numpy(dtype=object) for name in ("type", "operator_class"))
+    names = np.where(types == "", classes, types)
+    if model.calls is not None:
+        names[model.calls["work"].to_numpy()] = model.calls["operation"].astype(str).to_numpy(dtype=object)
+    return names
 
 
 def _known(ns: float) -> int | None:

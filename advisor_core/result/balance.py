@@ -13,7 +13,7 @@ class RankBalance(Model):
 
     rank: int
     stage: int | None = Field(
-        None, description="of the pipeline, from 0, by the recorded sizes of the layout; none without a pipeline"
+        None, description="of the pipeline, from 0, by the recorded sizes of the layout; none where it has one only"
     )
     step_ns: int
     computing_ns: int

@@ -14,7 +14,7 @@ class Slack(Model):
     one step, by the unchanged replay of the job."""
 
     kind: Literal["operator", "collective"]
-    name: str = Field(description="as recorded")
+    name: str = Field(description="type of the operator, its class where that is not recorded, or the collective")
     ns: int = Field(
         description="durations, mean over the ranks; of a collective that joins recorded ranks without the waiting for "
         "the last of them"

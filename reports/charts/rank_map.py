@@ -6,7 +6,6 @@ them, all of one shade are one mark, and the note names the ranks with most.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -98,7 +97,7 @@ class Scale:
         if value is None:
             return "none"
         share = (value - self.low) / (self.high - self.low or 1)
-        return str(min(SHADES, max(0, math.ceil(SHADES * share))))
+        return str(min(SHADES, max(0, round(SHADES * share))))
 
 
 def _places(line: RankLine, together: int, cell: float) -> Iterator[float]:

@@ -77,11 +77,11 @@ def _lines(found: Balance) -> Iterator[tuple[Sequence[RankBalance], bool]]:
 
 def _label(own: Sequence[RankBalance], first_of_stage: bool, t: Labels) -> str:
     first, last, stage = own[0].rank, own[-1].rank, own[0].stage
-    if stage is not None and first_of_stage:
-        return t(
-            "ranks.of_stage", stage=stage, ranks=t("word.rank", rank=first) if first == last else f"{first}–{last}"
-        )
-    return t("word.rank", rank=first) if first == last else t("word.ranks", list=f"{first}–{last}")
+    listed = f"{first}–{last}"
+    named = t("word.rank", rank=first) if first == last else t("word.ranks", list=listed)
+    if stage is None or not first_of_stage:
+        return named
+    return t("ranks.of_stage", stage=stage, ranks=named if first == last else listed)
 
 
 def _chosen(found: Balance, drawn: dict[str, RankMap]) -> str:
