@@ -68,7 +68,7 @@ def in_words(found: Document) -> Document:
 
     def kept(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         left = (block for block in blocks if not isinstance(block, Figure) and not _is_extra(block))
-        return tuple(replace(b, blocks=kept(b.blocks)) if isinstance(b, Section) else b for b in left)
+        return tuple(replace(b, blocks=kept(b.blocks)) if isinstance(b, Section | Details) else b for b in left)
 
     sections = tuple(replace(section, blocks=kept(section.blocks)) for section in found.sections)
     return replace(found, first=kept(found.first), sections=sections)
