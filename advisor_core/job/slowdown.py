@@ -29,13 +29,13 @@ _Graphs = Mapping[int, Graph]
 @dataclass(frozen=True)
 class Slowdown:
     """``step_ns``: a step as replayed; ``ideal_ns``: if ranks that do the same work took equally long, ``None`` where
-    no two were recorded. ``ranks``: the slowdown by rank, of those that it is told of; ``stages``: by stage, in order;
-    empty where there is but one, or not all were recorded."""
+    no two were recorded. ``ranks``: the slowdown by rank, of those that it is told of; ``stages``: by stage, of those
+    that compute longer than the mean; none where there is but one stage, or not all were recorded."""
 
     step_ns: int
     ideal_ns: int | None = None
     ranks: Mapping[int, float] = field(default_factory=dict)
-    stages: Sequence[float] = ()
+    stages: Mapping[int, float] = field(default_factory=dict)
 
 
 def slowdown(job: JobGraph, step_ns: int, stages: Sequence[Sequence[int]], alike: Sequence[Sequence[int]]) -> Slowdown:
@@ -52,23 +52,23 @@ def slowdown(job: JobGraph, step_ns: int, stages: Sequence[Sequence[int]], alike
         for model in group
     }
     slowest = sorted(sorted(longer, key=lambda rank: (-longer[rank], rank))[:MOST])
-    level = _levelled(job, even, stages) if len(stages) > 1 and all(stages) else even
     asked = [even, *({**even, rank: recorded[rank]} for rank in slowest)] if groups else []
     of_ranks = len(asked)
-    if level is not even:
-        asked += [level, *({**level, **{rank: even[rank] for rank in stage}} for stage in stages)]
+    level, long = _levelled(job, even, stages) if len(stages) > 1 and all(stages) else (even, [])
+    if long:  # shorter ones make nothing longer
+        asked += [level, *({**level, **{rank: even[rank] for rank in stages[number]}} for number in long)]
     found = _steps_ns(job, asked)
     ranks, parts = found[:of_ranks], found[of_ranks:]
     return Slowdown(
         step_ns=step_ns,
         ideal_ns=ranks[0] if groups else None,
         ranks={rank: ns / max(1, ranks[0]) for rank, ns in zip(slowest, ranks[1:], strict=True)} if groups else {},
-        stages=[ns / max(1, parts[0]) for ns in parts[1:]],
+        stages={number: ns / max(1, parts[0]) for number, ns in zip(long, parts[1:], strict=True)},
     )
 
 
-def _levelled(job: JobGraph, graphs: _Graphs, stages: Sequence[Sequence[int]]) -> dict[int, Graph]:
-    """The graphs with kernels that take equally long on the ranks of all stages."""
+def _levelled(job: JobGraph, graphs: _Graphs, stages: Sequence[Sequence[int]]) -> tuple[dict[int, Graph], list[int]]:
+    """The graphs with kernels that take equally long on the ranks of all stages, and the stages that take longer."""
     of_kernels = {model.rank: model.kernels for model in job.models}
     took = [float(np.mean([graphs[rank].duration[of_kernels[rank]].sum() for rank in stage])) for stage in stages]
     mean = float(np.mean(took))
@@ -76,7 +76,7 @@ def _levelled(job: JobGraph, graphs: _Graphs, stages: Sequence[Sequence[int]]) -
     for stage, own in zip(stages, took, strict=True):
         for rank in stage:
             found[rank] = scaled(graphs[rank], np.where(of_kernels[rank], mean / max(own, 1.0), 1.0))
-    return found
+    return found, [number for number, own in enumerate(took) if own > mean]
 
 
 def _steps_ns(job: JobGraph, asked: Sequence[_Graphs]) -> list[int]:

@@ -97,6 +97,7 @@ class Graph:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
+    @cached_property
     def turned(self) -> Graph:
         """The graph with every edge and chain turned round: what depended on a node comes before it. Its last node is
         the first of this one. Levels, the costly part of a structure, are those of this graph from the last one."""

@@ -26,7 +26,7 @@ def slack(graph: Graph, ended: Ints, until: Ints) -> Ints:
     more one of them would. ``ended``: when each node ends (`advisor_core.replay.sweep.ends`), none too late."""
     # A chain that has to end sooner is as one with a longer way behind it.
     behind = np.where(until < UNBOUNDED, -until, NEVER)
-    ways = ends(graph.turned(), behind)[::-1]
+    ways = ends(graph.turned, behind)[::-1]
     begun = ended - graph.duration
     return np.where(ways > NEVER // 2, -ways - begun, UNBOUNDED)
 

@@ -33,11 +33,11 @@ class RankBalance(Model):
 
 class StageBalance(Model):
     """``slowdown``: a step in which the kernels of this stage take as long as recorded and those of each other one the
-    mean of all stages, over one in which all take that mean."""
+    mean of all stages, over one in which all take that mean; not told of a stage that takes less than the mean."""
 
     stage: int
     ranks: list[int]
-    slowdown: float
+    slowdown: float | None = None
 
 
 class Balance(Model):

@@ -87,8 +87,8 @@ def _costs(slower: Slowdown | None, stages: Sequence[Sequence[int]], ranks: int)
     found: dict[str, Any] = {
         "step_ns": slower.step_ns,
         "stages": [
-            StageBalance(stage=number, ranks=list(own), slowdown=round(ratio, 4))
-            for number, (own, ratio) in enumerate(zip(stages, slower.stages, strict=True))
+            StageBalance(stage=number, ranks=list(own), slowdown=_rounded(slower.stages.get(number)))
+            for number, own in enumerate(stages)
         ]
         if slower.stages
         else [],

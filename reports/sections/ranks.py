@@ -110,9 +110,9 @@ def _costs(found: Balance, t: Labels) -> str:
                 hours=f"{HOURS * found.waste_ns / found.step_ns:,.1f}",
             )
         )
-    slowest = max(found.stages, key=lambda stage: stage.slowdown, default=None)
-    if slowest is not None and slowest.slowdown >= NOTED:
-        told.append(t("ranks.stage", stage=slowest.stage, slowdown=f"{slowest.slowdown:.2f}"))
+    slowdown, stage = max(((one.slowdown or 1.0, one.stage) for one in found.stages), default=(1.0, 0))
+    if slowdown >= NOTED:
+        told.append(t("ranks.stage", stage=stage, slowdown=f"{slowdown:.2f}"))
     return "".join(told).strip()
 
 

@@ -45,7 +45,7 @@ def test_ranks_that_are_even_are_not_slow() -> None:
 def test_a_rank_alone_is_compared_with_none_and_a_longer_stage_stands_out() -> None:
     found = of(meeting([100], [300]), [[0], [1]])
     assert found.ideal_ns is None and not found.ranks
-    assert found.stages == pytest.approx([1.0, (300 + TRANSFER_US) / (200 + TRANSFER_US)])
+    assert found.stages == pytest.approx({1: (300 + TRANSFER_US) / (200 + TRANSFER_US)})
 
 
 def test_nothing_is_said_of_stages_of_which_one_was_not_recorded() -> None:
