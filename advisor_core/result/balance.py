@@ -43,8 +43,8 @@ class StageBalance(Model):
 class Balance(Model):
     """``step_ns``: as of `Plan`; ``ideal_ns``: if in each part of its work each rank took the mean of those that do the
     same. What the ranks that are slower cost: ``slowdown``, of these the first over the second; ``waste_ns``: their
-    difference on all recorded ranks together, time of devices in each step. ``tensor_ranks``: how many neighbouring
-    ranks share each tensor, 1 where it is not recorded."""
+    difference on all ranks that are replayed together, time of devices in each step. ``tensor_ranks``: how many
+    neighbouring ranks share each tensor, 1 where it is not recorded."""
 
     ranks: list[RankBalance]
     stages: list[StageBalance] = Field(default_factory=list)
