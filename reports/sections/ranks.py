@@ -26,6 +26,9 @@ MANY = 256
 
 ROWS = 24
 
+LISTED = 3
+"""So many ranks that do not follow one another are named beside their line."""
+
 HOURS = 24
 
 
@@ -77,7 +80,10 @@ def _lines(found: Balance) -> Iterator[tuple[Sequence[RankBalance], bool]]:
 
 def _label(own: Sequence[RankBalance], first_of_stage: bool, t: Labels) -> str:
     first, last, stage = own[0].rank, own[-1].rank, own[0].stage
-    listed = f"{first}–{last}"
+    if last - first < len(own):
+        listed = f"{first}–{last}"
+    else:  # some between them were not recorded
+        listed = t.join([str(rank.rank) for rank in own]) if len(own) <= LISTED else f"{first} … {last}"
     named = t("word.rank", rank=first) if first == last else t("word.ranks", list=listed)
     if stage is None or not first_of_stage:
         return named

@@ -79,6 +79,17 @@ def test_a_line_holds_ranks_of_one_stage_that_fit(count: int, stages: int, tenso
     assert sum(line.apart for line in data.lines) == stages
 
 
+@pytest.mark.parametrize(
+    ("recorded", "label"),
+    [([3], "rank 3"), ([4, 5, 6], "ranks 4–6"), ([0, 4], "ranks 0, 4"), ([0, 1, 8, 9], "ranks 0 … 9")],
+)
+def test_a_line_says_which_ranks_it_holds(recorded: list[int], label: str) -> None:
+    found = job(16)
+    data = rank_map(found.model_copy(update={"ranks": [found.ranks[rank] for rank in recorded]}), "computing_ns", EN)
+    assert data is not None
+    assert [line.label for line in data.lines] == [label]
+
+
 @pytest.mark.parametrize("count", [2, 8, 64])
 def test_few_ranks_have_their_digits_in_cells(count: int) -> None:
     svg = drawn(job(count))
