@@ -10,7 +10,7 @@ import click
 
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.options import cache_option, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
@@ -23,7 +23,7 @@ from advisor_core.cli.report_files import (
     write_all,
 )
 from advisor_core.cli.result_file import is_result, read_result
-from advisor_core.cli.settings import rule_options, settings_options
+from advisor_core.cli.settings import cache_bytes, rule_options, settings_options
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -49,6 +49,7 @@ PAGE = "compare.html"
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("report and summary")
 @ruleset_option
+@cache_option
 @settings_options(lang="lang")
 @click.option("--open", "open_report", is_flag=True, help="Show compare.html with the program of the system for it.")
 @quiet_option("no summary")
@@ -60,6 +61,7 @@ def compare(
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
+    no_cache: bool,
     open_report: bool,
     quiet: bool,
 ) -> None:
@@ -75,7 +77,7 @@ def compare(
     if open_report:
         require_page(PAGE, formats, target)
     renderers = comparison_renderers(formats)
-    options = rule_options(rulesets)
+    options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
     results = [_result(path, options, jobs, progress) for path in paths]
     try:

@@ -8,6 +8,7 @@ import click
 
 from advisor_core.cli.advisors import advisors
 from advisor_core.cli.baseline import baseline
+from advisor_core.cli.cache import cache
 from advisor_core.cli.collect import collect
 from advisor_core.cli.colour import wanted
 from advisor_core.cli.compare import compare
@@ -44,7 +45,7 @@ def cli(context: click.Context, no_plugins: bool, debug: bool) -> None:
 
 
 COMMANDS = (
-    *(run, compare, what_if, explain, collect, baseline, config),
+    *(run, compare, what_if, explain, collect, baseline, config, cache),
     *(rules, advisors, plugins, sample, result_schema),
 )
 for command in COMMANDS:

@@ -47,6 +47,14 @@ def language_option(of: str) -> Callable[[_F], _F]:
     return click.option("--lang", type=choice, default="en", show_default=True, help=f"Language of {of}.")
 
 
+def cache_option(command: _F) -> _F:
+    """``--no-cache``, for a command with the parameter ``no_cache``."""
+    none = click.option(
+        "--no-cache", is_flag=True, help="Read every file, and keep nothing of it for the next run (see advisor cache)."
+    )
+    return none(command)
+
+
 def quiet_option(also: str = "") -> Callable[[_F], _F]:
     """``-q``; ``also``: what the command leaves out besides progress and warnings."""
     left_out = f"no progress, no warnings{also and f', {also}'}"

@@ -14,6 +14,7 @@ from advisor_core.cli.engine import engine_call
 from advisor_core.cli.gates import Gates
 from advisor_core.cli.options import (
     assignment,
+    cache_option,
     deep_option,
     deep_ranks,
     language_option,
@@ -33,7 +34,7 @@ from advisor_core.cli.report_files import (
     summary,
     write_all,
 )
-from advisor_core.cli.settings import place_of, rule_options, settings_options
+from advisor_core.cli.settings import cache_bytes, place_of, rule_options, settings_options
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ PAGE = "report.html"
     redact="redact",
     redact_words="redact_words",
 )
+@cache_option
 @click.option("--timings", is_flag=True, help="Print how long each phase, fact and advisor took.")
 @click.option("--open", "open_report", is_flag=True, help="Show report.html with the program of the system for it.")
 @quiet_option("no summary")
@@ -160,6 +162,7 @@ def run(
     baseline_file: Path | None,
     redact: bool,
     redact_words: tuple[str, ...],
+    no_cache: bool,
     timings: bool,
     open_report: bool,
     quiet: bool,
@@ -192,6 +195,7 @@ def run(
         step=step,
         phase_marks=tuple(assignment("--phase-mark", "TEXT=PHASE", mark) for mark in phase_marks),
         timings=timings,
+        cache_bytes=cache_bytes(no_cache),
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)

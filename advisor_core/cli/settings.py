@@ -107,6 +107,11 @@ def followed() -> list[str]:
     return [f"settings: {file}" for file in current_settings().files]
 
 
+def cache_bytes(no_cache: bool) -> int:
+    """What the cache of ranks may take, in bytes; 0 for none."""
+    return 0 if no_cache else int(current_settings().values.cache_gib * (1 << 30))
+
+
 def rule_options(
     rulesets: Sequence[Path],
     select: tuple[str, ...] = (),

@@ -12,6 +12,7 @@ from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, stop
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import (
     assignment,
+    cache_option,
     deep_option,
     deep_ranks,
     language_option,
@@ -20,7 +21,7 @@ from advisor_core.cli.options import (
     split,
 )
 from advisor_core.cli.progress import begin
-from advisor_core.cli.settings import rule_options, settings_options
+from advisor_core.cli.settings import cache_bytes, rule_options, settings_options
 
 if TYPE_CHECKING:
     from advisor_core.result.plan import Limit, WhatIf
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
 @language_option("titles")
 @ruleset_option
+@cache_option
 @settings_options(lang="lang", deep="deep")
 @quiet_option()
 def what_if(
@@ -66,6 +68,7 @@ def what_if(
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
+    no_cache: bool,
     quiet: bool,
 ) -> None:
     """Say what a step of the profile at PATH would take with changes.
@@ -78,7 +81,7 @@ def what_if(
 
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
-    options = rule_options(rulesets)
+    options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
     try:
         with engine_call():

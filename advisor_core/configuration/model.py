@@ -37,6 +37,12 @@ class Configuration(Model):
     phase_marks: dict[str, str] = Field(
         default_factory=dict, description='marks in the trace to phases: `my_generate = "rollout"`, as `--phase-mark`'
     )
+    cache_gib: float = Field(
+        2.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="GiB that ranks which were read may take in the cache directory of the user; 0: as `--no-cache`",
+    )
     redact: bool = Field(False, description="as `--redact`")
     redact_words: Names = Field(
         default_factory=list, description="words that `--redact` leaves out, as `--redact-word`"

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from advisor_core.cache.folder import rank_folder
+from advisor_core.cache.ranks import kept_rank
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.isolation import quiet, working
@@ -85,6 +87,9 @@ class RunOptions:
 
     timeline: bool = False
     """Whether the result has the lanes of a timeline."""
+
+    cache_bytes: int = 0
+    """What the ranks that are kept from one run to the next may take together; 0: none is kept or taken from there."""
 
 
 @dataclass(frozen=True)
@@ -301,13 +306,20 @@ def _load(source: RankInput, options: RunOptions) -> _Loaded:
     watch = Stopwatch()
     with watch.of(LOAD):
         read = dataclasses.replace(
-            guarded(host, source.loader).load(source),
+            _read(host, source, options.cache_bytes),
             selected_step=options.step,
             role=source.role,
             phase_marks=options.phase_marks,
         )
         profile = checked(host, read)
     return _Loaded(profile, FactStore(host.facts, profile.given(), watch))
+
+
+def _read(host: Host, source: RankInput, cache_bytes: int) -> Profile:
+    """The rank as its loader gives it. Of other plugins nothing is kept: what they are made of is not known."""
+    load = guarded(host, source.loader).load
+    folder = rank_folder(cache_bytes) if host.loaders.owner(source.loader).builtin else None
+    return load(source) if folder is None else kept_rank(folder, source, load)
 
 
 def _model(store: FactStore, rank: int) -> RankModel | None:

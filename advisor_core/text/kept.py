@@ -1,7 +1,7 @@
 """A cache of data that was read from files of a package.
 
 Parsing the YAML of all rules, names and words is a good part of a small run, and gives the same each time. What it gave
-is kept in the cache directory of the user, ``$XDG_CACHE_HOME/npu-advisor`` or ``~/.cache/npu-advisor``, as plain data;
+is kept in the cache directory of the user (`cache_folder`), as plain data;
 so are the templates of reports, as byte code, which only the user can have written there.
 The name of a file there is a digest of what was read and of the code that read it, so a change of either is read anew.
 A file with one byte changed or cut off is not used. Files are written beside their place and then moved, so runs at the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -54,12 +55,18 @@ def kept(name: str, contents: Sequence[bytes], reader: str, read: Callable[[], T
 
 
 def cache_folder() -> Path | None:
-    """The cache directory of the user; ``None`` where there is none."""
+    """The cache directory of the user: ``$XDG_CACHE_HOME/npu-advisor`` on any system, else ``npu-advisor`` where the
+    system keeps such things: ``~/.cache``, ``~/Library/Caches`` (macOS), ``%LOCALAPPDATA%`` (Windows). ``None`` where
+    there is none."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():  # the specification has other paths ignored
         return named / "npu-advisor"
+    local = Path(os.environ.get("LOCALAPPDATA", ""))
+    if sys.platform == "win32" and local.is_absolute():
+        return local / "npu-advisor" / "cache"
     try:
-        return Path.home() / ".cache" / "npu-advisor"
+        above = Path("Library", "Caches") if sys.platform == "darwin" else Path(".cache")
+        return Path.home() / above / "npu-advisor"
     except RuntimeError:
         return None
 

@@ -35,9 +35,18 @@ def is_gzip(path: Path) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SeekPoints:
-    """Places where inflating can start: offset in the content, offset in the file, and the state there."""
+    """Places where inflating can start: offset in the content, offset in the file, and the state there. A state cannot
+    be pickled: what comes back from that has none, and finds them anew on its way."""
 
     points: list[tuple[int, int, Any]] = field(default_factory=list)
+
+    def __reduce__(self) -> tuple[type[SeekPoints], tuple[()]]:
+        return SeekPoints, ()
+
+    def passed(self, offset: int, raw: int, state: Any) -> None:
+        """Keep a place, where it is far enough behind the last one."""
+        if offset - (self.points[-1][0] if self.points else 0) >= _APART:
+            self.points.append((offset, raw, state.copy()))
 
     def read_at(self, path: Path, offset: int, size: int) -> bytes:
         """``size`` bytes of the content from ``offset`` on, fewer at the end or where the file is damaged. Raises
@@ -51,6 +60,8 @@ class SeekPoints:
                 if not skipped:
                     return b""
                 start += skipped
+                if not content.at_end:
+                    self.passed(start, raw + content.position, content.state)
             return content.read(size)
 
 
@@ -135,9 +146,8 @@ class GzipFile:
         """The next ``size`` bytes of the content, fewer only at its end."""
         data = self._content.read(size)
         self._offset += len(data)
-        kept = self.points.points
-        if self._offset - (kept[-1][0] if kept else 0) >= _APART and not self._content.at_end:
-            kept.append((self._offset, self._content.position, self._content.state.copy()))
+        if not self._content.at_end:
+            self.points.passed(self._offset, self._content.position, self._content.state)
         return data
 
     def finish(self, name: str) -> InputFile:

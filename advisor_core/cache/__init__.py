@@ -1,0 +1,1 @@
+"""What reading a rank gave, kept in the cache directory of the user and mapped into memory the next time."""

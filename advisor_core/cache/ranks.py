@@ -1,0 +1,105 @@
+"""A rank as its loader gave it, kept from one run to the next: its tables as Arrow IPC, behind them the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import pickle
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from advisor_core.cache.fingerprint import Files, code_digest, files_of
+from advisor_core.cache.folder import CacheFolder
+from advisor_core.cache.frames import UnkeepableError, from_stream, to_stream
+from advisor_core.contracts.profile import Profile, RankInput
+from advisor_core.contracts.tables import SCHEMAS, RowSource, Table
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+
+_ALIGNED: Final = 64
+"""Arrow wants its buffers at such addresses, and puts them there from the beginning of a stream on."""
+
+_LENGTH: Final = 8
+_HEAD: Final = 32
+"""What the folder writes before the parts; the first stream begins at the next aligned place."""
+
+
+def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput], Profile]) -> Profile:
+    """What ``load(source)`` gives, from the cache where no file of the rank has changed. ``load`` is of our own loaders.
+    Raises what it raises."""
+    began = time.time_ns()
+    files = None if source.coarse or source.problem else files_of(source.directory)  # sums are read for all at once
+    name = None if files is None else _name(source, files)
+    if name is None or files is None:
+        return load(source)
+    if (profile := _read(folder, name)) is not None:
+        return profile
+    profile = load(source)
+    if files.settled(began) and not _unreadable(profile) and files_of(source.directory) == files:
+        _write(folder, name, profile)
+    return profile
+
+
+def _name(source: RankInput, files: Files) -> str | None:
+    """The name of a rank in the cache; ``None`` where it cannot be told which code reads it. In messages a rank is
+    called as the user called it, so that is part of the name."""
+    try:
+        code = code_digest()
+    except OSError:
+        return None
+    place = os.path.abspath(source.directory)  # noqa: PTH100  # `Path.absolute` keeps '..'
+    told = f"{place}\n{source!r}\n{files.digest}\n{code}"
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _write(folder: CacheFolder, name: str, profile: Profile) -> None:
+    try:
+        streams = {table: to_stream(held.frame) for table, held in profile.tables.items()}
+        rest = dataclasses.replace(profile, tables={})
+        sources = {table: held.source for table, held in profile.tables.items()}
+        places, parts, end = {}, [], _HEAD
+        for table, stream in streams.items():
+            gap = -end % _ALIGNED
+            parts += [bytes(gap), stream]
+            places[table] = (end + gap - _HEAD, stream.size)
+            end += gap + stream.size
+        tail = pickle.dumps((rest, sources, places), protocol=pickle.HIGHEST_PROTOCOL)
+    except (UnkeepableError, pickle.PicklingError, TypeError, AttributeError):
+        return  # it is read again
+    folder.write(name, [*parts, tail, len(tail).to_bytes(_LENGTH, "little")])
+
+
+def _read(folder: CacheFolder, name: str) -> Profile | None:
+    whole: Any = folder.read(name)
+    if whole is None:
+        return None
+    try:
+        end = whole.size - _LENGTH
+        start = end - int.from_bytes(whole[end:].to_pybytes(), "little")
+        rest: Profile
+        sources: Mapping[str, RowSource]
+        # The file is whole, as its digest says, and nobody but the user can have written it.
+        rest, sources, places = pickle.loads(whole[start:end])
+        tables = {
+            table: Table(SCHEMAS[table], from_stream(whole.slice(*places[table]), _bools(table)), source)
+            for table, source in sources.items()
+        }
+    except (pickle.UnpicklingError, pa.ArrowException, KeyError, ValueError, TypeError, AttributeError, EOFError):
+        folder.drop(name)
+        return None
+    return dataclasses.replace(rest, tables=tables)
+
+
+def _bools(table: str) -> frozenset[str]:
+    return frozenset(column.name for column in SCHEMAS[table].columns if column.dtype == "bool")
+
+
+def _unreadable(profile: Profile) -> bool:
+    """Whether a file could not be read, which may be otherwise the next time though nothing of it changes."""
+    sign = message("loader.unreadable", file="\0", why="\0").en.split("\0")[1]
+    told: list[Text] = [diagnostic.message for diagnostic in profile.diagnostics]
+    return any(sign in text.en for text in (*told, *(missing.reason for missing in profile.missing.values())))

@@ -1,0 +1,70 @@
+"""``advisor cache``: what of profiles is kept for the next run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor_core.cli.console import EXIT_USAGE, epilog, printable, say, stop
+from advisor_core.cli.settings import current_settings, settings_options
+
+if TYPE_CHECKING:
+    from advisor_core.cache.folder import CacheFolder, Held
+
+MIB = 1 << 20
+
+
+@click.group(epilog=epilog())
+def cache() -> None:
+    """Look at what of profiles is kept for the next run, or delete it.
+
+    What was read of a rank is kept in the cache directory of the user, never in the profile, and taken from there as
+    long as none of its files has changed. `--no-cache` of a command does without it; `cache_gib` in advisor.toml
+    says how much it may take. Ranks that were not used for longest are deleted first.
+    """
+
+
+@cache.command(epilog=epilog())
+@settings_options()
+def info() -> None:
+    """Print where the cache is, how many ranks it holds, and how much it takes."""
+    limit = current_settings().values.cache_gib
+    folder = _folder()
+    say(printable(f"folder: {folder.path}"))
+    say(_told(_held(folder)))
+    say(f"limit: {limit:g} GiB" if limit else "limit: 0, nothing is kept")
+
+
+@cache.command(epilog=epilog())
+def clear() -> None:
+    """Delete every rank from the cache."""
+    folder = _folder()
+    before = _held(folder)
+    try:
+        left = folder.clear()
+    except OSError as error:
+        stop(EXIT_USAGE, f"{folder.path}: {error.strerror or error}")
+    if left.ranks:
+        stop(EXIT_USAGE, f"{folder.path}: {_told(left)} could not be deleted")
+    say(f"deleted: {_told(before)}")
+
+
+def _folder() -> CacheFolder:
+    from advisor_core.cache.folder import rank_folder
+
+    folder = rank_folder(1)
+    if folder is None:
+        stop(EXIT_USAGE, "this user has no cache directory; XDG_CACHE_HOME names one")
+    return folder
+
+
+def _held(folder: CacheFolder) -> Held:
+    try:
+        return folder.held()
+    except OSError as error:
+        stop(EXIT_USAGE, f"{folder.path}: {error.strerror or error}")
+
+
+def _told(held: Held) -> str:
+    return f"ranks: {held.ranks}, {held.bytes / MIB:.1f} MiB"
