@@ -1,8 +1,8 @@
 """What tells that files of a rank are the same as when they were read, and that the code that read them is.
 
-Size and time of change are what the system tells of a file without reading it. Two holes of that are closed: a file
-that was changed within the last moments may be changed once more in the same tick of its file system's clock, so nothing
-is kept of it yet; and a file that was replaced by one of the same size, whose time was set back, has another inode or
+Size and time of change are what the system tells of a file without reading it. Two holes of that are closed. A file
+that was changed within the last moments may be changed once more in the same tick of its file system's clock: nothing
+is kept of it yet. A file that was replaced by one of the same size, whose time was set back, has another inode or
 another time of its entry (``ctime``).
 """
 

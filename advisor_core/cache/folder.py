@@ -1,8 +1,8 @@
 """The folder of the cache: whole files by name, as many as fit, those that were not used for longest go first.
 
 Nothing here is worth an error: where the folder cannot be used, or a file is damaged, it is as if nothing were kept;
-with ``advisor --debug`` that is told on stderr. What is kept has names and paths out of profiles, and is unpickled: so the
-folder is for its user alone (mode 0700), and one that others may write to is not used.
+with ``advisor --debug`` that is told on stderr. What is kept has names and paths out of profiles, and is unpickled: so
+the folder is for its user alone (mode 0700), and one that others may write to is not used.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _HEAD: Final = 32
 
 
 def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput], Profile]) -> Profile:
-    """What ``load(source)`` gives, from the cache where no file of the rank has changed. ``load`` is of our own loaders.
+    """What ``load(source)`` gives, from the cache where no file of the rank has changed. ``load``: of our own loaders.
     Raises what it raises."""
     began = time.time_ns()
     files = None if source.coarse or source.problem else files_of(source.directory)  # sums are read for all at once
