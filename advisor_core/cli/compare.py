@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, sto
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import cache_option, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.outcome import nothing_judged
-from advisor_core.cli.progress import begin
+from advisor_core.cli.progress import Progress, begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
     comparison_summary,
@@ -94,16 +94,17 @@ def compare(
         stop(EXIT_INTERNAL, "\n".join(failed))
 
 
-def _result(path: Path, options: RunOptions, jobs: int | None, progress: Callable[[str], None]) -> RunResult:
+def _result(path: Path, options: RunOptions, jobs: int | None, progress: Progress) -> RunResult:
     """A report.json read back, or the result of a run."""
     from advisor_core.run.pipeline import run
+    from advisor_core.run.work import Work
 
     if is_result(path):
         return read_result(path)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
-    with engine_call():
-        result = run([path], options, jobs=jobs, progress=progress)
+    with engine_call(), progress.of(Work()) as work:
+        result = run([path], options, jobs=jobs, progress=progress, work=work)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result

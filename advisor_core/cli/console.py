@@ -8,12 +8,16 @@ from typing import NoReturn
 import click
 
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERNAL = 1, 2, 3, 4
+EXIT_INTERRUPTED = 130
+"""128 and the number of the signal, as shells tell it."""
+
 EXIT_CODES = {
     0: "it ran",
     EXIT_FINDINGS: "it ran: a condition of --fail-on holds, or (rules check, rules test) a mistake in a rule file",
     EXIT_USAGE: "wrong usage: an option, a rule or a path that does not exist or does not fit",
     EXIT_INPUT: "the input cannot be used; the message names the file and says why",
     EXIT_INTERNAL: "internal error; with --fail-on also a rule or plugin that crashed: there is no verdict",
+    EXIT_INTERRUPTED: "interrupted (Ctrl-C): no report was written, or all of it",
 }
 """Exit codes of every command, with their meaning."""
 

@@ -13,8 +13,9 @@ from advisor_core.cli.collect import collect
 from advisor_core.cli.colour import wanted
 from advisor_core.cli.compare import compare
 from advisor_core.cli.config import config
-from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
+from advisor_core.cli.console import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
+from advisor_core.cli.interrupt import Interrupted, listen
 from advisor_core.cli.letters import accept_any_console
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
@@ -55,9 +56,12 @@ for command in COMMANDS:
 def main() -> None:
     """Entry point: whatever is not a message of ours is an internal error, with exit code 4."""
     accept_any_console()
+    listen()
     spare_lasting_objects()
     try:
         cli(standalone_mode=True)
+    except Interrupted:
+        stop(EXIT_INTERRUPTED, "interrupted")
     except Exception as error:
         from advisor_core.plugins.host import ShadowedError
 

@@ -1,22 +1,116 @@
-"""Lines on stderr while a command works."""
+"""What stderr tells while a command works: lines as things begin, and on a terminal how far the work is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from advisor_core.cli.console import silent, tell
 from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.settings import followed
 
-Progress = Callable[[str], None]
+if TYPE_CHECKING:
+    from advisor_core.run.work import Work
+
+PATIENCE_S: Final = 2.0
+"""Work that takes no longer is not reported: what is gone before it is read only flickers. Our choice."""
+
+_EVERY_S: Final = 0.25
+_MB: Final = 1e6
+_WIDTH: Final = 79
+"""Of a terminal whose width nobody knows; a longer line would wrap, and could not be written over."""
 
 
-def begin(quiet: bool, lang: str, progress: Progress = tell) -> Progress:
-    """Tell which settings the command follows, and whether the console lacks letters of its answer; gives ``progress``.
-    With ``quiet`` nothing is told, and nothing will be."""
+class Progress:
+    """Called with a line, it tells it. ``terminal``: whether how far the work is may be written over again and
+    again."""
+
+    def __init__(self, line: Callable[[str], None] = silent, *, terminal: bool = False) -> None:
+        self._line = line
+        self._terminal = terminal
+        self._lock = threading.Lock()
+        self._shown = 0
+
+    def __call__(self, text: str) -> None:
+        with self._lock:
+            self._write("")
+            self._line(text)
+
+    @contextmanager
+    def of(self, work: Work) -> Iterator[Work]:
+        """Show how far the work is, meanwhile, once it takes longer than `PATIENCE_S`."""
+        if not self._terminal:
+            yield work
+            return
+        ended = threading.Event()
+        watching = threading.Thread(target=self._watch, args=(work, ended), name="progress", daemon=True)
+        watching.start()
+        try:
+            yield work
+        finally:
+            ended.set()
+            watching.join()
+
+    def _watch(self, work: Work, ended: threading.Event) -> None:
+        estimate = Estimate(time.monotonic())
+        wait = PATIENCE_S
+        while not ended.wait(wait):
+            wait = _EVERY_S
+            with self._lock:
+                self._write(estimate.line(work, time.monotonic()))
+        with self._lock:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        """In place of what was shown."""
+        if text or self._shown:
+            text = text[:_WIDTH]
+            sys.stderr.write(f"\r{text.ljust(self._shown)}" if text else f"\r{' ' * self._shown}\r")
+            sys.stderr.flush()
+            self._shown = len(text)
+
+
+class Estimate:
+    """How far work is, and how long it may take on, as long as it goes on as it went."""
+
+    def __init__(self, began_s: float) -> None:
+        self._began_s = began_s
+        self._stage = ""
+
+    def line(self, work: Work, now_s: float) -> str:
+        """One line; no time is named before a part of it is done."""
+        stage, told, done = _told(work)
+        if stage != self._stage:
+            self._stage, self._began_s = stage, self._began_s if not self._stage else now_s
+        if not 0 < done < 1:
+            return told
+        left = (now_s - self._began_s) * (1 - done) / done
+        return f"{told}, about {left:.0f} s more"
+
+
+def _told(work: Work) -> tuple[str, str, float]:
+    """What is going on, in a word and in a line, and which part of it is done."""
+    if work.stage == "find":
+        return "find", "looking for profiles", 0.0
+    if work.stage == "job":
+        return "job", "comparing ranks, replaying changes", 0.0
+    ranks = f"{work.ranks} rank{'s' if work.ranks > 1 else ''}"
+    read = work.read_bytes()
+    if read < work.bytes:
+        return "read", f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB", read / work.bytes
+    return "judge", f"judging {ranks}: {work.judged} done", work.judged / work.ranks if work.ranks else 0.0
+
+
+def begin(quiet: bool, lang: str, line: Callable[[str], None] = tell) -> Progress:
+    """Tell which settings the command follows, and whether the console lacks letters of its answer; gives what tells
+    the rest. With ``quiet`` nothing is told, and nothing will be."""
     if quiet:
-        return silent
+        return Progress()
     warn_of_lost_letters(lang)
-    for line in followed():
-        tell(line)
-    return progress
+    for setting in followed():
+        tell(setting)
+    return Progress(line, terminal=sys.stderr.isatty())

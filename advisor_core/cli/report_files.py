@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor_core.cli.console import EXIT_USAGE, stop, tell
+from advisor_core.cli.interrupt import whole
 from advisor_core.text.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -112,8 +113,9 @@ def write_all(rendered: Mapping[str, bytes], target: Path | None) -> list[Path]:
         return []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name, content in rendered.items():
-            write_whole(target / name, content)
+        with whole():
+            for name, content in rendered.items():
+                write_whole(target / name, content)
     except OSError as error:
         stop(EXIT_USAGE, f"cannot write the report to {target}: {error.strerror or error}")
     return [target / name for name in rendered]

@@ -177,6 +177,7 @@ def run(
     """
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import own_problems
+    from advisor_core.run.work import Work
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
@@ -199,8 +200,10 @@ def run(
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
-    with engine_call():
-        result = run_engine(paths, options, rank=rank, roles=roles, deep=deep_ranks(deep), jobs=jobs, progress=progress)
+    with engine_call(), progress.of(Work()) as work:
+        result = run_engine(
+            paths, options, rank=rank, roles=roles, deep=deep_ranks(deep), jobs=jobs, progress=progress, work=work
+        )
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:

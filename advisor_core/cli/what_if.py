@@ -78,13 +78,14 @@ def what_if(
     """
     from advisor_core.run.what_if import WhatIfError
     from advisor_core.run.what_if import what_if as ask
+    from advisor_core.run.work import Work
 
     factors = dict(_factor(entry) for entry in scale)
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
     try:
-        with engine_call():
+        with engine_call(), progress.of(Work()) as work:
             result, answer = ask(
                 paths,
                 options,
@@ -94,6 +95,7 @@ def what_if(
                 deep=deep_ranks(deep),
                 jobs=jobs,
                 progress=progress,
+                work=work,
             )
     except WhatIfError as error:
         stop(EXIT_USAGE, str(error))

@@ -23,6 +23,7 @@ from advisor_core.job.plan import plan
 from advisor_core.job.settle import settle
 from advisor_core.job.slack import JobSlack
 from advisor_core.loaders.discover import discover
+from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import loaders, problems_of
 from advisor_core.plugins.host import Host
@@ -53,6 +54,7 @@ from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOpt
 from advisor_core.run.rule_outcomes import rule_outcomes
 from advisor_core.run.run_rules import Draft, run_rules
 from advisor_core.run.step_views import phase_strip
+from advisor_core.run.work import Work
 from advisor_core.run.work_times import summed_work
 from advisor_core.run.workers import Workers, usable_processors
 from advisor_core.text.base import Scalar
@@ -78,15 +80,17 @@ def run(
     deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
+    work: Work | None = None,
 ) -> RunResult:
     """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
     profiles each role by itself; all of its roles are the roles of one result. ``deep``: the ranks of which more than
-    the sums of their steps is read. ``jobs``: processes, by default as many as pay.
+    the sums of their steps is read. ``jobs``: processes, by default as many as pay. ``work``: what is told
+    how far the run is.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
-    return analysed(paths, options, rank=rank, roles=roles, deep=deep, jobs=jobs, progress=progress)[0]
+    return analysed(paths, options, rank=rank, roles=roles, deep=deep, jobs=jobs, progress=progress, work=work)[0]
 
 
 @plain_text()
@@ -99,20 +103,23 @@ def analysed(
     deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
+    work: Work | None = None,
 ) -> tuple[RunResult, JobReplay | None]:
     """As `run`, with the replay of the job: ``None`` where nothing can be replayed, or where there are several
     roles."""
     began = time.perf_counter()
+    work = work or Work()
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
     found = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
     sources, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
-    outcomes, failures = _judged(sources, options, jobs, progress)
+    outcomes, failures = _judged(sources, options, jobs, progress, work)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
     joining = time.perf_counter()
+    work.stage = "job"
     role = role_of(sources[0]) if len(roles) == 1 else None
     result, replayed = _of_roles(host, book, outcomes, failures, role)
     result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
@@ -164,13 +171,15 @@ def _of_roles(
 
 
 def _judged(
-    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress
+    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress, work: Work
 ) -> tuple[list[RankOutcome], list[Failure]]:
     """Ranks that could be read, in order, and those that could not. The ranks of a role are compared with one another
     before any of them is judged."""
     ranks_of = Counter(source.role for source in sources)
     number = {source: n for n, source in enumerate(sources)}
     with Workers(min(len(sources), jobs or _default_jobs(sources))) as workers:
+        work.begin_ranks(sources, workers.read_bytes)
+        listen_to_reads(work.add)
         try:
             deriving = {
                 source: workers.start(number[source], derive, source, options)
@@ -183,14 +192,17 @@ def _judged(
             judging = {
                 source: workers.start(number[source], judge, source, options, compared[source]) for source in usable
             }
-            outcomes, unjudged = _collect(judging, progress, announced=recorded)
+            outcomes, unjudged = _collect(judging, progress, announced=recorded, done_one=work.judge_one)
         finally:
             release()
     return list(outcomes.values()), [*failures, *unjudged]
 
 
 def _collect(
-    calls: Mapping[RankInput, Callable[[], T]], progress: Progress, announced: Container[RankInput] = ()
+    calls: Mapping[RankInput, Callable[[], T]],
+    progress: Progress,
+    announced: Container[RankInput] = (),
+    done_one: Callable[[], None] = lambda: None,
 ) -> tuple[dict[RankInput, T], list[Failure]]:
     """The results of the calls by source, in order, and the sources that cannot be used."""
     done: dict[RankInput, T] = {}
@@ -203,6 +215,7 @@ def _collect(
             done[source] = call()
         except InputError as error:
             failures.append((source, error))
+        done_one()
     return done, failures
 
 

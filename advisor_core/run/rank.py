@@ -48,6 +48,7 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.calls import COMPARED
 from advisor_core.job.leave_out import FirstStep
 from advisor_core.job.rank_model import RankModel
+from advisor_core.loaders.readers.files import tell_read
 from advisor_core.plugins.crash import crash
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host, load_host
@@ -319,7 +320,19 @@ def _read(host: Host, source: RankInput, cache_bytes: int) -> Profile:
     """The rank as its loader gives it. Of other plugins nothing is kept: what they are made of is not known."""
     load = guarded(host, source.loader).load
     folder = rank_folder(cache_bytes) if host.loaders.owner(source.loader).builtin else None
-    return load(source) if folder is None else kept_rank(folder, source, load)
+    if folder is None:
+        return load(source)
+    loaded = False
+
+    def reading(source: RankInput) -> Profile:
+        nonlocal loaded
+        loaded = True
+        return load(source)
+
+    profile = kept_rank(folder, source, reading)
+    if not loaded:
+        tell_read(source.bytes)
+    return profile
 
 
 def _model(store: FactStore, rank: int) -> RankModel | None:

@@ -13,6 +13,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.pipeline import Progress, analysed
 from advisor_core.run.rank import RunOptions
+from advisor_core.run.work import Work
 
 _ASKED = "asked"
 
@@ -31,6 +32,7 @@ def what_if(
     deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
     progress: Progress = lambda line: None,
+    work: Work | None = None,
 ) -> tuple[RunResult, WhatIf]:
     """The result of a run, and the step without the causes of the findings ``without`` (numbers of problems, ids and
     names of rules, fingerprints), with the kernels of operators scaled (``scale``: type or class to factor) and ranks
@@ -38,7 +40,7 @@ def what_if(
 
     Raises `WhatIfError`, and what `advisor_core.run.pipeline.run` raises.
     """
-    result, replayed = analysed(paths, options, deep=deep, jobs=jobs, progress=progress)
+    result, replayed = analysed(paths, options, deep=deep, jobs=jobs, progress=progress, work=work)
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
     if replayed is None:

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from advisor_core.contracts.collector import spare_lasting_objects
+from advisor_core.loaders.readers.files import listen_to_reads
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_PID, _READ = 0, 1
+"""What a further process tells in shared memory: its id, and how many bytes it has read."""
 
 
 def usable_processors() -> int:
@@ -27,19 +32,49 @@ def usable_processors() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
-def _processes(count: int) -> list[ProcessPoolExecutor]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+def _begin(told: Any) -> None:
+    """What a further process does first. It does not hear Ctrl-C: the process that asks ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    spare_lasting_objects()
+    told[_PID] = os.getpid()
 
-    context = get_context("spawn")
-    return [ProcessPoolExecutor(1, mp_context=context, initializer=spare_lasting_objects) for _ in range(count)]
+    def add(size: int) -> None:
+        with told.get_lock():
+            told[_READ] += size
+
+    listen_to_reads(add)
+
+
+class _Further:
+    """A further process, which begins with the first thing that it is asked to do."""
+
+    def __init__(self) -> None:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        context = get_context("spawn")
+        self._told = context.Array("q", 2)
+        self.pool: ProcessPoolExecutor = ProcessPoolExecutor(
+            1, mp_context=context, initializer=_begin, initargs=(self._told,)
+        )
+
+    def read_bytes(self) -> int:
+        return int(self._told[_READ])
+
+    def end(self) -> None:
+        """End it now, whatever it does."""
+        from multiprocessing import active_children
+
+        for process in active_children():
+            if process.pid == self._told[_PID]:
+                process.terminate()
 
 
 class Workers:
-    """``count`` processes with this one among them. A context manager."""
+    """``count`` processes with this one among them. A context manager; an exception ends the further ones at once."""
 
     def __init__(self, count: int) -> None:
-        self._further = _processes(count - 1) if count > 1 else []
+        self._further = [_Further() for _ in range(count - 1)]
 
     def start(self, number: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
         """A call that gives ``function(*args)``, or raises what it raised. Everything with the same ``number`` runs in
@@ -47,7 +82,11 @@ class Workers:
         place = number % (len(self._further) + 1)
         if place == 0:
             return functools.partial(function, *args, **kwargs)
-        return self._further[place - 1].submit(function, *args, **kwargs).result
+        return self._further[place - 1].pool.submit(function, *args, **kwargs).result
+
+    def read_bytes(self) -> int:
+        """Bytes of input files that the further processes have read."""
+        return sum(further.read_bytes() for further in self._further)
 
     def __enter__(self) -> Workers:
         return self
@@ -55,5 +94,8 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pool in self._further:
-            pool.shutdown(cancel_futures=error is not None)
+        if error is not None:
+            for further in self._further:
+                further.end()
+        for further in self._further:
+            further.pool.shutdown(cancel_futures=error is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,19 @@ from types import TracebackType
 from advisor_core.result.run import InputFile
 
 _WORTH_A_THREAD = 1 << 20
+
+_listeners: list[Callable[[int], None]] = []
+
+
+def listen_to_reads(listener: Callable[[int], None]) -> None:
+    """Have this process tell how many bytes of input files it reads, from several threads."""
+    _listeners[:] = [listener]
+
+
+def tell_read(size: int) -> None:
+    """Tell of bytes that are read, or need not be."""
+    for listener in _listeners:
+        listener(size)
 
 
 class NotAFileError(OSError):
@@ -54,6 +68,7 @@ class HashedFile:
             size -= len(part)
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         self._size += len(data)
+        tell_read(len(data))
         self._hash(data)
         return data
 
