@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import os
 import pickle
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from advisor_core.cache.fingerprint import Files, code_digest, files_of
+from advisor_core.cache.fingerprint import Files, files_of
 from advisor_core.cache.folder import CacheFolder
 from advisor_core.cache.frames import UnkeepableError, from_stream, to_stream
+from advisor_core.cache.names import name_of
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS, RowSource, Table
 from advisor_core.text.base import Text
@@ -28,32 +28,31 @@ _HEAD: Final = 32
 """What the folder writes before the parts; the first stream begins at the next aligned place."""
 
 
-def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput], Profile]) -> Profile:
+@dataclass(frozen=True)
+class Loaded:
+    """A rank as its loader gave it. ``files``: those that it was read from, ``None`` where a change of them might not
+    show. ``from_cache``: nothing of them was read."""
+
+    profile: Profile
+    files: Files | None = None
+    from_cache: bool = False
+
+
+def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput], Profile]) -> Loaded:
     """What ``load(source)`` gives, from the cache where no file of the rank has changed. ``load``: of our own loaders.
     Raises what it raises."""
     began = time.time_ns()
     files = None if source.coarse or source.problem else files_of(source.directory)  # sums are read for all at once
-    name = None if files is None else _name(source, files)
+    name = None if files is None else name_of(source, files, "tables")
     if name is None or files is None:
-        return load(source)
+        return Loaded(load(source))
     if (profile := _read(folder, name)) is not None:
-        return profile
+        return Loaded(profile, files, from_cache=True)
     profile = load(source)
-    if files.settled(began) and not _unreadable(profile) and files_of(source.directory) == files:
-        _write(folder, name, profile)
-    return profile
-
-
-def _name(source: RankInput, files: Files) -> str | None:
-    """The name of a rank in the cache; ``None`` where it cannot be told which code reads it. In messages a rank is
-    called as the user called it, so that is part of the name."""
-    try:
-        code = code_digest()
-    except OSError:
-        return None
-    place = os.path.abspath(source.directory)  # noqa: PTH100  # `Path.absolute` keeps '..'
-    told = f"{place}\n{source!r}\n{files.digest}\n{code}"
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
+    if not files.settled(began) or _unreadable(profile) or files_of(source.directory) != files:
+        return Loaded(profile)
+    _write(folder, name, profile)
+    return Loaded(profile, files)
 
 
 def _write(folder: CacheFolder, name: str, profile: Profile) -> None:

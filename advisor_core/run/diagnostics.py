@@ -11,7 +11,7 @@ from advisor_core.plugins.guarded_loaders import LoaderError
 from advisor_core.plugins.host import Host
 from advisor_core.result.run import Diagnostic
 from advisor_core.rules.book import RuleBook
-from advisor_core.run.rank import RankOutcome
+from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.text.messages import message
 
 Failure = tuple[RankInput, InputError]

@@ -10,7 +10,7 @@ from advisor_core.facts.replay.changes import Change
 from advisor_core.job.job_graph import job_graph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
-from advisor_core.run.rank import RankOutcome
+from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.run_rules import RuleRun
 
 AWAITED = 0.05

@@ -48,9 +48,11 @@ from advisor_core.run.compose_timeline import timeline, wanted
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, diagnostics_of, unreadable
 from advisor_core.run.job_context import job_of
+from advisor_core.run.measurements import Measurements
 from advisor_core.run.merge_roles import joined, of_role, summed
 from advisor_core.run.modelled import job_replay
-from advisor_core.run.rank import ALONE, Compared, RankOutcome, Recorded, RunOptions, derive, judge, prepared, release
+from advisor_core.run.rank import ALONE, Compared, Recorded, RunOptions, derive, judge, prepared, release
+from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rule_outcomes import rule_outcomes
 from advisor_core.run.run_rules import Draft, run_rules
 from advisor_core.run.step_views import phase_strip
@@ -264,7 +266,8 @@ def combine(
     known = job_of(context, first.source.versions, env)
     vendors = {outcome.vendor for outcome in outcomes}
     shared = _shared(outcomes)
-    job = run_rules(host, book, Scope.JOB, shared, None, context, known, vendors)
+    measurements = Measurements(host, lambda: (shared, {}), watch=shared.watch)
+    job = run_rules(host, book, Scope.JOB, measurements, None, context, known, vendors)
     ledger = [step for outcome in outcomes for step in outcome.ledger]
     by_rank = {outcome.rank: outcome.rules for outcome in outcomes}
     in_depth_ranks = [outcome.rank for outcome in outcomes if not outcome.source.coarse]

@@ -10,7 +10,8 @@ from advisor_core.result.finding import SEVERITIES, Finding
 from advisor_core.result.run import RuleOutcome, State
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.run.run_rules import RuleRun, RuleState, devices, other_vendor
+from advisor_core.run.measurements import RuleState
+from advisor_core.run.run_rules import RuleRun, devices, other_vendor
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
 

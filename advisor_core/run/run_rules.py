@@ -5,20 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from advisor_core.contracts.advisor import Advisor, Observations, Scope
+from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.cure import Cure
-from advisor_core.contracts.facts import Facts, JobFacts
-from advisor_core.contracts.isolation import working
-from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.ledger_paths import LedgerPath
-from advisor_core.contracts.missing import Missing, Unanswered
-from advisor_core.contracts.profile import Profile
-from advisor_core.contracts.stopwatch import Stopwatch
-from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
 from advisor_core.result.finding import CONFIDENCES, Finding, Impact
 from advisor_core.result.run import State
@@ -27,35 +19,10 @@ from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.judge import Context, Judged, Verdict, judge
 from advisor_core.run.claims import Want
-from advisor_core.run.resolve_evidence import resolve, scalar
+from advisor_core.run.measurements import Measurements, RuleState, raised
+from advisor_core.run.resolve_evidence import scalar
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
-
-
-class FactSource(Protocol):
-    """The facts of a rank, or those of all ranks of the job. ``watch``: what measuring and judging take is counted
-    there."""
-
-    watch: Stopwatch
-
-    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
-        """The values that an advisor declared. Raises `Unavailable` or `NotApplicable`."""
-
-    def missing(self, key: AnyKey) -> Missing | None:
-        """The reason why a value is not known, ``None`` where it is."""
-
-    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
-        """Contradictions between other files of the recording and a measurement that needs these values."""
-
-
-@dataclass(frozen=True)
-class RuleState:
-    """The state of one rule for one rank, or for the job. ``options``: as of `Missing`."""
-
-    state: State
-    reason: Text | None = None
-    collect: Text | None = None
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,17 +53,16 @@ def run_rules(
     host: Host,
     book: RuleBook,
     scope: Scope,
-    facts: FactSource,
-    profile: Profile | None,
+    measurements: Measurements,
+    rank: int | None,
     context: Mapping[str, Scalar],
     job: Job,
     vendors: Collection[str],
 ) -> RuleRun:
-    """Judge every rule of the book whose advisor has this scope. ``job``: what decides which advice holds.
-    ``vendors``: those of the recordings; a rule for others is not judged. One advisor or rule that raises becomes the
-    state ``error`` of that rule; the others run."""
+    """Judge every rule of the book whose advisor has this scope. ``rank``: ``None`` for a job. ``job``: what decides
+    which advice holds. ``vendors``: those of the recordings; a rule for others is not judged. One advisor or rule that
+    raises becomes the state ``error`` of that rule; the others run."""
     result = RuleRun()
-    measured: dict[tuple[str, str], Observations | RuleState] = {}
     of_others: dict[tuple[str, tuple[str, ...]], RuleState] = {}
     for compiled in book:
         advisor = host.advisors[compiled.rule.advisor]
@@ -108,28 +74,24 @@ def run_rules(
                 of_others[others] = RuleState("not_applicable", other_vendor(host, compiled, vendors))
             result.states[compiled.id] = of_others[others]
             continue
-        params = compiled.measure_params
-        key = (advisor.name, json.dumps(params, sort_keys=True, default=str))
-        if key not in measured:
-            with facts.watch.of(f"advisor {advisor.name}"):
-                measured[key] = _measure(host, advisor, facts, params)
-        observed = measured[key]
-        if isinstance(observed, RuleState):
-            result.states[compiled.rule.id] = observed
+        with measurements.watch.of(f"advisor {advisor.name}"):
+            frame = measurements.frame(advisor, compiled.measure_params)
+        if isinstance(frame, RuleState):
+            result.states[compiled.rule.id] = frame
             continue
         judgement = Context(profile=context, fired=result.fired(), job=job)
         try:
-            with facts.watch.of("judge"):
-                verdict = judge(compiled, observed.frame, judgement)
+            with measurements.watch.of("judge"):
+                verdict = judge(compiled, frame, judgement)
                 if reason := _one_subject(advisor, verdict):
                     result.states[compiled.rule.id] = RuleState("error", reason)
                     continue
-                against = facts.caveats(advisor.needs) if verdict.rows else ()
-                drafts = [_draft(compiled, judged, observed, profile, against) for judged in verdict.rows]
+                against = measurements.caveats(advisor) if verdict.rows else ()
+                drafts = [_draft(compiled, judged, measurements, rank, against) for judged in verdict.rows]
         except Exception as error:
-            result.states[compiled.rule.id] = _raised(host, advisor, compiled.rule.id, error)
+            result.states[compiled.rule.id] = raised(host, advisor, compiled.rule.id, error)
             continue
-        result.states[compiled.rule.id] = _settled(verdict, advisor, facts)
+        result.states[compiled.rule.id] = _settled(verdict, advisor, measurements)
         result.drafts += drafts
     return result
 
@@ -148,22 +110,6 @@ def devices(host: Host, vendors: Sequence[str]) -> Text:
     return Text(en=" and ".join(text.en for text in called), zh="、".join(text.zh for text in called))
 
 
-_STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}
-"""The state of a rule whose advisor has no answer, by kind of `Missing`."""
-
-
-def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
-    try:
-        view = facts.view(advisor.needs, advisor.wants)
-        with working(host.advisors.owner(advisor.name), f"which measures {advisor.name}"):
-            observed = advisor.measure(view, params)
-        return replace(observed, frame=advisor.conform(observed.frame))
-    except Unanswered as stopped:
-        return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)
-    except Exception as error:
-        return _raised(host, advisor, advisor.name, error)
-
-
 def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
     """The mistake of several rows at fault with the same subject: they would become one finding."""
     subjects = Counter(tuple(row.observation[column.name] for column in advisor.about) for row in verdict.rows)
@@ -174,20 +120,15 @@ def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:
     return message("rule.same_subject", rows=rows, advisor=advisor.name, subject=shown)
 
 
-def _settled(verdict: Verdict, advisor: Advisor, facts: FactSource) -> RuleState:
+def _settled(verdict: Verdict, advisor: Advisor, measurements: Measurements) -> RuleState:
     """The state after judging. What is not known of the rows is mostly what a fact that was wanted would have told:
     then its absence says what to collect."""
     if verdict.state != "cannot_answer":
         return RuleState(verdict.state, _reason(verdict))
-    absent = [missing for key in advisor.wants if (missing := facts.missing(key)) is not None]
+    absent = [missing for key in advisor.wants if (missing := measurements.missing(key)) is not None]
     collect = next((missing.collect for missing in absent if missing.collect is not None), None)
     options = tuple(dict.fromkeys(option for missing in absent for option in missing.options))
     return RuleState("cannot_answer", _reason(verdict), collect, options)
-
-
-def _raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
-    plugin = str(host.advisors.owner(advisor.name))
-    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
 
 
 def _reason(verdict: Verdict) -> Text | None:
@@ -198,12 +139,12 @@ def _reason(verdict: Verdict) -> Text | None:
 
 
 def _draft(
-    compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None, against: Sequence[Text]
+    compiled: CompiledRule, judged: Judged, measurements: Measurements, rank: int | None, against: Sequence[Text]
 ) -> Draft:
-    finding = _doubted(_finding(compiled, judged, observed, profile), against)
+    finding = _doubted(_finding(compiled, judged, measurements, rank), against)
     paths = claimed_paths(compiled, judged.observation)
     parts = _parts(finding.impact.gross_ns_per_step, judged.idle_ns, paths)
-    cure = observed.cure(judged.row) if observed.cure is not None else None
+    cure = measurements.cure(compiled.advisor, compiled.measure_params, judged.row)
     promised = cure.promised(finding.impact.gross_ns_per_step) if cure is not None else None
     return Draft(finding, {finding.rank: parts} if finding.rank is not None else {}, judged.caveat, promised)
 
@@ -228,10 +169,9 @@ def _parts(total_ns: int, idle_ns: int | None, paths: Sequence[str]) -> list[Wan
     return [(total_ns - idle_ns, other), (idle_ns, idle)]
 
 
-def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, profile: Profile | None) -> Finding:
-    rule, advisor = compiled.rule, compiled.advisor
-    tables = profile.tables if profile is not None else {}
-    ranks = [profile.rank] if profile is not None else _ranks(observed, judged.row)
+def _finding(compiled: CompiledRule, judged: Judged, measurements: Measurements, rank: int | None) -> Finding:
+    rule, advisor, params = compiled.rule, compiled.advisor, compiled.measure_params
+    ranks = [rank] if rank is not None else measurements.ranks(advisor, params, judged.row)
     rank = ranks[0] if ranks else None
     subject = {column.name: judged.observation[column.name] for column in advisor.about}
     impact = Impact(
@@ -256,7 +196,7 @@ def _finding(compiled: CompiledRule, judged: Judged, observed: Observations, pro
         units={name: column.unit for name, column in advisor.declared().items() if column.unit},
         condition=compiled.condition,
         signs=list(judged.signs),
-        evidence=resolve(advisor.evidence_of(observed, judged.row), tables, rank),
+        evidence=measurements.evidence(advisor, params, judged.row, rank),
         advice=list(judged.advice),
         withheld=list(judged.withheld),
         references=list(rule.references),
@@ -277,10 +217,6 @@ def claimed_paths(compiled: CompiledRule, observation: Mapping[str, Scalar]) -> 
             path = path.replace("{{ " + name + " }}", str(value))
         paths.append(path)
     return tuple(paths)
-
-
-def _ranks(observed: Observations, row: int) -> list[int]:
-    return [int(rank) for rank in observed.ranks(row)] if observed.ranks is not None else []
 
 
 def _step_of(observation: Mapping[str, Scalar]) -> int | None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from advisor_core.cache import fingerprint, ranks
+from advisor_core.cache import fingerprint, names
 from advisor_core.cache.folder import SUFFIX, CacheFolder
 from advisor_core.cache.ranks import kept_rank
 from advisor_core.contracts.profile import Profile, RankInput
@@ -76,8 +76,8 @@ def same(one: Profile, other: Profile) -> None:
 
 def test_a_rank_is_read_once(folder: CacheFolder, rank: Path) -> None:
     load, source = Counting(), source_of(rank)
-    first = kept_rank(folder, source, load)
-    again = kept_rank(folder, source, load)
+    first = kept_rank(folder, source, load).profile
+    again = kept_rank(folder, source, load).profile
     assert load.asked == 1
     assert {"kernels", "host_events"} <= again.tables.keys()
     same(first, again)
@@ -87,7 +87,7 @@ def test_a_rank_is_read_once(folder: CacheFolder, rank: Path) -> None:
 
 def test_what_was_mapped_stays_when_its_file_is_evicted(folder: CacheFolder, rank: Path) -> None:
     kept_rank(folder, source_of(rank), Counting())
-    again = kept_rank(folder, source_of(rank), Counting())
+    again = kept_rank(folder, source_of(rank), Counting()).profile
     assert folder.clear().ranks == 0
     assert again.tables["kernels"].frame["duration_ns"].tolist() == [5125, 6125, 7125]
     assert asked_again(folder, rank) == 1
@@ -142,7 +142,7 @@ def test_a_file_that_is_being_written_is_not_kept(folder: CacheFolder, rank: Pat
     write(rank / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", half, seconds=0)
     assert [asked_again(folder, rank) for _ in range(2)] == [1, 1]
     write(rank / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", TRACE, seconds=0)
-    whole = kept_rank(folder, source_of(rank), Counting())
+    whole = kept_rank(folder, source_of(rank), Counting()).profile
     assert len(whole.tables["host_events"].frame) == 2
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_could_not_be_read_is_asked_for_again(
 
     with monkeypatch.context() as patched:
         patched.setattr(text, "HashedFile", fails_for_the_trace)
-        profile = kept_rank(folder, source_of(rank), Counting())
+        profile = kept_rank(folder, source_of(rank), Counting()).profile
     assert "host_events" not in profile.tables
     assert asked_again(folder, rank) == 1
 
@@ -177,7 +177,7 @@ def test_other_code_and_other_libraries_read_anew(
     folder: CacheFolder, rank: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert asked_again(folder, rank) == 1
-    monkeypatch.setattr(ranks, "code_digest", lambda: "another")
+    monkeypatch.setattr(names, "code_digest", lambda: "another")
     assert asked_again(folder, rank) == 1
 
 
@@ -187,7 +187,7 @@ def test_the_code_is_told_by_its_files(tmp_path: Path) -> None:
     before = fingerprint._sources(tmp_path, "")
     write(tmp_path / "loaders" / "words.yaml", "two", seconds=20)
     assert fingerprint._sources(tmp_path, "") != before
-    ours = fingerprint._sources(Path(ranks.__file__).parents[1], "")
+    ours = fingerprint._sources(Path(names.__file__).parents[1], "")
     assert any(line.startswith(b"loaders/readers/csv_file.py ") for line in ours)
 
 
@@ -274,8 +274,8 @@ def test_real_recordings_come_back_as_they_were_read(profiles: Path, tmp_path: P
     for name in REAL:
         for source in discover(loaders(host), profiles / name):
             load = host.loaders[source.loader].load
-            first = kept_rank(folder, source, load)
-            same(first, kept_rank(folder, source, _never))
+            first = kept_rank(folder, source, load).profile
+            same(first, kept_rank(folder, source, _never).profile)
 
 
 def _never(source: RankInput) -> Profile:

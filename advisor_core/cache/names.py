@@ -1,0 +1,21 @@
+"""Names of what is kept: digests of all that it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from advisor_core.cache.fingerprint import Files, code_digest
+from advisor_core.contracts.profile import RankInput
+
+
+def name_of(source: RankInput, files: Files, about: object) -> str | None:
+    """The name of what is derived from these files of a rank; ``about``: what else it depends on. ``None`` where it
+    cannot be told which code derives it. In messages a rank is called as the user called it: that is part of it."""
+    try:
+        code = code_digest()
+    except OSError:
+        return None
+    place = os.path.abspath(source.directory)  # noqa: PTH100  # `Path.absolute` keeps '..'
+    told = f"{place}\n{source!r}\n{files.digest}\n{code}\n{about!r}"
+    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()

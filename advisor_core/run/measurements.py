@@ -1,0 +1,174 @@
+"""What advisors measured, and what findings show of it: each asked for once, and remembered.
+
+The memory is plain data without the tables that it was taken from. So it can be kept: another threshold or another
+rule is then judged on it, and the rank is read again only for what nobody has asked for before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import pandas as pd
+
+from advisor_core.contracts.advisor import Advisor, Observations
+from advisor_core.contracts.cure import Cure
+from advisor_core.contracts.facts import Facts, JobFacts
+from advisor_core.contracts.isolation import working
+from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.missing import Missing, Unanswered
+from advisor_core.contracts.stopwatch import Stopwatch
+from advisor_core.contracts.tables import Table
+from advisor_core.plugins.crash import crash
+from advisor_core.plugins.host import Host
+from advisor_core.result.evidence import Evidence
+from advisor_core.result.run import State
+from advisor_core.run.resolve_evidence import resolve
+from advisor_core.text.base import Text
+from advisor_core.text.messages import message
+
+Asked = tuple[str, str]
+"""An advisor and its parameters, as JSON."""
+
+
+class FactSource(Protocol):
+    """The facts of a rank, or those of all ranks of the job. ``watch``: what measuring and judging take is counted
+    there."""
+
+    watch: Stopwatch
+
+    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
+        """The values that an advisor declared. Raises `Unavailable` or `NotApplicable`."""
+
+    def missing(self, key: AnyKey) -> Missing | None:
+        """The reason why a value is not known, ``None`` where it is."""
+
+    def caveats(self, needs: Iterable[AnyKey]) -> tuple[Text, ...]:
+        """Contradictions between other files of the recording and a measurement that needs these values."""
+
+
+@dataclass(frozen=True)
+class RuleState:
+    """The state of one rule for one rank, or for the job. ``options``: as of `Missing`."""
+
+    state: State
+    reason: Text | None = None
+    collect: Text | None = None
+    options: tuple[str, ...] = ()
+
+
+@dataclass
+class Told:
+    """What was asked for: the frame of each advisor, or the state of rules where it has no answer; evidence and cure by
+    row; doubts about an advisor; why a value is missing, by the name of its key."""
+
+    frames: dict[Asked, pd.DataFrame | RuleState] = field(default_factory=dict)
+    evidence: dict[tuple[Asked, int], list[Evidence]] = field(default_factory=dict)
+    cures: dict[tuple[Asked, int], Cure | None] = field(default_factory=dict)
+    caveats: dict[str, tuple[Text, ...]] = field(default_factory=dict)
+    missing: dict[str, Missing | None] = field(default_factory=dict)
+
+    def failed(self) -> bool:
+        """Whether an advisor raised by mistake."""
+        return any(isinstance(one, RuleState) and one.state == "error" for one in self.frames.values())
+
+    def answers(self) -> int:
+        """How many there are; they only grow."""
+        held = self.frames, self.evidence, self.cures, self.caveats, self.missing
+        return sum(len(answers) for answers in held)
+
+
+Source = Callable[[], tuple[FactSource, Mapping[str, Table]]]
+"""Facts and tables of a rank; of a job, which has no tables, facts."""
+
+
+def asked(advisor: Advisor, params: Mapping[str, Any]) -> Asked:
+    """The name of a measurement."""
+    return advisor.name, json.dumps(params, sort_keys=True, default=str)
+
+
+class Measurements:
+    """The measurements of a rank or a job. ``source`` is asked where ``told`` does not answer, and only then."""
+
+    def __init__(self, host: Host, source: Source, told: Told | None = None, watch: Stopwatch | None = None) -> None:
+        self._host = host
+        self._source = source
+        self.told = told or Told()
+        self.watch = watch or Stopwatch()
+        self._measured: dict[Asked, Observations | RuleState] = {}
+
+    def frame(self, advisor: Advisor, params: Mapping[str, Any]) -> pd.DataFrame | RuleState:
+        """The rows of an advisor, or the state of the rules that name it where it has no answer."""
+        name = asked(advisor, params)
+        if name not in self.told.frames:
+            measured = self._observed(advisor, params)
+            self.told.frames[name] = measured if isinstance(measured, RuleState) else measured.frame
+        return self.told.frames[name]
+
+    def evidence(self, advisor: Advisor, params: Mapping[str, Any], row: int, rank: int | None) -> list[Evidence]:
+        """The evidence of a row. Raises what the advisor raises."""
+        place = asked(advisor, params), row
+        if place not in self.told.evidence:
+            references = advisor.evidence_of(self._rows(advisor, params), row)
+            self.told.evidence[place] = resolve(references, self._source()[1], rank)
+        return list(self.told.evidence[place])
+
+    def cure(self, advisor: Advisor, params: Mapping[str, Any], row: int) -> Cure | None:
+        """What following the advice on a row would change."""
+        place = asked(advisor, params), row
+        if place not in self.told.cures:
+            observed = self._rows(advisor, params)
+            self.told.cures[place] = observed.cure(row) if observed.cure is not None else None
+        return self.told.cures[place]
+
+    def ranks(self, advisor: Advisor, params: Mapping[str, Any], row: int) -> list[int]:
+        """The ranks that lose the time of a row, of a job."""
+        observed = self._rows(advisor, params)
+        return [int(rank) for rank in observed.ranks(row)] if observed.ranks is not None else []
+
+    def caveats(self, advisor: Advisor) -> tuple[Text, ...]:
+        """Contradictions between other files of the recording and what an advisor measured."""
+        if advisor.name not in self.told.caveats:
+            self.told.caveats[advisor.name] = self._source()[0].caveats(advisor.needs)
+        return self.told.caveats[advisor.name]
+
+    def missing(self, key: AnyKey) -> Missing | None:
+        """The reason why a value is not known, ``None`` where it is."""
+        if key.name not in self.told.missing:
+            self.told.missing[key.name] = self._source()[0].missing(key)
+        return self.told.missing[key.name]
+
+    def _rows(self, advisor: Advisor, params: Mapping[str, Any]) -> Observations:
+        measured = self._observed(advisor, params)
+        assert not isinstance(measured, RuleState), "only rows have evidence"
+        return measured
+
+    def _observed(self, advisor: Advisor, params: Mapping[str, Any]) -> Observations | RuleState:
+        name = asked(advisor, params)
+        if name not in self._measured:
+            self._measured[name] = _measure(self._host, advisor, self._source()[0], params)
+        return self._measured[name]
+
+
+_STATES: dict[str, State] = {"not_applicable": "not_applicable", "failed": "error", "unavailable": "cannot_answer"}
+"""The state of a rule whose advisor has no answer, by kind of `Missing`."""
+
+
+def _measure(host: Host, advisor: Advisor, facts: FactSource, params: Mapping[str, Any]) -> Observations | RuleState:
+    try:
+        view = facts.view(advisor.needs, advisor.wants)
+        with working(host.advisors.owner(advisor.name), f"which measures {advisor.name}"):
+            observed = advisor.measure(view, params)
+        return replace(observed, frame=advisor.conform(observed.frame))
+    except Unanswered as stopped:
+        return RuleState(_STATES[stopped.missing.kind], stopped.reason, stopped.collect, stopped.options)
+    except Exception as error:
+        return raised(host, advisor, advisor.name, error)
+
+
+def raised(host: Host, advisor: Advisor, what: str, error: Exception) -> RuleState:
+    """The state of a rule whose measurement or judgement raised by mistake."""
+    plugin = str(host.advisors.owner(advisor.name))
+    return RuleState("error", message("engine.plugin_raised", what=what, plugin=plugin, error=crash(error)))
