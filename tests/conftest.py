@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from advisor_core.run import kept_ranks
+
 # A run that gates a change must not fail by chance, and not take long: it takes the same few examples each time.
 # `make search` looks for others.
 settings.register_profile("gate", derandomize=True, deadline=None, max_examples=30)
@@ -22,6 +24,13 @@ def real_profiles() -> Path | None:
     named = os.environ.get("NPU_ADVISOR_PROFILES")
     folder = Path(named) if named else ROOT.parent / "shared" / "profiles"
     return folder if folder.is_dir() else None
+
+
+@pytest.fixture(autouse=True)
+def _without_cache_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests put other functions in place of ours, which what is kept of ranks knows nothing of, and the user's own
+    cache is none of theirs."""
+    monkeypatch.setattr(kept_ranks, "rank_folder", lambda most_bytes: None)
 
 
 @pytest.fixture(scope="session")

@@ -35,9 +35,9 @@ _DIGEST: Final = hashlib.sha256().digest_size
 
 @dataclass(frozen=True)
 class Held:
-    """What is in the folder. ``ranks``: how many; ``bytes``: what they take together."""
+    """What is in the folder. ``files``: how many; ``bytes``: what they take together."""
 
-    ranks: int = 0
+    files: int = 0
     bytes: int = 0
 
 

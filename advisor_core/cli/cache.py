@@ -19,16 +19,16 @@ MIB = 1 << 20
 def cache() -> None:
     """Look at what of profiles is kept for the next run, or delete it.
 
-    What was read of a rank is kept in the cache directory of the user, never in the profile, and taken from there as
-    long as none of its files has changed. `--no-cache` of a command does without it; `cache_gib` in advisor.toml
-    says how much it may take. Ranks that were not used for longest are deleted first.
+    What was read of a rank and measured on it is kept in the cache directory of the user, never in the profile, and
+    taken from there as long as no file of the rank has changed. `--no-cache` of a command does without it; `cache_gib`
+    in advisor.toml says how much it may take. What was not used for longest is deleted first.
     """
 
 
 @cache.command(epilog=epilog())
 @settings_options()
 def info() -> None:
-    """Print where the cache is, how many ranks it holds, and how much it takes."""
+    """Print where the cache is, how many files it holds, and how much they take."""
     limit = current_settings().values.cache_gib
     folder = _folder()
     say(printable(f"folder: {folder.path}"))
@@ -38,14 +38,14 @@ def info() -> None:
 
 @cache.command(epilog=epilog())
 def clear() -> None:
-    """Delete every rank from the cache."""
+    """Delete all of it."""
     folder = _folder()
     before = _held(folder)
     try:
         left = folder.clear()
     except OSError as error:
         stop(EXIT_USAGE, f"{folder.path}: {error.strerror or error}")
-    if left.ranks:
+    if left.files:
         stop(EXIT_USAGE, f"{folder.path}: {_told(left)} could not be deleted")
     say(f"deleted: {_told(before)}")
 
@@ -67,4 +67,4 @@ def _held(folder: CacheFolder) -> Held:
 
 
 def _told(held: Held) -> str:
-    return f"ranks: {held.ranks}, {held.bytes / MIB:.1f} MiB"
+    return f"files: {held.files}, {held.bytes / MIB:.1f} MiB"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from advisor_core.cache.derived import Derived
 from advisor_core.cache.fingerprint import Files
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.isolation import quiet
@@ -61,7 +62,7 @@ class RunOptions:
     step: int | None = None
     phase_marks: tuple[tuple[str, str], ...] = ()
     timings: bool = False
-    """Whether the result tells what each fact and advisor took."""
+    """Whether the result tells what each fact and advisor took: then each is asked."""
 
     timeline: bool = False
     """Whether the result has the lanes of a timeline."""
@@ -172,7 +173,7 @@ def release() -> None:
 def derive(source: RankInput, options: RunOptions) -> Recorded:
     """Load one rank and give what is to be compared with other ranks. Raises `InputError` when nothing of it is
     usable."""
-    kept = kept_of(installed_host(), source, options.cache_bytes)
+    kept = _kept_of(source, options)
     about = ("recorded", _read_as(options))
     if kept is not None and (found := kept.read(about, Recorded)) is not None:
         tell_read(source.bytes)
@@ -213,7 +214,7 @@ def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) ->
 
 def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOutcome:
     host, book = prepared(options)
-    kept = kept_of(host, source, options.cache_bytes)
+    kept = _kept_of(source, options)
     about = ("judged", _read_as(options), asked_by(book, host.advisors), printed(compared))
     if kept is not None and (found := kept.read(about, Kept)) is not None:
         tell_read(source.bytes)
@@ -296,6 +297,11 @@ def _load(source: RankInput, options: RunOptions) -> _Loaded:
         )
         profile = checked(host, profile)
     return _Loaded(profile, FactStore(host.facts, profile.given(), watch), read.files)
+
+
+def _kept_of(source: RankInput, options: RunOptions) -> Derived | None:
+    """What was derived from a rank in another run; ``None`` where nothing is kept, or what it takes is to be told."""
+    return None if options.timings else kept_of(installed_host(), source, options.cache_bytes)
 
 
 def _raised(store: FactStore) -> bool:

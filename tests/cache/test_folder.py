@@ -37,7 +37,7 @@ def test_what_is_larger_than_the_folder_may_be_is_not_kept(
 ) -> None:
     folder.write("small", [b"1"])
     CacheFolder(folder.path, 100).write("large", [bytes(100)])
-    assert folder.held().ranks == 1
+    assert folder.held().files == 1
     assert "are not kept" in capsys.readouterr().err
 
 

@@ -88,7 +88,7 @@ def test_a_rank_is_read_once(folder: CacheFolder, rank: Path) -> None:
 def test_what_was_mapped_stays_when_its_file_is_evicted(folder: CacheFolder, rank: Path) -> None:
     kept_rank(folder, source_of(rank), Counting())
     again = kept_rank(folder, source_of(rank), Counting()).profile
-    assert folder.clear().ranks == 0
+    assert folder.clear().files == 0
     assert again.tables["kernels"].frame["duration_ns"].tolist() == [5125, 6125, 7125]
     assert asked_again(folder, rank) == 1
 
