@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -218,7 +218,15 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
     about = ("judged", _read_as(options), asked_by(book, host.advisors), printed(compared))
     if kept is not None and (found := kept.read(about, Kept)) is not None:
         tell_read(source.bytes)
-        return _judged_again(source, options, compared, found, functools.partial(kept.write, kept.files, about))
+        answers = found.told.answers()
+        try:
+            outcome = _judged_again(source, options, compared, found, kept.files)
+        except _ChangedError:
+            kept = None  # for this run
+        else:
+            if found.told.answers() > answers:
+                kept.write(kept.files, about, found)
+            return outcome
     ready = _ready(source, options, compared)
     began = time.perf_counter()
     profile, store = ready.profile, ready.store
@@ -240,19 +248,29 @@ class Kept:
     told: Told
 
 
+class _ChangedError(BaseException):
+    """The files of a rank are no longer those that it was measured on. No `Exception`, which rules may raise by
+    mistake."""
+
+
 def _judged_again(
-    source: RankInput, options: RunOptions, compared: Compared, kept: Kept, keep: Callable[[Kept], None]
+    source: RankInput, options: RunOptions, compared: Compared, kept: Kept, files: Files | None
 ) -> RankOutcome:
-    """As `judge`, of what was measured before; the rank is read only where a rule asks for more than that."""
+    """As `judge`, of what was measured on ``files`` before; the rank is read only where a rule asks for more than that.
+    Raises `_ChangedError`."""
     began = time.perf_counter()
     host, book = prepared(options)
     watch = Stopwatch()
-    read = functools.cache(lambda: _ready(source, options, compared).answers())
+
+    @functools.cache
+    def read() -> tuple[FactStore, Mapping[str, Table]]:
+        ready = _ready(source, options, compared)
+        if ready.files != files:
+            raise _ChangedError
+        return ready.answers()
+
     measurements = Measurements(host, read, kept.told, watch)
-    answers = kept.told.answers()
     rules = _rules(host, book, measurements, kept.outcome, kept.outcome.context)
-    if kept.told.answers() > answers:
-        keep(kept)
     timings = {LOAD: 0.0, **watch.seconds(), ANALYSE: time.perf_counter() - began}
     return dataclasses.replace(kept.outcome, rules=rules, timings=timings)
 

@@ -80,6 +80,22 @@ def test_another_threshold_judges_what_was_measured(kept: Kept) -> None:
     assert len(plain.findings) > len(kept.run(KEPT).findings)
 
 
+def test_files_that_changed_meanwhile_are_measured_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read for evidence is never of other files than what was measured."""
+    kept.folder.clear()
+    kept.run(KEPT)
+    options = dataclasses.replace(KEPT, overrides=LOWER)
+    before = kept_ranks.read_rank
+    monkeypatch.setattr(kept_ranks, "read_rank", lambda *given: dataclasses.replace(before(*given), files=None))
+    changed = kept.run(options)
+    assert set(kept.read) == {0, 1}
+    assert told(changed) == told(run([kept.profile], dataclasses.replace(options, cache_bytes=0)))
+    monkeypatch.undo()
+    again = kept.run(options)
+    assert set(kept.read) == {0, 1}, "nothing of it was kept"
+    assert told(again) == told(changed)
+
+
 def test_other_rules_measure_what_they_ask_for(kept: Kept) -> None:
     """Facts tell the reader what they meet: which of them were asked is part of what is kept."""
     options = dataclasses.replace(KEPT, select=("HD",))
