@@ -1,0 +1,412 @@
+"""What a recorded program computes, from the data flow that was recorded with its operators.
+
+A computation of the forward pass is told by its operators and by which of them reads what another wrote; the operators
+that autograd runs for it are those of the nodes that it made. Nothing here knows kernels, their names or their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from tests.programs.experts import layers_with_experts
+from tests.programs.streams import CARRYING, HEAVY, PRODUCTS, Operator, Stream, Tensor
+
+SCORES = frozenset({"mul", "div", "add", "sub", "masked_fill", "where", "tanh", "cat", "maximum", *CARRYING})
+"""What programs do with the scores of attention between the product and the softmax, and behind it."""
+
+BEHIND_SOFTMAX = SCORES | {"native_dropout", "bernoulli"}
+
+ON_CHIP_OF_A_PRODUCT = frozenset({"add", "index", "index_select", "cat", "mul", *CARRYING})
+"""What may lie between a product and the gate that reads it: a bias, an adapter, a choice of rows."""
+
+LONG_AXIS = 2_000
+"""No router has so many experts, no vocabulary of a language model fewer entries."""
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A computation that a program runs once. ``operators``: their numbers; ``bytes``: what one kernel in their place
+    would move at least: every tensor from outside and every result that others read, each once; 0 where products
+    are among them."""
+
+    name: str
+    backward: bool
+    operators: frozenset[int]
+    bytes: int
+
+
+def occurrences(stream: Stream) -> list[Occurrence]:
+    """The computations of a program, each with the operators that autograd runs for it as one of its own."""
+    found: list[Occurrence] = []
+    nodes = _nodes(stream)
+    taken: set[int] = set()
+    unrecorded: set[str] = set()
+    forward = [(name, frozenset(own)) for name, finder in FINDERS.items() for own in finder(stream)]
+    for name, own in forward:
+        sequences = _sequences(stream, own) & nodes.keys()
+        behind = frozenset(number for sequence in sequences for number in nodes[sequence])
+        if name == "moe_expert_loop":
+            behind |= _of_one_weight(stream, behind)
+        taken |= sequences
+        if not behind and all(stream.operators[number].phase == "fwd" for number in own):
+            unrecorded.add(name)
+        found.append(Occurrence(name, False, own, _bytes(stream, own, behind)))
+        if behind:
+            found.append(Occurrence(name, True, behind, _bytes_backward(stream, own, behind)))
+    # Of what is computed again under a node of its own the nodes are not recorded: they read what it wrote or read.
+    for name, own in forward:
+        read = _reading_backward(stream, own) - taken
+        if name in unrecorded and all(stream.operators[number].phase == "recompute" for number in own):
+            behind = frozenset(
+                number
+                for sequence, numbers in nodes.items()
+                if read and min(read) <= sequence <= max(read)
+                for number in numbers
+                if stream.operators[number].name not in HEAVY or name == "attention"
+            )
+            if behind:
+                found.append(Occurrence(name, True, behind, _bytes_backward(stream, own, behind)))
+    return found
+
+
+def _of_one_weight(stream: Stream, behind: frozenset[int]) -> frozenset[int]:
+    """What puts the gradients of single experts into that of the weight of all of them, and adds these up."""
+    own: set[int] = set()
+    for one in stream.operators.values():
+        written = {tensor.writer for tensor in one.reads}
+        if one.phase == "bwd" and (
+            (one.name == "select_backward" and written <= behind) or (one.name == "add" and written <= own)
+        ):
+            own.add(one.number)
+    return frozenset(own)
+
+
+def _reading_backward(stream: Stream, own: frozenset[int]) -> set[int]:
+    """The nodes of autograd that read what these operators wrote, or what only they read in the forward pass."""
+    written = {
+        tensor.writer
+        for number in own
+        for tensor in stream.operators[number].reads
+        if tensor.writer >= 0 and {one.number for one in stream.behind(tensor.writer)} <= own
+    }
+    return {
+        stream.operators[reader].sequence
+        for number in own | written
+        for reader in stream.readers.get(number, ())
+        if stream.operators[reader].phase == "bwd"
+    }
+
+
+def _nodes(stream: Stream) -> dict[int, list[int]]:
+    """The operators of the backward pass by node."""
+    nodes: dict[int, list[int]] = {}
+    for one in stream.operators.values():
+        if one.phase == "bwd" and one.sequence >= 0:
+            nodes.setdefault(one.sequence, []).append(one.number)
+    return nodes
+
+
+def _sequences(stream: Stream, own: frozenset[int]) -> set[int]:
+    """The nodes of autograd that these operators made: an operator without a node has the number of the one before."""
+    found = set()
+    for number in own:
+        sequence = stream.operators[number].sequence
+        first, last = stream.span.get(sequence, (number, number))
+        if stream.operators[number].phase == "fwd" and (first in own or (first not in stream.operators and last in own)):
+            found.add(sequence)
+    return found
+
+
+def _outside(stream: Stream, own: frozenset[int], without: Iterable[int] = ()) -> dict[int, int]:
+    """Bytes that these operators read of each storage that none of them, and none of the others, wrote."""
+    inside = own | frozenset(without)
+    read: dict[int, int] = {}
+    for number in own:
+        for tensor in stream.operators[number].reads:
+            if tensor.writer not in inside:
+                read[tensor.storage] = max(read.get(tensor.storage, 0), tensor.bytes)
+    return read
+
+
+def _results(stream: Stream, own: frozenset[int], besides: frozenset[int] = frozenset()) -> int:
+    """Bytes of what these operators write and others, besides those, read or nobody does."""
+    written: dict[int, int] = {}
+    for number in own:
+        readers = set(stream.readers.get(number, ()))
+        if not readers or not readers <= own | besides:
+            for tensor in stream.operators[number].writes:
+                written[tensor.storage] = max(written.get(tensor.storage, 0), tensor.bytes)
+    return sum(written.values())
+
+
+def _bytes(stream: Stream, own: frozenset[int], behind: frozenset[int]) -> int:
+    if any(stream.operators[number].name in HEAVY for number in own):
+        return 0
+    return sum(_outside(stream, own).values()) + _results(stream, own, behind)
+
+
+def _bytes_backward(stream: Stream, own: frozenset[int], behind: frozenset[int]) -> int:
+    """What was not written for the backward pass is computed again from what the forward pass read."""
+    if any(stream.operators[number].name in HEAVY for number in own | behind):
+        return 0
+    read = _outside(stream, behind, own)
+    if any(tensor.writer in own for number in behind for tensor in stream.operators[number].reads):
+        read = _outside(stream, own) | read
+    return sum(read.values()) + _results(stream, behind)
+
+
+def _carried(one: Operator) -> bool:
+    return one.name in CARRYING
+
+
+def _chain(stream: Stream, tensor: Tensor, names: Iterable[str]) -> tuple[Operator | None, set[int]]:
+    """The operator before a tensor if it is one of these, with the copies in between; else nothing."""
+    one, passed = stream.source(tensor, _carried)
+    if one is None or one.name not in names:
+        return None, set()
+    return one, passed | {one.number}
+
+
+def _reading(stream: Stream, number: int, names: Iterable[str]) -> tuple[Operator | None, set[int]]:
+    """The first forward operator of these names that reads what this one wrote, through copies."""
+    wanted = frozenset(names)
+    for one in stream.behind(number):
+        if one.name in wanted:
+            return one, {one.number}
+    for one in stream.behind(number):
+        if one.name in CARRYING:
+            further, passed = _reading(stream, one.number, wanted)
+            if further is not None:
+                return further, passed | {one.number}
+    return None, set()
+
+
+def _of_a_weight(stream: Stream, tensor: Tensor) -> tuple[bool, set[int]]:
+    """Whether a tensor is a weight, or one that was cast or had a number added; and the operators for that."""
+    one, passed = stream.source(tensor, lambda one: one.name in (*CARRYING, "add") and len(one.reads) == 1)
+    return one is None, passed
+
+
+def _of_a_product(stream: Stream, tensor: Tensor, depth: int = 6) -> bool:
+    one = stream.writer(tensor)
+    if one is None:
+        return False
+    if one.name in PRODUCTS:
+        return True
+    return (
+        depth > 0
+        and one.name in ON_CHIP_OF_A_PRODUCT
+        and any(_of_a_product(stream, read, depth - 1) for read in one.reads)
+    )
+
+
+def _with_casts(stream: Stream, own: set[int], *, of: Tensor | None = None) -> set[int]:
+    """With the cast of the input if nobody else reads it, and the cast of the result if nothing else reads that."""
+    if of is not None:
+        one = stream.writer(of)
+        while one is not None and one.name == "_to_copy" and one.forward:
+            own.add(one.number)
+            one = stream.writer(one.reads[0])
+    last = max(own)
+    readers = stream.behind(last)
+    if len(readers) == 1 and readers[0].name == "_to_copy":
+        own.add(readers[0].number)
+    return own
+
+
+def _rms_norms(stream: Stream) -> Iterator[set[int]]:
+    for root in stream.of({"rsqrt"}):
+        added, own = _chain(stream, root.reads[0], {"add", "mean"})
+        mean, more = (added, set()) if added and added.name == "mean" else (None, set[int]())
+        if added is not None and mean is None:
+            mean, more = _chain(stream, added.reads[0], {"mean"})
+        square, squares = _chain(stream, mean.reads[0], {"pow", "mul", "square"}) if mean else (None, set())
+        if square is None:
+            continue
+        centred, _ = stream.source(square.reads[0], _carried)
+        normed, scaling = _reading(stream, root.number, {"mul"})
+        if normed is None or (centred is not None and centred.name == "sub"):
+            continue
+        own |= more | squares | scaling | {root.number}
+        weighted, weighing = _reading(stream, normed.number, {"mul"})
+        if weighted is not None:
+            for tensor in weighted.reads:
+                is_weight, passed = _of_a_weight(stream, tensor)
+                if is_weight:
+                    own |= weighing | passed
+        yield _with_casts(stream, own, of=square.reads[0])
+
+
+def _rotaries(stream: Stream) -> Iterator[set[int]]:
+    for turned in stream.of({"neg"}):
+        joined, own = _reading(stream, turned.number, {"cat", "stack"})
+        if joined is None or not all(
+            tensor.storage in {read.storage for read in turned.reads} or tensor.writer in own | {turned.number}
+            for tensor in joined.reads
+        ):
+            continue
+        scaled, scaling = _reading(stream, joined.number, {"mul"})
+        added, adding = _reading(stream, scaled.number, {"add"}) if scaled else (None, set())
+        if added is None:
+            continue
+        for tensor in added.reads:
+            _, passed = _chain(stream, tensor, {"mul"})
+            own |= passed
+        yield _with_casts(stream, own | scaling | adding | {turned.number})
+    for difference in stream.of({"sub"}):
+        joined, own = _reading(stream, difference.number, {"cat", "stack"})
+        if joined is None:
+            continue
+        parts = [_chain(stream, tensor, {"add", "sub"}) for tensor in joined.reads]
+        products = [
+            _chain(stream, tensor, {"mul"}) for part, _ in parts if part is not None for tensor in part.reads
+        ]
+        storages = [{read.storage for read in part.reads} for part, _ in products if part is not None]
+        if {part.name for part, _ in parts if part} != {"add", "sub"} or len(storages) != 4:
+            continue
+        for _, passed in (*parts, *products):
+            own |= passed
+        yield own
+
+
+def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
+    for gate in stream.of({activation}):
+        gated, own = _reading(stream, gate.number, {"mul"})
+        if gated is None or len(gated.reads) < 2:
+            continue
+        others = [tensor for tensor in gated.reads if tensor.writer not in own | {gate.number}]
+        if len(others) != 1 or others[0].shape != gated.writes[0].shape:
+            continue
+        offset, passed = _chain(stream, others[0], {"add"})
+        if offset is not None and len(offset.reads) == 1:  # an offset of nothing
+            own |= passed
+        if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
+            yield own | {gate.number}
+
+
+def _tanh_gelus(stream: Stream) -> Iterator[set[int]]:
+    for bend in stream.of({"tanh"}):
+        scaled, own = _chain(stream, bend.reads[0], {"mul"})
+        summed, more = _chain(stream, scaled.reads[0], {"add"}) if scaled else (None, set())
+        if summed is None or len(summed.reads) != 2:
+            continue
+        cubes = [_chain(stream, tensor, {"mul"}) for tensor in summed.reads]
+        powers = [_chain(stream, cube.reads[0], {"pow"}) for cube, _ in cubes if cube is not None]
+        one_more, adding = _reading(stream, bend.number, {"add"})
+        result, multiplying = _reading(stream, one_more.number, {"mul"}) if one_more else (None, set())
+        if result is None or not any(power for power, _ in powers):
+            continue
+        halves = [_chain(stream, tensor, {"mul"}) for tensor in result.reads]
+        for _, passed in (*cubes, *powers, *halves):
+            own |= passed
+        yield own | more | adding | multiplying | {bend.number}
+
+
+def _attentions(stream: Stream) -> Iterator[set[int]]:
+    for weights in stream.of({"_softmax", "_safe_softmax"}):
+        product, before = stream.source(weights.reads[0], lambda one: one.name in SCORES)
+        if product is None or product.name not in ("bmm", "baddbmm") or len(weights.writes[0].shape) < 3:
+            continue
+        one, behind = weights, set[int]()
+        while True:
+            result, passed = _reading(stream, one.number, {"bmm"})
+            if result is not None:
+                yield before | behind | passed | {product.number, weights.number}
+                break
+            following = [reader for reader in stream.behind(one.number) if reader.name in BEHIND_SOFTMAX]
+            if not following:
+                break
+            one = following[0]
+            behind.add(one.number)
+
+
+def _losses(stream: Stream) -> Iterator[set[int]]:
+    for log_softmax in stream.of({"_log_softmax"}):
+        loss, own = _reading(stream, log_softmax.number, {"nll_loss_forward"})
+        if loss is not None:
+            yield _with_casts(stream, own | {log_softmax.number}, of=log_softmax.reads[0])
+
+
+def _log_probabilities(stream: Stream) -> Iterator[set[int]]:
+    for chosen in stream.of({"gather"}):
+        log_softmax, own = _chain(stream, chosen.reads[0], {"_log_softmax"})
+        if log_softmax is not None and log_softmax.writes[0].shape[-1] > LONG_AXIS:
+            yield own | {chosen.number}
+
+
+def _divided_losses(stream: Stream) -> Iterator[set[int]]:
+    for exponential in stream.of({"exp"}):
+        shifted, own = _chain(stream, exponential.reads[0], {"sub"})
+        summed, summing = _reading(stream, exponential.number, {"sum"})
+        log, _ = _reading(stream, summed.number, {"log", "all_reduce", "allreduce"}) if summed else (None, set())
+        if shifted is None or log is None or exponential.writes[0].shape[-1] <= LONG_AXIS:
+            continue
+        storage = {tensor.storage for tensor in (*shifted.writes, *exponential.writes)}
+        own |= summing | {exponential.number}
+        for one in stream.of({"div", "index", "sub", "max", "log", "masked_fill"}):
+            near = abs(one.number - exponential.number) < 40
+            if near and storage & {tensor.storage for tensor in (*one.reads, *one.writes)}:
+                own.add(one.number)
+        yield own
+
+
+def _updates(stream: Stream, last: str) -> Iterator[set[int]]:
+    """The operators of the optimizer up to each operator that changes a weight."""
+    update: set[int] = set()
+    for one in stream.operators.values():
+        if one.phase != "opt" or one.name in ("_local_scalar_dense", "item") or not one.reads:
+            continue
+        update.add(one.number)
+        if one.name in (last, f"_foreach_{last}"):
+            yield update
+            update = set()
+
+
+def _group_norms(stream: Stream) -> Iterator[set[int]]:
+    for norm in stream.of({"native_group_norm"}):
+        result, own = _reading(stream, norm.number, {"silu"})
+        if result is not None and len(stream.behind(norm.number)) == 1:
+            yield own | {norm.number}
+
+
+def _entropies(stream: Stream) -> Iterator[set[int]]:
+    for exponential in stream.of({"exp"}):
+        log_softmax, own = _chain(stream, exponential.reads[0], {"_log_softmax"})
+        weighted, weighing = _reading(stream, exponential.number, {"mul"})
+        summed, summing = _reading(stream, weighted.number, {"sum"}) if weighted else (None, set())
+        if log_softmax is not None and summed is not None:
+            yield own | weighing | summing | {exponential.number}
+
+
+def _expert_loops(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.inside) for layer in layers_with_experts(stream) if layer.one_by_one)
+
+
+def _permutations(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.taking) for layer in layers_with_experts(stream) if not layer.one_by_one)
+
+
+def _combinations(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.behind) for layer in layers_with_experts(stream) if not layer.one_by_one)
+
+
+FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
+    "rms_norm": _rms_norms,
+    "rotary": _rotaries,
+    "swiglu": lambda stream: _gates(stream, "silu"),
+    "geglu": lambda stream: _gates(stream, "gelu"),
+    "tanh_gelu": _tanh_gelus,
+    "attention": _attentions,
+    "cross_entropy": _losses,
+    "log_probs": _log_probabilities,
+    "vocab_parallel_cross_entropy": _divided_losses,
+    "entropy": _entropies,
+    "group_norm_silu": _group_norms,
+    "moe_routing": lambda stream: (set(layer.routing) for layer in layers_with_experts(stream)),
+    "moe_expert_loop": _expert_loops,
+    "moe_token_permute": _permutations,
+    "moe_token_unpermute": _combinations,
+    "adam": lambda stream: _updates(stream, "addcdiv"),
+}
+"""Each gives the operators of one occurrence after another."""
