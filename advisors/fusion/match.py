@@ -73,6 +73,8 @@ class _Matching:
                 ways += [way | {number} for way in self._carried(step, number, depth)]
         if step.operands and (step.repeated or (step.optional and not ways)):
             ways += self._of_tensor(step.operands[0], key, reader, depth)
+        if step.beside:
+            return [_NOTHING] if ways else []
         return _nearest(ways, reader)
 
     def below(self, step: Expression, number: int) -> list[Kernels]:

@@ -108,7 +108,7 @@ def _found(facts: FactStore) -> list[tuple[Key, set[int], float]]:
 def _scores(
     true: Sequence[Mapping[str, Any]], found: Sequence[tuple[Key, set[int], float]], took: np.ndarray
 ) -> dict[Key, Score]:
-    """An occurrence is found where more than half of its kernels and of those found are the same."""
+    """An occurrence is found where more than half of its kernels, and half of those found, are the same."""
     found_at: dict[Key, list[int]] = defaultdict(list)
     for number, (key, _, _) in enumerate(found):
         found_at[key].append(number)
@@ -124,7 +124,9 @@ def _scores(
         same = [
             number
             for number in found_at[key]
-            if number not in used and 2 * len(members & found[number][1]) > max(len(members), len(found[number][1]))
+            if number not in used
+            and 2 * (shared := len(members & found[number][1])) > len(members)
+            and 2 * shared >= len(found[number][1])
         ]
         if same:
             used.add(same[0])

@@ -63,11 +63,12 @@ class Operator:
 
 @dataclass(frozen=True)
 class Stream:
-    """The operators that compute something, by number; views are left out. ``span``: the numbers of the first and
-    the last operator of the forward pass, views included, with the sequence number of each node of autograd."""
+    """The operators that compute something, by number; views are left out. ``of_node``: the operators
+    of the forward pass with the sequence number of each node of autograd. ``views``: the nodes of views."""
 
     operators: dict[int, Operator]
-    span: dict[int, tuple[int, int]]
+    of_node: dict[int, list[int]]
+    views: set[int]
     readers: dict[int, list[int]] = field(default_factory=dict)
 
     def of(self, names: Iterable[str], *, forward: bool = True) -> Iterator[Operator]:
@@ -100,14 +101,17 @@ def read(path: Path) -> Stream:
     with gzip.open(path, "rt") as lines:
         records = [json.loads(line) for line in lines][1:]
     operators: dict[int, Operator] = {}
-    span: dict[int, tuple[int, int]] = {}
+    of_node: dict[int, list[int]] = defaultdict(list)
+    views: set[int] = set()
     readers: dict[int, list[int]] = defaultdict(list)
     for record in records:
         number, sequence = record["i"], record.get("seq", -1)
-        if record["ph"] != "bwd":
-            span[sequence] = (span.get(sequence, (number, number))[0], number)
+        is_forward = record["ph"] != "bwd"
         if record.get("view"):
+            views |= {sequence} if is_forward and sequence not in of_node else set()
             continue
+        if is_forward:
+            of_node[sequence].append(number)
         name = record["op"].split("::")[1]
         one = Operator(
             number,
@@ -123,7 +127,7 @@ def read(path: Path) -> Stream:
         for tensor in one.reads:
             if tensor.writer >= 0 and number not in readers[tensor.writer]:
                 readers[tensor.writer].append(number)
-    return Stream(operators, span, dict(readers))
+    return Stream(operators, dict(of_node), views, dict(readers))
 
 
 def _tensor(entry: Sequence[Any], writer: int) -> Tensor:

@@ -6,7 +6,8 @@ that autograd runs for it are those of the nodes that it made. Nothing here know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from tests.programs.experts import layers_with_experts
@@ -24,6 +25,32 @@ LONG_AXIS = 2_000
 """No router has so many experts, no vocabulary of a language model fewer entries."""
 
 
+JOINING = frozenset({"slice_backward", "select_backward", "cat", "stack", "add"})
+"""What autograd runs for views that take a part."""
+
+CLOSE_BEFORE = 3
+"""The views that a computation reads are made so many nodes before it, at most; those before it are of others."""
+
+AROUND_NEGATION = 3
+"""Of the nodes of a rotary embedding the first and the last are so far from its negation: a product and two slices lie
+before it, a concatenation, a product and a sum behind it."""
+
+APART = 8
+"""So many nodes of other computations lie between two nodes of one, at most (a product and its views)."""
+
+IN_UPDATES = frozenset(
+    prefix + name
+    for name in ("add", "mul", "div", "sqrt", "lerp", "addcmul", "sub", "neg")
+    for prefix in ("", "_foreach_")
+)
+
+OF_PARTS = ("rotary", "swiglu", "geglu", "moe_expert_loop")
+"""Computations that take parts of one tensor."""
+
+OF_A_CHECKPOINT = 40
+"""A node that runs so many operators computes a layer again, and is no part of a computation."""
+
+
 @dataclass(frozen=True)
 class Occurrence:
     """A computation that a program runs once. ``operators``: their numbers; ``bytes``: what one kernel in their place
@@ -38,26 +65,46 @@ class Occurrence:
 
 def occurrences(stream: Stream) -> list[Occurrence]:
     """The computations of a program, each with the operators that autograd runs for it as one of its own."""
-    found: list[Occurrence] = []
-    nodes = _nodes(stream)
-    taken: set[int] = set()
-    unrecorded: set[str] = set()
     forward = [(name, frozenset(own)) for name, finder in FINDERS.items() for own in finder(stream)]
-    for name, own in forward:
-        sequences = _sequences(stream, own) & nodes.keys()
-        behind = frozenset(number for sequence in sequences for number in nodes[sequence])
-        if name == "moe_expert_loop":
-            behind |= _of_one_weight(stream, behind)
-        taken |= sequences
-        if not behind and all(stream.operators[number].phase == "fwd" for number in own):
-            unrecorded.add(name)
-        found.append(Occurrence(name, False, own, _bytes(stream, own, behind)))
+    backward = _backward(stream, forward)
+    # What is computed again has written what the backward pass reads.
+    again, after = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+    for (name, own), behind in zip(forward, backward, strict=True):
+        again[name] |= own
+        after[name] |= behind
+    found: list[Occurrence] = []
+    for (name, own), behind in zip(forward, backward, strict=True):
+        found.append(Occurrence(name, False, own, _bytes(stream, own, after[name])))
         if behind:
-            found.append(Occurrence(name, True, behind, _bytes_backward(stream, own, behind)))
+            read = {tensor.writer for number in behind for tensor in stream.operators[number].reads}
+            source = next((other for kind, other in forward if kind == name and other & read), own)
+            moved = _bytes_backward(stream, source, behind, again[name])
+            found.append(Occurrence(name, True, behind, moved))
+    return found
+
+
+def _backward(stream: Stream, forward: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[int]]:
+    """What autograd runs for each computation of the forward pass; nothing where that is not recorded."""
+    nodes: dict[int, list[int]] = defaultdict(list)
+    for one in stream.operators.values():
+        if one.phase == "bwd" and one.sequence >= 0:
+            nodes[one.sequence].append(one.number)
+    sequences = [_sequences(stream, own) & nodes.keys() for _, own in forward]
+    taken = set().union(*sequences)
+    unrecorded = {
+        name
+        for (name, own), mine in zip(forward, sequences, strict=True)
+        if not mine and all(stream.operators[number].phase == "fwd" for number in own)
+    }
+    found = [
+        _with_views(stream, name, frozenset(number for sequence in mine for number in nodes[sequence]))
+        for (name, _), mine in zip(forward, sequences, strict=True)
+    ]
     # Of what is computed again under a node of its own the nodes are not recorded: they read what it wrote or read.
-    for name, own in forward:
-        read = _reading_backward(stream, own) - taken
+    for place, (name, own) in enumerate(forward):
         if name in unrecorded and all(stream.operators[number].phase == "recompute" for number in own):
+            read = _turned_back(stream, taken) if name == "rotary" else _reading_backward(stream, own) - taken
+            taken |= read
             behind = frozenset(
                 number
                 for sequence, numbers in nodes.items()
@@ -65,37 +112,34 @@ def occurrences(stream: Stream) -> list[Occurrence]:
                 for number in numbers
                 if stream.operators[number].name not in HEAVY or name == "attention"
             )
-            if behind:
-                found.append(Occurrence(name, True, behind, _bytes_backward(stream, own, behind)))
+            found[place] = _with_views(stream, name, behind)
     return found
 
 
-def _of_one_weight(stream: Stream, behind: frozenset[int]) -> frozenset[int]:
-    """What puts the gradients of single experts into that of the weight of all of them, and adds these up."""
-    own: set[int] = set()
-    for one in stream.operators.values():
-        written = {tensor.writer for tensor in one.reads}
-        if one.phase == "bwd" and (
-            (one.name == "select_backward" and written <= behind) or (one.name == "add" and written <= own)
-        ):
-            own.add(one.number)
-    return frozenset(own)
-
-
 def _reading_backward(stream: Stream, own: frozenset[int]) -> set[int]:
-    """The nodes of autograd that read what these operators wrote, or what only they read in the forward pass."""
+    """The nodes of autograd that read what only these operators read in the forward pass."""
     written = {
         tensor.writer
         for number in own
         for tensor in stream.operators[number].reads
         if tensor.writer >= 0 and {one.number for one in stream.behind(tensor.writer)} <= own
     }
-    return {
+    inside = {
+        number for number in own if (behind := {one.number for one in stream.behind(number)}) and behind <= own
+    }
+    sequences = {
         stream.operators[reader].sequence
-        for number in own | written
+        for number in inside | written
         for reader in stream.readers.get(number, ())
         if stream.operators[reader].phase == "bwd"
     }
+    groups: list[set[int]] = []
+    for sequence in sorted(sequences):
+        if groups and sequence - max(groups[-1]) <= APART:
+            groups[-1].add(sequence)
+        else:
+            groups.append({sequence})
+    return max(groups, key=len, default=set())
 
 
 def _nodes(stream: Stream) -> dict[int, list[int]]:
@@ -112,10 +156,34 @@ def _sequences(stream: Stream, own: frozenset[int]) -> set[int]:
     found = set()
     for number in own:
         sequence = stream.operators[number].sequence
-        first, last = stream.span.get(sequence, (number, number))
-        if stream.operators[number].phase == "fwd" and (first in own or (first not in stream.operators and last in own)):
+        of_node = stream.of_node.get(sequence, [])
+        if stream.operators[number].phase == "fwd" and of_node[0] in own and len(of_node) < OF_A_CHECKPOINT:
             found.add(sequence)
     return found
+
+
+def _with_views(stream: Stream, name: str, behind: frozenset[int]) -> frozenset[int]:
+    """With what autograd runs for the views that the operators read through: it puts gradients of parts together."""
+    if name not in OF_PARTS:
+        return behind
+    own = set(behind)
+    first = min((stream.operators[number].sequence for number in behind), default=0) - CLOSE_BEFORE
+    for one in stream.operators.values():
+        written = {tensor.writer for tensor in one.reads}
+        is_view = one.sequence in stream.views and one.sequence >= first
+        of_a_view = one.phase == "bwd" and is_view and one.name in JOINING
+        if of_a_view and written and written <= own:
+            own.add(one.number)
+    return frozenset(own)
+
+
+def _turned_back(stream: Stream, taken: set[int]) -> set[int]:
+    """The nodes of a rotary embedding, of which the backward pass reads nothing that is its own, around the negation:
+    the next that nothing has."""
+    for one in stream.operators.values():
+        if one.phase == "bwd" and one.name == "neg" and one.sequence not in taken:
+            return set(range(one.sequence - AROUND_NEGATION, one.sequence + AROUND_NEGATION + 1))
+    return set()
 
 
 def _outside(stream: Stream, own: frozenset[int], without: Iterable[int] = ()) -> dict[int, int]:
@@ -129,7 +197,7 @@ def _outside(stream: Stream, own: frozenset[int], without: Iterable[int] = ()) -
     return read
 
 
-def _results(stream: Stream, own: frozenset[int], besides: frozenset[int] = frozenset()) -> int:
+def _results(stream: Stream, own: frozenset[int], besides: Set[int] = frozenset()) -> int:
     """Bytes of what these operators write and others, besides those, read or nobody does."""
     written: dict[int, int] = {}
     for number in own:
@@ -140,18 +208,20 @@ def _results(stream: Stream, own: frozenset[int], besides: frozenset[int] = froz
     return sum(written.values())
 
 
-def _bytes(stream: Stream, own: frozenset[int], behind: frozenset[int]) -> int:
+def _bytes(stream: Stream, own: frozenset[int], behind: Set[int]) -> int:
     if any(stream.operators[number].name in HEAVY for number in own):
         return 0
     return sum(_outside(stream, own).values()) + _results(stream, own, behind)
 
 
-def _bytes_backward(stream: Stream, own: frozenset[int], behind: frozenset[int]) -> int:
+def _bytes_backward(
+    stream: Stream, own: frozenset[int], behind: frozenset[int], written: Set[int]
+) -> int:
     """What was not written for the backward pass is computed again from what the forward pass read."""
     if any(stream.operators[number].name in HEAVY for number in own | behind):
         return 0
-    read = _outside(stream, behind, own)
-    if any(tensor.writer in own for number in behind for tensor in stream.operators[number].reads):
+    read = _outside(stream, behind, written)
+    if any(tensor.writer in written for number in behind for tensor in stream.operators[number].reads):
         read = _outside(stream, own) | read
     return sum(read.values()) + _results(stream, behind)
 
@@ -281,6 +351,12 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
         offset, passed = _chain(stream, others[0], {"add"})
         if offset is not None and len(offset.reads) == 1:  # an offset of nothing
             own |= passed
+        if not gate.writes[0].bytes:  # an expert without rows
+            continue
+        for tensor in (gate.reads[0], others[0]):
+            cast = stream.writer(tensor)
+            if cast is not None and cast.name == "_to_copy" and len(stream.behind(cast.number)) == 1:
+                own.add(cast.number)
         if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
             yield own | {gate.number}
 
@@ -342,25 +418,21 @@ def _divided_losses(stream: Stream) -> Iterator[set[int]]:
         log, _ = _reading(stream, summed.number, {"log", "all_reduce", "allreduce"}) if summed else (None, set())
         if shifted is None or log is None or exponential.writes[0].shape[-1] <= LONG_AXIS:
             continue
-        storage = {tensor.storage for tensor in (*shifted.writes, *exponential.writes)}
-        own |= summing | {exponential.number}
-        for one in stream.of({"div", "index", "sub", "max", "log", "masked_fill"}):
-            near = abs(one.number - exponential.number) < 40
-            if near and storage & {tensor.storage for tensor in (*one.reads, *one.writes)}:
-                own.add(one.number)
+        # The loss is one function of autograd: all its operators have the number of its node.
+        yield own | summing | {exponential.number} | set(stream.of_node[exponential.sequence])
+
+
+def _updates(stream: Stream) -> Iterator[set[int]]:
+    """What the optimizer computes for each operator that changes weights."""
+    for last in (one for one in stream.operators.values() if one.name in ("addcdiv", "_foreach_addcdiv")):
+        own, todo = {last.number}, [last]
+        while todo:
+            for tensor in todo.pop().reads:
+                one = stream.writer(tensor)
+                if one is not None and one.phase == "opt" and one.number not in own and one.name in IN_UPDATES:
+                    own.add(one.number)
+                    todo.append(one)
         yield own
-
-
-def _updates(stream: Stream, last: str) -> Iterator[set[int]]:
-    """The operators of the optimizer up to each operator that changes a weight."""
-    update: set[int] = set()
-    for one in stream.operators.values():
-        if one.phase != "opt" or one.name in ("_local_scalar_dense", "item") or not one.reads:
-            continue
-        update.add(one.number)
-        if one.name in (last, f"_foreach_{last}"):
-            yield update
-            update = set()
 
 
 def _group_norms(stream: Stream) -> Iterator[set[int]]:
@@ -407,6 +479,6 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "moe_expert_loop": _expert_loops,
     "moe_token_permute": _permutations,
     "moe_token_unpermute": _combinations,
-    "adam": lambda stream: _updates(stream, "addcdiv"),
+    "adam": _updates,
 }
 """Each gives the operators of one occurrence after another."""

@@ -56,6 +56,7 @@ LAYER_NORM: list[Kernel] = [
 ]
 
 GU, HALF = "1000,2000 BF16", "1000,1000 BF16"  # 4 MB, 2 MB
+GATED: Kernel = ("MatMulV3", 1, ("1000,4 BF16", "4,1000 BF16"), (HALF,))
 
 SWIGLU: list[Kernel] = [
     ("Slice", 10, (GU,), (HALF,)),
@@ -227,10 +228,10 @@ SMALL = (("3 FLOAT",), ("3 FLOAT",))
 
 
 def scene_of(*chains: Sequence[Kernel], wall: float = 1000, end: str = "TopKV2", interval: float = 0.01) -> Scene:
-    """The yardstick, the chains with an unrelated kernel after each, and a kernel that fills the step. The host
-    launches one every ``interval`` us, and it starts 9 us later or when the device gets to it."""
+    """The yardstick, a product that gates read, the chains with an unrelated kernel after each, and a kernel that fills
+    the step. The host launches one every ``interval`` us, and it starts 9 us later or when the device gets to it."""
     scene = Scene().step(1, -10, wall + 20)
-    kernels = [kernel for chain in ([YARDSTICK], *chains) for kernel in (*chain, ("Sign", 1, *SMALL))]
+    kernels = [YARDSTICK, GATED, *(kernel for chain in chains for kernel in (*chain, ("Sign", 1, *SMALL)))]
     at = 0.0
     for number, (type_, duration, reads, writes) in enumerate([*kernels, (end, 0, *SMALL)]):
         at = max(at, number * interval)

@@ -50,8 +50,8 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "rotary": ("NS012", [ROTARY], 70, 4.2),
     # The products stay.
     "attention": ("NS013", [ATTENTION], 150, 100),
-    # The logits twice, their gradient once, in 16 bits.
-    "cross_entropy": ("NS014", [ENTROPY], 135, 3 * 1),
+    # Over the vocabulary twice in each pass, in 16 bits.
+    "cross_entropy_written_out": ("NS014", [ENTROPY], 135, 4 * 1),
     "optimizer_adam": ("NS015", [ADAM], 70, 7 * 1),
     "optimizer_sgd": ("NS016", [SGD], 70, 5 * 1.001),
     # Twice in, twice out, each 2 MB.
@@ -181,10 +181,10 @@ def test_bandwidth_without_large_kernels_is_that_of_the_best_kernel_of_the_chain
 
 
 def test_a_fused_kernel_takes_no_less_than_a_kernel_that_moves_nothing() -> None:
-    scene = scene_of(SWIGLU)
+    scene = scene_of(SWIGLU, [])
     alone = judge_rule("NS011", scene.store()).first.observation["fused_ns"]
     for row in scene.rows["kernels"]:
-        row["core"] = "AI_VECTOR_CORE"
+        row["core"] = "AI_CORE" if row["type"] == "MatMulV3" else "AI_VECTOR_CORE"
     # The kernels on three numbers take 1 us each, but for the one that fills the step.
     assert judge_rule("NS011", scene.store()).first.observation["fused_ns"] == pytest.approx(float(str(alone)) + 1_000)
 
