@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single")
+ROLES = ("row", "column", "equal", "pair", "single", "halves")
 _TOKEN = re.compile(r"\s*([@~]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 
@@ -15,7 +15,7 @@ class Expression:
     """A step and what it reads. ``operations``: either of them; none stands for any tensor. ``role``: one of `ROLES`,
     '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
-    belongs to the computation."""
+    belongs to the computation; so have all steps below it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -50,7 +50,7 @@ def parse(text: str) -> Expression:
     return expression
 
 
-def _read(text: str, start: int) -> tuple[Expression, int]:
+def _read(text: str, start: int, *, beside: bool = False) -> tuple[Expression, int]:
     token = _TOKEN.match(text, start)
     if token is None:
         raise ValueError(f"{text!r}: an operation should stand at {text[start:]!r}")
@@ -59,20 +59,21 @@ def _read(text: str, start: int) -> tuple[Expression, int]:
         raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
     names = [name.strip() for name in repeated.split(",")] if repeated else alternatives.split("|")
     operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
-    operands, end = _operands(text, token.end())
+    beside = beside or mark == "~"
+    operands, end = _operands(text, token.end(), beside=beside)
     if (optional or repeated) and len(operands) > 1:
         raise ValueError(f"{text!r}: a step that may be missing reads one operand")
-    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", mark == "~")
+    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", beside)
     return step, end
 
 
-def _operands(text: str, start: int) -> tuple[tuple[Expression, ...], int]:
+def _operands(text: str, start: int, *, beside: bool) -> tuple[tuple[Expression, ...], int]:
     if start >= len(text) or text[start] != "(":
         return (), start
     operands = []
     end = start
     while text[end : end + 1] in ("(", ","):
-        operand, end = _read(text, end + 1)
+        operand, end = _read(text, end + 1, beside=beside)
         operands.append(operand)
     if text[end : end + 1] != ")":
         raise ValueError(f"{text!r}: a bracket should close at {text[end:]!r}")

@@ -415,7 +415,7 @@ def _divided_losses(stream: Stream) -> Iterator[set[int]]:
     for exponential in stream.of({"exp"}):
         shifted, own = _chain(stream, exponential.reads[0], {"sub"})
         summed, summing = _reading(stream, exponential.number, {"sum"})
-        log, _ = _reading(stream, summed.number, {"log", "all_reduce", "allreduce"}) if summed else (None, set())
+        log, _ = _reading(stream, summed.number, {"log", "cat"}) if summed else (None, set())
         if shifted is None or log is None or exponential.writes[0].shape[-1] <= LONG_AXIS:
             continue
         # The loss is one function of autograd: all its operators have the number of its node.
