@@ -20,6 +20,7 @@ import yaml
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import FactStore, fact_store
 from advisors.fusion.chains import fusion_chains
+from advisors.fusion.expert_loops import expert_loops
 from advisors.layers.layers import layers
 from advisors.network_structure.fusion import fused_ns
 from advisors.step_kernels import step_kernels
@@ -95,13 +96,17 @@ def scored(folder: Path) -> Program:
 
 def _found(facts: FactStore) -> list[tuple[Key, set[int], float]]:
     """What is found: the computation, its kernels, and what one kernel for them would save, ns (NaN: unknown)."""
-    kernels, chains = facts[step_kernels], facts[fusion_chains]
+    kernels, chains, loops = facts[step_kernels], facts[fusion_chains], facts[expert_loops]
     frame = chains.frame
     saved = (frame["chain_ns"] - fused_ns(kernels, frame)).where(frame["kept_ns"] == 0).to_numpy(dtype=np.float64)
-    return [
+    found = [
         ((CALLED.get(name, name), backward), set(chains.members[chains.chain_of == number].tolist()), saved[number])
         for number, (name, backward) in enumerate(zip(frame["pattern"], frame["backward"], strict=True))
         if name not in NOT_JUDGED
+    ]
+    return found + [
+        (("moe_expert_loop", bool(backward)), set(loops.members[loops.loop_of == number].tolist()), float("nan"))
+        for number, backward in enumerate(loops.backward)
     ]
 
 
