@@ -15,8 +15,7 @@ import numpy.typing as npt
 from advisor_core.api.facts import DTYPE_BYTES, Facts, fact
 from advisors.fusion.dataflow import Key, Node
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
-from advisors.fusion.passes import PRODUCTS, product_size
-from advisors.fusion.regions import HEAVY
+from advisors.fusion.passes import HEAVY, PRODUCTS, product_size
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]

@@ -24,6 +24,10 @@ GRADIENT = re.compile(r"(?!Foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*
 """Words of Ascend's operator types and, behind them, of the kernels of PyTorch, cuDNN and Flash Attention for GPUs."""
 
 PRODUCTS = ("matmul", "batched_matmul")
+"""Operations of `computations.yaml`."""
+
+HEAVY = ("matmul", "convolution", "attention")
+"""Classes in the ledger of the kernels between which a network does little else."""
 
 STRETCH = 12
 """So many kernels in a row, of the same types on the same tensors, do not occur in both passes by chance: no two layers
@@ -117,7 +121,8 @@ def _weight_gradients(nodes: Sequence[Node], signature: Ints, repeated: Bools, k
 
 
 def _is_input_gradient(sizes: Sequence[tuple[int, int, int] | None]) -> bool:
-    """Whether the second of two products makes the gradient of the input of the first. ``sizes``: as of `product_size`."""
+    """Whether the second of two products makes the gradient of the input of the first; ``sizes`` as of
+    `product_size`."""
     if len(sizes) < 2 or sizes[0] is None or sizes[1] is None:
         return False
     rows, columns, depth = sizes[0]

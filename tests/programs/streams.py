@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 BYTES = {
-    **{"f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "f64": 8, "i16": 2, "c64": 8},
-    **{"bool": 1, "u8": 1, "i8": 1},
+    "f64": 8,
+    "i64": 8,
+    "c64": 8,
+    "f32": 4,
+    "i32": 4,
+    "bf16": 2,
+    "f16": 2,
+    "i16": 2,
+    "bool": 1,
+    "u8": 1,
+    "i8": 1,
 }
 """Bytes of an element, by the short names of the recordings."""
 

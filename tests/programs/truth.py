@@ -124,9 +124,7 @@ def _reading_backward(stream: Stream, own: frozenset[int]) -> set[int]:
         for tensor in stream.operators[number].reads
         if tensor.writer >= 0 and {one.number for one in stream.behind(tensor.writer)} <= own
     }
-    inside = {
-        number for number in own if (behind := {one.number for one in stream.behind(number)}) and behind <= own
-    }
+    inside = {number for number in own if (behind := {one.number for one in stream.behind(number)}) and behind <= own}
     sequences = {
         stream.operators[reader].sequence
         for number in inside | written
@@ -214,9 +212,7 @@ def _bytes(stream: Stream, own: frozenset[int], behind: Set[int]) -> int:
     return sum(_outside(stream, own).values()) + _results(stream, own, behind)
 
 
-def _bytes_backward(
-    stream: Stream, own: frozenset[int], behind: frozenset[int], written: Set[int]
-) -> int:
+def _bytes_backward(stream: Stream, own: frozenset[int], behind: frozenset[int], written: Set[int]) -> int:
     """What was not written for the backward pass is computed again from what the forward pass read."""
     if any(stream.operators[number].name in HEAVY for number in own | behind):
         return 0
@@ -329,9 +325,7 @@ def _rotaries(stream: Stream) -> Iterator[set[int]]:
         if joined is None:
             continue
         parts = [_chain(stream, tensor, {"add", "sub"}) for tensor in joined.reads]
-        products = [
-            _chain(stream, tensor, {"mul"}) for part, _ in parts if part is not None for tensor in part.reads
-        ]
+        products = [_chain(stream, tensor, {"mul"}) for part, _ in parts if part is not None for tensor in part.reads]
         storages = [{read.storage for read in part.reads} for part, _ in products if part is not None]
         if {part.name for part, _ in parts if part} != {"add", "sub"} or len(storages) != 4:
             continue
