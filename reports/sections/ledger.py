@@ -129,10 +129,7 @@ def _notable(own: Steps) -> tuple[StepBeside, ...]:
 
 def _differs(step: StepBeside, t: Labels) -> str:
     """The entries that make most of the difference of a step, with how much more it has of each."""
-    named = (
-        f"{'+' if ns > 0 else '−'}{t.time(abs(ns))} {t.trail(path)}"
-        for path, ns in step.differs
-    )
+    named = (f"{'+' if ns > 0 else '−'}{t.time(abs(ns))} {t.trail(path)}" for path, ns in step.differs)
     return t("word.semicolon").join(named)
 
 
