@@ -457,6 +457,31 @@ def _combinations(stream: Stream) -> Iterator[set[int]]:
     yield from (set(layer.behind) for layer in layers_with_experts(stream) if not layer.one_by_one)
 
 
+def _samplings(stream: Stream) -> Iterator[set[int]]:
+    """What keeps of the logits only those that may be drawn, from a sort on, with the k largest before it."""
+    for ordered in stream.of({"sort"}):
+        softmax, own = _reading(stream, ordered.number, {"_softmax"})
+        summed, more = _reading(stream, softmax.number, {"cumsum"}) if softmax else (None, set())
+        if summed is None or ordered.reads[0].shape[-1] <= LONG_AXIS:
+            continue
+        own |= more | {ordered.number}
+        limited, passed = _chain(stream, ordered.reads[0], {"masked_fill"})
+        if limited is not None:
+            own |= passed
+            for tensor in limited.reads:
+                below, mask = _chain(stream, tensor, {"lt"})
+                for limit in below.reads if below else ():
+                    own |= mask | _chain(stream, limit, {"topk"})[1]
+        todo = [summed.number]
+        while todo:
+            for one in stream.behind(todo.pop()):
+                if one.name in ("le", "gt", "fill", "scatter", "masked_fill") and one.number not in own:
+                    own.add(one.number)
+                    if one.name != "masked_fill":
+                        todo.append(one.number)
+        yield own
+
+
 FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "rms_norm": _rms_norms,
     "rotary": _rotaries,
@@ -469,6 +494,7 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "vocab_parallel_cross_entropy": _divided_losses,
     "entropy": _entropies,
     "group_norm_silu": _group_norms,
+    "top_k_top_p": _samplings,
     "moe_routing": lambda stream: (set(layer.routing) for layer in layers_with_experts(stream)),
     "moe_expert_loop": _expert_loops,
     "moe_token_permute": _permutations,

@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034, NS037, NS038: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS034, NS037, NS038, NS041: chains of each pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tests.advisors.fusion.chains import (
     SWIGLU_BACK,
     TANH_GELU,
     TANH_GELU_BACK,
+    UNPERMUTE,
+    UNPERMUTE_BACK,
     Kernel,
     X,
     found_in,
@@ -63,6 +65,8 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "tanh_gelu": ("NS032", [TANH_GELU, TANH_GELU_BACK], 80 + 110, 2 * 2 + 3 * 2),
     # Read and written, in each pass.
     "log_probs": ("NS037", [LOG_PROBS, LOG_PROBS_BACK], 30 + 60, 2 * 2 + 2 * 2),
+    # The rows and their weights in, the sums out; backward: rows and their gradient read, one of them written.
+    "moe_token_unpermute": ("NS041", [UNPERMUTE, UNPERMUTE_BACK], 30 + 60, 2 + 0.01 + 0.5 + 3 * 2),
     "group_norm_silu": ("NS033", [GROUP_NORM_SILU, GROUP_NORM_SILU_BACK], 30 + 40, 2 * 2 + 3 * 2),
 }
 
@@ -128,6 +132,7 @@ FUSED = {
     "NS033": "GroupNormSwish",
     "NS037": "CrossEntropyLoss",
     "NS038": "LayerNormV4",
+    "NS041": "MoeTokenUnpermute",
 }
 
 
