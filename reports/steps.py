@@ -10,8 +10,8 @@ from statistics import fmean, stdev
 from advisor_core.api.renderers import LedgerStep, RunResult
 
 DEVIATIONS = 3.0
-"""A step is unlike the others that lies further from their mean than three of their standard deviations: the article on
-torch_npu.profiler (seed 001) leaves such steps out."""
+"""A step is unlike the others that lies further from their mean than three of their standard deviations: an article on
+`torch_npu.profiler` (CANN training camp 2025) leaves such steps out."""
 
 LEAST_APART = 0.05
 """It has to be so much longer or shorter as well: where the others are nearly equal, three deviations are nothing. Our

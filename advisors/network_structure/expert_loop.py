@@ -31,11 +31,11 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
         Column("backward_ns", "float", "ns", "part of loop_ns in the backward pass", zh="反向"),
         Column("product_ns", "float", "ns", "part of loop_ns in the products", zh="矩阵乘"),
         Column(
-            "fused_kernels",
+            "grouped_kernels",
             "float",
             "count",
             "grouped products and fused kernels instead, per step",
-            zh="融合后 kernel 数",
+            zh="分组后 kernel 数",
         ),
         Column(
             "fused_ns",
@@ -43,7 +43,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
             "ns",
             "time instead, per step: the products as they are, and the tensors with rows of experts that they read and "
             "write moved once more at the bandwidth reached",
-            zh="融合后耗时",
+            zh="融合算子",
         ),
         Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
         Column("kernel_saving_ns", "float", "ns", "loop_ns less fused_ns", zh="kernel 节省"),
@@ -104,7 +104,7 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         loop_ns=float(loop_ns.sum()) / own.steps,
         backward_ns=float(loop_ns[found.backward].sum()) / own.steps,
         product_ns=float(product_ns.sum()) / own.steps,
-        fused_kernels=float(kernels_after.sum()) / own.steps,
+        grouped_kernels=float(kernels_after.sum()) / own.steps,
         fused_ns=float(after_ns.sum()) / own.steps if known.all() else np.nan,
         saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
         kernel_saving_ns=kernel_saving / own.steps,

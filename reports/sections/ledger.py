@@ -87,8 +87,7 @@ def ledger(outline: Outline, t: Labels) -> Section:
 
 
 def _steps(own: Steps, led: Ledger, t: Labels) -> Details:
-    """How far the steps of a rank lie apart; of many only those that are unlike the others, and the extremes. A format
-    that is short of room leaves it out where all are alike."""
+    """How far the steps of a rank lie apart; of many only those that are unlike the others, and the extremes."""
     named = own.steps if len(own.steps) <= ALL_STEPS else _notable(own)
     summary = t(
         "steps.summary",
@@ -120,7 +119,7 @@ def _steps(own: Steps, led: Ledger, t: Labels) -> Details:
     title = (f"{led.role} · " if led.role else "") + t("steps.title", rank=led.rank)
     table = Table(columns, tuple(rows), "narrow")
     blocks = (Paragraph(line(f"{summary} {told}")), table, *cut(len(own.steps), len(named), t))
-    return Details(line(title), blocks, extra=not own.unlike)
+    return Details(line(title), blocks, extra=True)
 
 
 def _notable(own: Steps) -> tuple[StepBeside, ...]:

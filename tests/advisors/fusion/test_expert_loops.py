@@ -116,7 +116,7 @@ def test_what_grouped_products_would_take() -> None:
     counts = (400, 70, 900, 120)
     scene = scene_of([YARDSTICK, *(kernel for rows in counts for kernel in expert(rows))])
     seen = judge_rule("NS039", scene.store()).first.observation
-    assert (seen["loops"], seen["experts"], seen["kernels"], seen["fused_kernels"]) == (1, 4, 36, 5)
+    assert (seen["loops"], seen["experts"], seen["kernels"], seen["grouped_kernels"]) == (1, 4, 36, 5)
     assert (seen["least_rows"], seen["most_rows"]) == (70, 900)
     assert seen["loop_ns"] == 4 * 75_000 and seen["product_ns"] == 4 * 40_000 and seen["backward_ns"] == 0
     # Each row as it goes into and comes out of both projections, 2 bytes an element, at 1 TB/s.
