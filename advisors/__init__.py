@@ -20,7 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         pipeline_bound_job,
         step_kernels,
     )
-    from advisors.fusion import chains, nodes, reads, regions
+    from advisors.fusion import chains, expert_loops, nodes, reads, regions
     from advisors.layers import layers
     from advisors.roofline import bounds, products, work
 
@@ -31,6 +31,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*reads.FACTS)
     registry.add(*chains.FACTS)
     registry.add(*regions.FACTS)
+    registry.add(*expert_loops.FACTS)
     registry.add(*layers.FACTS)
     registry.add(*products.FACTS)
     registry.add(*work.FACTS)

@@ -98,6 +98,8 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
             roles.add("pair")
     if len(reads) == 1:
         roles.add("single")
+    if writes and writes[0][0][-1] == writes[0][1][0]:
+        roles.add("halves")
     return frozenset(roles)
 
 
@@ -108,15 +110,20 @@ class Window:
         self.nodes = nodes
         self._writers: dict[Key, list[int]] = defaultdict(list)
         self._readers: dict[Key, list[int]] = defaultdict(list)
+        self._writers_of_halves: dict[Key, list[int]] = defaultdict(list)
         for number, node in enumerate(nodes):
             for key in dict.fromkeys(key for _, key in node.writes):
                 self._writers[key].append(number)
+                if "halves" in node.roles:
+                    self._writers_of_halves[key[0] // 2, key[1]].append(number)
             for key in dict.fromkeys(key for _, key in node.reads):
                 self._readers[key].append(number)
 
-    def writers(self, key: Key, reader: int) -> list[int]:
-        """The kernels before ``reader`` that can have written the tensor, the nearest first."""
-        return [number for number in reversed(self._writers.get(key, ())) if number < reader][:CANDIDATES]
+    def writers(self, key: Key, reader: int, *, halves: bool = False) -> list[int]:
+        """The kernels before ``reader`` that can have written the tensor, the nearest first; or (``halves``) one row
+        of which it is a half."""
+        among = self._writers_of_halves if halves else self._writers
+        return [number for number in reversed(among.get(key, ())) if number < reader][:CANDIDATES]
 
     def readers(self, key: Key, writer: int) -> list[int]:
         """The kernels behind ``writer`` that can read the tensor, the nearest first."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single")
-_TOKEN = re.compile(r"\s*(@?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+ROLES = ("row", "column", "equal", "pair", "single", "halves")
+_TOKEN = re.compile(r"\s*([@~]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 
 
@@ -14,7 +14,8 @@ _ANY = ("x", "y")
 class Expression:
     """A step and what it reads. ``operations``: either of them; none stands for any tensor. ``role``: one of `ROLES`,
     '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
-    ``anchor``: the search begins here."""
+    ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
+    belongs to the computation; so have all steps below it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -22,6 +23,7 @@ class Expression:
     optional: bool = False
     repeated: bool = False
     anchor: bool = False
+    beside: bool = False
 
     def steps(self) -> list[Expression]:
         """This step and all below it."""
@@ -48,29 +50,30 @@ def parse(text: str) -> Expression:
     return expression
 
 
-def _read(text: str, start: int) -> tuple[Expression, int]:
+def _read(text: str, start: int, *, beside: bool = False) -> tuple[Expression, int]:
     token = _TOKEN.match(text, start)
     if token is None:
         raise ValueError(f"{text!r}: an operation should stand at {text[start:]!r}")
-    anchor, repeated, alternatives, role, optional = token.groups()
+    mark, repeated, alternatives, role, optional = token.groups()
     if role is not None and role not in ROLES:
         raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
     names = [name.strip() for name in repeated.split(",")] if repeated else alternatives.split("|")
     operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
-    operands, end = _operands(text, token.end())
+    beside = beside or mark == "~"
+    operands, end = _operands(text, token.end(), beside=beside)
     if (optional or repeated) and len(operands) > 1:
         raise ValueError(f"{text!r}: a step that may be missing reads one operand")
-    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), bool(anchor))
+    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", beside)
     return step, end
 
 
-def _operands(text: str, start: int) -> tuple[tuple[Expression, ...], int]:
+def _operands(text: str, start: int, *, beside: bool) -> tuple[tuple[Expression, ...], int]:
     if start >= len(text) or text[start] != "(":
         return (), start
     operands = []
     end = start
     while text[end : end + 1] in ("(", ","):
-        operand, end = _read(text, end + 1)
+        operand, end = _read(text, end + 1, beside=beside)
         operands.append(operand)
     if text[end : end + 1] != ")":
         raise ValueError(f"{text!r}: a bracket should close at {text[end:]!r}")

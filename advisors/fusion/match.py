@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from advisors.fusion.dataflow import NEARBY, Key, Window, fits
+from advisors.fusion.dataflow import CANDIDATES, NEARBY, Key, Window, fits
 from advisors.fusion.expressions import Expression
 
 Kernels = frozenset[int]
@@ -62,7 +62,7 @@ class _Matching:
         if not step.operations:
             return [_NOTHING]
         ways: list[Kernels] = []
-        for number in self._window.writers(key, reader):
+        for number in self._window.writers(key, reader, halves=step.role == "halves")[: self._tried(step, key, reader)]:
             node = self._window.nodes[number]
             if step.optional and reader - number > NEARBY:
                 break
@@ -73,7 +73,14 @@ class _Matching:
                 ways += [way | {number} for way in self._carried(step, number, depth)]
         if step.operands and (step.repeated or (step.optional and not ways)):
             ways += self._of_tensor(step.operands[0], key, reader, depth)
+        if step.beside:
+            return [_NOTHING] if ways else []
         return _nearest(ways, reader)
+
+    def _tried(self, step: Expression, key: Key, reader: int) -> int:
+        """How many kernels are tried: of what has to be there only what wrote such a tensor last, or with the other
+        operands of the reader."""
+        return sum(read == key for _, read in self._window.nodes[reader].reads) if step.beside else CANDIDATES
 
     def below(self, step: Expression, number: int) -> list[Kernels]:
         """Ways to find the operands of a step that is at this kernel."""

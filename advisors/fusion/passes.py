@@ -24,6 +24,10 @@ GRADIENT = re.compile(r"(?!Foreach).*(Grad|Backprop|backward|_bwd|dgrad|wgrad).*
 """Words of Ascend's operator types and, behind them, of the kernels of PyTorch, cuDNN and Flash Attention for GPUs."""
 
 PRODUCTS = ("matmul", "batched_matmul")
+"""Operations of `computations.yaml`."""
+
+HEAVY = ("matmul", "convolution", "attention")
+"""Classes in the ledger of the kernels between which a network does little else."""
 
 STRETCH = 12
 """So many kernels in a row, of the same types on the same tensors, do not occur in both passes by chance: no two layers
@@ -77,7 +81,7 @@ def _weight_gradients(nodes: Sequence[Node], signature: Ints, repeated: Bools, k
     """The first product that makes the gradient of a weight, among the kernels before the first one that names a
     gradient (``kernels``: of the whole step). ``repeated``: kernels that repeat a stretch of earlier ones, layers of
     the forward pass or activations that are computed again: they are not looked at."""
-    sizes = [_product(node) for node in nodes]
+    sizes = [product_size(node) for node in nodes]
     is_product = np.array([size is not None for size in sizes], dtype=np.bool_)
     product_places = np.flatnonzero(is_product[signature])
     new_places = product_places[~repeated[product_places]]
@@ -117,14 +121,15 @@ def _weight_gradients(nodes: Sequence[Node], signature: Ints, repeated: Bools, k
 
 
 def _is_input_gradient(sizes: Sequence[tuple[int, int, int] | None]) -> bool:
-    """Whether the second of two products makes the gradient of the input of the first. ``sizes``: as of `_product`."""
+    """Whether the second of two products makes the gradient of the input of the first; ``sizes`` as of
+    `product_size`."""
     if len(sizes) < 2 or sizes[0] is None or sizes[1] is None:
         return False
     rows, columns, depth = sizes[0]
     return sizes[1] == (rows, depth, columns) and columns != depth
 
 
-def _product(node: Node) -> tuple[int, int, int] | None:
+def product_size(node: Node) -> tuple[int, int, int] | None:
     """Rows, columns and depth of a plain matrix product."""
     if node.operation != "matmul" or len(node.reads) < 2 or not node.writes:
         return None

@@ -16,14 +16,13 @@ import numpy.typing as npt
 from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.dataflow import REACH, Key, Node, Window
+from advisors.fusion.expert_loops import ExpertLoops, expert_loops
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
+from advisors.fusion.passes import HEAVY
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-HEAVY = ("matmul", "convolution", "attention")
-"""Classes in the ledger of the kernels that regions lie between."""
 
 SIMPLE = ("elementwise", "cast", "transpose")
 """Classes whose kernels compute every element from a few others, wherever these lie."""
@@ -61,18 +60,20 @@ class Regions:
     moved: npt.NDArray[np.float64]
 
 
-@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains))
+@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops))
 def fusion_regions(facts: Facts) -> Regions:
-    """The regions of kernels between heavy ones, less those that a named computation has or that update parameters."""
-    return find_regions(facts[step_kernels], facts[kernel_nodes], facts[fusion_chains])
+    """The regions of kernels between heavy ones, less those that a named computation or a loop over experts has or that
+    update parameters."""
+    return find_regions(facts[step_kernels], facts[kernel_nodes], facts[fusion_chains], facts[expert_loops])
 
 
-def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Regions:
+def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains, loops: ExpertLoops) -> Regions:
     """The same of these kernels; none where no shapes are recorded."""
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()
     can_join = _can_join(nodes.nodes, classes[kernels.firsts])[signature]
     can_join[chains.members] = False
+    can_join[loops.members] = False
     is_heavy = np.isin(classes, HEAVY)
     # A stretch has no heavy kernel and no border of a group in it.
     stretch = np.cumsum(is_heavy | np.concatenate([[False], is_heavy[:-1]]) | kernels.breaks)

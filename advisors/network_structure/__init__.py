@@ -7,6 +7,7 @@ from advisors.network_structure import (
     batched_copies,
     classes,
     conversions,
+    expert_loop,
     fusion,
     hot_share,
     memory_bound_chains,
@@ -34,4 +35,5 @@ ADVISORS = (
     written_out_attention.written_out_attention,
     optimizer_step.optimizer_step,
     regions.regions,
+    expert_loop.expert_loop,
 )

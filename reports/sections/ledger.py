@@ -10,9 +10,13 @@ from reports import tables
 from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
 from reports.headline import rank_name
 from reports.labels import Labels, TimeColumn
-from reports.ledgers import LedgerRow, together
+from reports.ledgers import Ledger, LedgerRow, together
 from reports.outline import ALL_RANKS, Outline
 from reports.sections.grid import cut, grid
+from reports.steps import StepBeside, Steps, steps_of
+
+ALL_STEPS = 12
+"""So many steps of a rank are listed; of more only those that say something."""
 
 HEAT_ENTRIES = 8
 """Entries of the ledger that are compared between many ranks."""
@@ -73,9 +77,59 @@ def ledger(outline: Outline, t: Labels) -> Section:
     for table in (tables.stretches(led, outline.result, t) for led in outline.detailed):
         if table.rows:
             blocks.append(Details(line(table.title), (grid(table),), extra=True))
+    for led in outline.detailed:
+        own = steps_of(outline.result, led.role, led.rank)
+        if own is not None:
+            blocks.append(_steps(own, led, t))
     if len(outline.by_rank) > ALL_RANKS and not outline.has_roles:
         blocks.append(Figure(_side_by_side(outline, t), t("ledger.by_rank")))
     return Section("ledger", t("ledger.title"), tuple(blocks))
+
+
+def _steps(own: Steps, led: Ledger, t: Labels) -> Details:
+    """How far the steps of a rank lie apart; of many only those that are unlike the others, and the extremes."""
+    named = own.steps if len(own.steps) <= ALL_STEPS else _notable(own)
+    summary = t(
+        "steps.summary",
+        count=len(own.steps),
+        mean=t.time(own.mean_ns),
+        deviation=t.time(own.deviation_ns),
+        share=t.share(own.deviation_ns / own.mean_ns if own.mean_ns else 0.0),
+        shortest=t.time(own.shortest.wall_ns),
+        longest=t.time(own.longest.wall_ns),
+    )
+    told = t("steps.few") if own.steps[0].unlike is None else t("steps.unlike", count=len(own.unlike))
+    columns = (
+        Column(t("steps.step")),
+        Column(t("steps.time"), numeric=True),
+        Column(t("steps.apart"), numeric=True),
+        Column(t("steps.differs")),
+    )
+    rows = [
+        Row(
+            (
+                line("–" if step.step is None else str(step.step)),
+                line(t.time(step.wall_ns)),
+                line(f"{100 * step.apart:+.1f} %"),
+                line(_differs(step, t)),
+            )
+        )
+        for step in named
+    ]
+    title = (f"{led.role} · " if led.role else "") + t("steps.title", rank=led.rank)
+    table = Table(columns, tuple(rows), "narrow")
+    blocks = (Paragraph(line(f"{summary} {told}")), table, *cut(len(own.steps), len(named), t))
+    return Details(line(title), blocks, extra=True)
+
+
+def _notable(own: Steps) -> tuple[StepBeside, ...]:
+    return tuple(step for step in own.steps if step.unlike or step in (own.shortest, own.longest))[:ALL_STEPS]
+
+
+def _differs(step: StepBeside, t: Labels) -> str:
+    """The entries that make most of the difference of a step, with how much more it has of each."""
+    named = (f"{'+' if ns > 0 else '−'}{t.time(abs(ns))} {t.trail(path)}" for path, ns in step.differs)
+    return t("word.semicolon").join(named)
 
 
 def _side_by_side(outline: Outline, t: Labels) -> HeatmapView:

@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.programs.score import JUDGED, Program, programs, scored
+from tests.programs.score import WORTH, Program, Score, programs, scored
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "programs.md"
 FOLDER = "NPU_ADVISOR_PROGRAMS"
@@ -22,30 +22,44 @@ HELD_BACK = (
 )
 """Programs that nobody looked at while the search was developed, drawn at random."""
 
+NEAR = 0.2
+"""A gain is right that is so close to what the bytes say (the goal of the project)."""
+
 HEAD = """# Programs that nobody here wrote
 
 Which computations are found in recorded programs, and named rightly. The programs are unmodified public ones
 (transformers, Megatron-LM, diffusers, timm, TRL), recorded operator by operator below autograd; each operator stands
 as the kernels that it becomes on an Ascend NPU, with their shapes and types, and nothing else: no host, no stacks, no
-names of modules. What they compute was counted from the operators and from the nodes of autograd, not from kernels.
-`make programs` writes this page from a folder of such recordings, which are not part of the project.
+names of modules. `python -m tests.programs.prepare` makes them out of recorded streams, which are not part of the
+project, and `make programs` writes this page.
 
-Programs that were held back were drawn at random before the work began, and were not looked at. The first, blind run on
-them differed from the table in two computations: it called no gate of CLIP a SwiGLU (a form with a sigmoid came later),
-and four scores of a beam search a cross-entropy (a form that was dropped). Layers were looked for later, on the same
-division: in the blind run their number was right in 12 of the 14 held-back programs that have layers (a prefill with
-biases and its decode counted as two models; one stage of ConvNeXt was missed).
+What they compute is told from the operators, from which of them reads what another wrote (recorded, not guessed), and
+from the nodes of autograd; no kernel, name or order of kernels enters it. A computation counts as found where more than
+half of its kernels, and half of those found, are the same. "Most of the time" is the largest part of the kernel time of
+a program that all its occurrences take; times are modelled (bytes at 1.2 TB/s, products at 250 TFLOP/s, 3 us at least).
+"Gain right" counts the programs in which the saving that is promised for what was found is within 20 % of what the
+bytes say: every tensor from outside once, and every result that others read; where products belong to the computation
+it is not compared.
 
-GeGLU, GELU with tanh, GroupNorm with SiLU and SGD weight by weight were added last. None of them occurs in the programs
-held back, so their blind run could only show false names: there was none, and no other count changed.
+Programs that were held back were drawn at random before the work began, and were not looked at. What was added to the
+truth and to the search later was judged on them blind, once:
 
-The loss over a divided vocabulary and log-probabilities of chosen tokens came after that. In the blind run the loss was
-found in the three programs held back that have it, and four scores of a beam search were called log-probabilities: the
-form then took one number of each row only.
+- the first search differed from the truth of that time in two computations;
+- the loss over a divided vocabulary was found in the three programs that have it, and four scores of a beam search were
+  called log-probabilities: the form then took one number of each row only;
+- two false norms of CLIP went when a backward pass without its forward pass began to name nothing;
+- experts that run one after the other were found in all 16 places of the one program that has them, and nowhere else;
+  what brings the results of grouped experts back in all 4, and nowhere else. Of the programs below it was developed
+  with `qwen3moe_*`, `deepseekv3_*` and `megatron_moe_*`; the experts of `mixtral_train_eager_cpu`, which was not used
+  for it, are found as well;
+- when gates had to read products, two false gates of CLIP went and 14 of 54 in an eager Qwen3 MoE were lost: experts of
+  one token, whose halves need no copy. That form was added from a Mixtral, and they are found again.
+
+Before these changes the same measure told 528 of 618 occurrences of the programs held back and 2,344 of 2,507 of the
+others.
 
 LayerNorm written out occurs in none of the programs. Its forms are those of five small models that were written for it
-and recorded in the same way; before, three of them were called RMSNorm and, backward, rotary embedding. Since then a
-backward pass without its forward pass names nothing: two false norms of CLIP, which is held back, went with that.
+and recorded in the same way.
 
 Kernel by kernel, layers were compared once with the paths of the modules: in the 46 transformers 99 to 100 % of the
 kernels of layers are given to the right layer (78 % in the adaptive norms of DiT, 95 % in T5), and 98 to 100 % of all
@@ -55,19 +69,15 @@ kernels to the right pass.
 NOTES = """
 ## What the counts do not say
 
-- The truth calls every negation that is concatenated a rotary embedding, and every exponential of a long axis a
-  cross-entropy: the entropy of `trl_entropy_*` is neither; 64 rotary embeddings and 128 losses of each are no misses.
-- It calls every SiLU whose result is multiplied a SwiGLU: in `timm_efficientnet_b0_train` that is the gate of a
-  squeeze-and-excitation block. SiLU without a gate has a backward pass that it counts as one of SwiGLU as well.
-- It counts no rotary embedding without a negation: those of DeepSeek V3 (`x1 * cos - x2 * sin`) are told as found more
-  often than true, and are right.
-- It does not count some computations; from the operators and what wrote their inputs were counted by hand: GELU written
-  out with tanh, 3 in `gpt2_train_eager`, 2 each in `gpt2_train_fp32_adam_for` and `tf446_gpt2_train`, 4 in
-  `tf446_t5_train`, each also backward; GroupNorm whose result SiLU reads, 25 in `sd15_unet_train` and 25 backward (the
-  other 6 of its 31 norms have no SiLU); updates of SGD weight by weight, 161 in `resnet50_train_sgd_for`. All of them
-  are found, and none in another program. The backward passes of GeGLU are 8, 2 and 6, as found.
-- The loss over a vocabulary that is divided between ranks and log-probabilities of chosen tokens count as
-  cross-entropy. Their backward passes, which the truth does not count, are one for each.
+- No fused operator computes the entropy of logits: the kernels of `trl_entropy_*` are found as a region without a name
+  (NS035), which counts as a miss here. So do routers (softmax or sigmoid, the k largest, weights): the fused operators
+  that are known have no backward pass. What puts rows in the order of experts is one kernel forward, and is not looked
+  for.
+- Where a fused operator writes something for its backward pass, the bytes that it moves are more than the least: the
+  log-softmax of a loss or of log-probabilities, the GELU of GeGLU. Their gains are told lower than the bytes say.
+- The sum of an adapter (LoRA) is cast before a gate reads it: one cast too many is taken for a part of the gate.
+- Updates of SGD are not judged here: 161 weight by weight in `resnet50_train_sgd_for` are found, and none in another
+  program. Of the 31 norms of groups of `sd15_unet_train` 6 have no SiLU.
 - The first block of a stage of a convolutional network has other sizes than the others: it counts as no layer.
 """
 
@@ -89,19 +99,33 @@ def main() -> None:
 def _part(title: str, part: Sequence[Program]) -> Iterable[str]:
     yield f"## {title}: {len(part)} programs, {sum(program.kernels for program in part):,} kernels"
     yield ""
-    yield "| computation | true | found | found more often than true | programs with a difference |"
-    yield "|---|---:|---:|---:|---|"
-    for name in (name for one in JUDGED for name in (one, f"{one} backward")):
-        true = {program.name: program.true.get(name, 0) for program in part}
-        found = {program.name: program.found.get(name, 0) for program in part}
-        if not any(true.values()) and not any(found.values()):
+    yield "| computation | true | found | false | most of the time | gain right | programs with a difference |"
+    yield "|---|---:|---:|---:|---:|---:|---|"
+    names = dict.fromkeys(name for name, _ in sorted(key for program in part for key in program.scores))
+    for key in ((name, backward) for name in names for backward in (False, True)):
+        scores = {program.name: program.scores[key] for program in part if key in program.scores}
+        if not scores:
             continue
-        right = sum(min(true[program], found[program]) for program in true)
-        more = sum(max(found[program] - true[program], 0) for program in true)
         differ = [
-            f"{program} {found[program]} of {true[program]}" for program in true if found[program] != true[program]
+            f"{name} {_difference(score)}" for name, score in scores.items() if score.more or score.found < score.true
         ]
-        yield f"| {name} | {sum(true.values())} | {right} | {more} | {', '.join(differ)} |"
+        cells = [
+            key[0] + (" backward" if key[1] else ""),
+            *(sum(getattr(score, name) for score in scores.values()) for name in ("true", "found", "more")),
+            f"{max(score.share for score in scores.values()):.1%}",
+            _gains(scores.values()),
+            ", ".join(differ),
+        ]
+        yield f"| {' | '.join(map(str, cells))} |"
+    yield ""
+    worth = [score for program in part for score in program.scores.values() if score.share >= WORTH]
+    count, found = sum(score.true for score in worth), sum(score.found for score in worth)
+    more = sum(score.more for program in part for score in program.scores.values())
+    yield (
+        f"Of {count:,} occurrences of computations that take {WORTH:.0%} of the kernel time of their program or more, "
+        f"{found:,} are found and rightly named ({found / max(count, 1):.1%}); {more} names are false. Of the pairs of "
+        f"program and computation the gain is right in {_gains(worth)}."
+    )
     yield ""
     told = [program for program in part if program.layers is not None]
     wrong = [program for program in told if list(program.layers_found) != list(program.layers or ())]
@@ -109,6 +133,17 @@ def _part(title: str, part: Sequence[Program]) -> Iterable[str]:
     right = f"{len(told) - len(wrong)} of {len(told)} programs that have layers"
     yield f"Layers: their number in every stack is right in {right}{'; not in ' + ', '.join(differ) if differ else ''}."
     yield ""
+
+
+def _difference(score: Score) -> str:
+    return f"{score.found} of {score.true}" + (f", {score.more} false" if score.more else "")
+
+
+def _gains(scores: Iterable[Score]) -> str:
+    """In how many programs the gain is right, of those where the bytes tell one."""
+    told = [score for score in scores if score.gain_ns > 0]
+    right = sum(abs(score.gain_found_ns - score.gain_ns) <= NEAR * score.gain_ns for score in told)
+    return f"{right} of {len(told)}" if told else ""
 
 
 def _stacks(layers: Sequence[int]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.programs.score import programs, scored
 
 HEAD = (
@@ -33,9 +35,27 @@ def test_a_program_is_scored_beside_its_truth(tmp_path: Path) -> None:
                 f'"""{writes}""",DT_BF16,ND'
             )
     (folder / "kernel_details.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    truth = {"program": "small", "per_step": {"swiglu": 1, "rotary": 2}}
-    (tmp_path / "small" / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
+    assert programs(tmp_path) == []
+    truth = {"program": "small", "kernels": 8, "occurrences": [gate([1, 3]), gate([4, 5, 6]), gate([0], "rotary")]}
+    (tmp_path / "small" / "occurrences.json").write_text(json.dumps(truth), encoding="utf-8")
     assert programs(tmp_path) == [tmp_path / "small"]
     program = scored(tmp_path / "small")
-    assert (program.name, program.kernels, program.found) == ("small", 4, {"swiglu": 1})
-    assert program.true == {"swiglu": 1, "rotary": 2}
+    assert (program.name, program.kernels, program.layers) == ("small", 8, None)
+    # Of the two gates found one is where it is, of 9 us each; the other has one kernel of the three only.
+    found = program.scores["swiglu", False]
+    assert (found.true, found.found, found.more) == (2, 1, 1)
+    assert found.share == 5 * 9 / 72 and found.gain_ns == 15_000 and found.gain_found_ns > 0
+    other = program.scores["rotary", False]
+    assert (other.true, other.found, other.more) == (1, 0, 0)
+
+
+def gate(kernels: list[int], name: str = "swiglu") -> dict[str, object]:
+    return {"name": name, "backward": False, "kernels": kernels, "bytes": 12_288}
+
+
+def test_a_program_with_other_kernels_is_no_program(tmp_path: Path) -> None:
+    test_a_program_is_scored_beside_its_truth(tmp_path)
+    truth = {"program": "small", "kernels": 9, "occurrences": []}
+    (tmp_path / "small" / "occurrences.json").write_text(json.dumps(truth), encoding="utf-8")
+    with pytest.raises(ValueError, match="8 kernels of 9"):
+        scored(tmp_path / "small")

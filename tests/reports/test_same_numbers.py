@@ -24,6 +24,9 @@ EVERYTHING = Limits(written=None, further=1000, rows=1000, inputs=1000, diagnost
 WITH_A_LEDGER = ("training", "two_of_four", "many_ranks", "many_findings", "of_roles", "marked", "nothing_found")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?: (?:%|(?:ns|µs|ms|s|B|kB|MB|GB|KiB|MiB|GiB|MHz)\b))?")
 
+TOLD_WHOLE = ("fence", "code_block", "html_block")
+"""Tokens of Markdown whose content is not parsed further; what is folded has its heading in a block of HTML."""
+
 
 class Text(HTMLParser):
     """The text of a page, without that of its style sheet."""
@@ -54,9 +57,7 @@ def of_html(source: str) -> set[str]:
 def of_markdown(source: str) -> set[str]:
     tokens = MarkdownIt("commonmark").enable("table").parse(source)
     inline = [child.content for token in tokens for child in token.children or []]
-    return numbers(
-        " \n ".join([*inline, *(token.content for token in tokens if token.type in ("fence", "code_block"))])
-    )
+    return numbers(" \n ".join([*inline, *(token.content for token in tokens if token.type in TOLD_WHOLE)]))
 
 
 def numbers(source: str) -> set[str]:

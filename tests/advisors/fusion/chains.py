@@ -55,7 +55,41 @@ LAYER_NORM: list[Kernel] = [
     ("Add", 10, (X, "500 BF16"), (X,)),
 ]
 
+DRAWN, FLAGS = "2,30000 FLOAT", "2,30000 BOOL"
+PUT_BACK = ((DRAWN, "2,30000 INT64", DRAWN), (DRAWN,))
+
+TOP_K_TOP_P: list[Kernel] = [
+    ("TopKV2", 10, (DRAWN,), ("2,50 FLOAT", "2,50 INT64")),
+    ("StridedSlice", 10, ("2,50 FLOAT",), ("2,1 FLOAT",)),
+    ("Less", 10, (DRAWN, "2,1 FLOAT"), (FLAGS,)),
+    ("MaskedFill", 10, (DRAWN, FLAGS), (DRAWN,)),
+    ("Sort", 50, (DRAWN,), (DRAWN, "2,30000 INT64")),
+    ("SoftmaxV2", 10, (DRAWN,), (DRAWN,)),
+    ("Cumsum", 10, (DRAWN,), (DRAWN,)),
+    ("LessEqual", 10, (DRAWN,), (FLAGS,)),
+    ("ScatterElementsV2", 10, (FLAGS, "2,30000 INT64", FLAGS), (FLAGS,)),
+    ("MaskedFill", 10, (DRAWN, FLAGS), (DRAWN,)),
+]
+
 GU, HALF = "1000,2000 BF16", "1000,1000 BF16"  # 4 MB, 2 MB
+GATED: Kernel = ("MatMulV3", 1, ("1000,4 BF16", "4,1000 BF16"), (HALF,))
+
+PLACES, SUMS = "1000 INT64", "250,4,1000 BF16"  # 4 experts for each of 250 tokens
+
+UNPERMUTE: list[Kernel] = [
+    ("Mul", 10, (HALF, "1000,1 BF16"), (HALF,)),
+    ("Index", 10, (HALF, PLACES), (HALF,)),
+    ("ReduceSum", 10, (SUMS,), ("250,1000 BF16",)),
+]
+
+UNPERMUTE_BACK: list[Kernel] = [
+    ("BroadcastTo", 10, (SUMS,), (SUMS,)),
+    ("ZerosLike", 10, (HALF,), (HALF,)),
+    ("IndexPutV2", 10, (HALF, PLACES, HALF), (HALF,)),
+    ("Mul", 10, (HALF, HALF), (HALF,)),
+    ("Mul", 10, (HALF, "1000,1 BF16"), (HALF,)),
+    ("ReduceSum", 10, (HALF,), ("1000,1 BF16",)),
+]
 
 SWIGLU: list[Kernel] = [
     ("Slice", 10, (GU,), (HALF,)),
@@ -227,10 +261,10 @@ SMALL = (("3 FLOAT",), ("3 FLOAT",))
 
 
 def scene_of(*chains: Sequence[Kernel], wall: float = 1000, end: str = "TopKV2", interval: float = 0.01) -> Scene:
-    """The yardstick, the chains with an unrelated kernel after each, and a kernel that fills the step. The host
-    launches one every ``interval`` us, and it starts 9 us later or when the device gets to it."""
+    """The yardstick, a product that gates read, the chains with an unrelated kernel after each, and a kernel that fills
+    the step. The host launches one every ``interval`` us, and it starts 9 us later or when the device gets to it."""
     scene = Scene().step(1, -10, wall + 20)
-    kernels = [kernel for chain in ([YARDSTICK], *chains) for kernel in (*chain, ("Sign", 1, *SMALL))]
+    kernels = [YARDSTICK, GATED, *(kernel for chain in chains for kernel in (*chain, ("Sign", 1, *SMALL)))]
     at = 0.0
     for number, (type_, duration, reads, writes) in enumerate([*kernels, (end, 0, *SMALL)]):
         at = max(at, number * interval)

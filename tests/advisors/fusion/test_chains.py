@@ -13,6 +13,7 @@ from tests.advisors.fusion.chains import (
     LAYER_NORM,
     LIST,
     LOGITSW,
+    PUT_BACK,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -21,6 +22,8 @@ from tests.advisors.fusion.chains import (
     SWIGLU,
     SWIGLU_BACK,
     TANH_GELU,
+    TOP_K_TOP_P,
+    UNPERMUTE,
     VOCABULARY,
     XW,
     Kernel,
@@ -131,6 +134,23 @@ def test_a_geglu_needs_a_product_of_two_tensors() -> None:
     assert found_in(scene_of([GEGLU[1], GEGLU[3]])) == [("geglu_of_two_products", False, 2)]
 
 
+def test_of_a_filter_of_logits_the_sort_stays() -> None:
+    scene = scene_of(TOP_K_TOP_P)
+    assert found_in(scene) == [("top_k_top_p", False, 10)]
+    seen = judge_rule("NS040", scene.store()).first.observation
+    assert (seen["chain_ns"], seen["kept_ns"], seen["saving_ns"]) == (140_000, 50_000, 90_000)
+    # In the other order the sorted logits are masked, and then put back; a softmax of sorted logits alone is no filter.
+    assert found_in(scene_of([*TOP_K_TOP_P[4:8], TOP_K_TOP_P[9], ("ScatterElementsV2", 10, *PUT_BACK)])) == [
+        ("top_k_top_p", False, 6)
+    ]
+    assert found_in(scene_of(TOP_K_TOP_P[4:7])) == []
+
+
+def test_rows_that_no_product_wrote_are_no_results_of_experts() -> None:
+    rows = ("Abs", 10, (HALF,), (HALF,))
+    assert found_in(scene_of([rows, *UNPERMUTE])) == []
+
+
 @pytest.mark.parametrize("missing", range(1, len(TANH_GELU)))
 def test_a_tanh_gelu_needs_every_step(missing: int) -> None:
     assert found_in(scene_of([*TANH_GELU[:missing], *TANH_GELU[missing + 1 :]])) == []
@@ -216,4 +236,4 @@ def test_a_loss_over_a_divided_vocabulary_reaches_across_its_collectives() -> No
 
 
 def test_without_a_collective_the_vocabulary_is_whole() -> None:
-    assert [name for name, *_ in found_in(vocabulary_loss(collectives=False))] == ["cross_entropy"]
+    assert [name for name, *_ in found_in(vocabulary_loss(collectives=False))] == ["cross_entropy_written_out"]

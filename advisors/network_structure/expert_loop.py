@@ -1,0 +1,144 @@
+"""NS039: experts that run one after the other, each with products of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, NotApplicable, launches, replay
+from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.fusion.expert_loops import ExpertLoops, expert_loops
+from advisors.layers.layers import layers
+from advisors.layers.places import PLACES, origin
+from advisors.measuring import row
+from advisors.messages import message
+from advisors.network_structure.memory_bound_chains import series_text
+from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, step_kernels
+
+
+@advisor(
+    "network_structure.expert_loop",
+    needs=(step_kernels, expert_loops),
+    wants=(replay, launches, HOST_EVENTS, layers),
+    columns=(
+        Column("loops", "float", "count", "loops over experts per step, in both passes", zh="循环数"),
+        Column("experts", "float", "count", "experts in the longest loop", zh="专家数"),
+        Column("chain", "text", "", "the operator types of one expert in order, in short", zh="算子链"),
+        Column("least_rows", "float", "count", "rows (tokens) of the expert with the fewest", zh="最少行数"),
+        Column("most_rows", "float", "count", "rows (tokens) of the expert with the most", zh="最多行数"),
+        Column("kernels", "float", "count", "kernels of the loops per step", zh="kernel 数"),
+        Column("loop_ns", "float", "ns", "their time per step", zh="循环耗时"),
+        Column("backward_ns", "float", "ns", "part of loop_ns in the backward pass", zh="反向"),
+        Column("product_ns", "float", "ns", "part of loop_ns in the products", zh="矩阵乘"),
+        Column(
+            "grouped_kernels",
+            "float",
+            "count",
+            "grouped products and fused kernels instead, per step",
+            zh="分组后 kernel 数",
+        ),
+        Column(
+            "fused_ns",
+            "float",
+            "ns",
+            "time instead, per step: the products as they are, and the tensors with rows of experts that they read and "
+            "write moved once more at the bandwidth reached",
+            zh="融合算子",
+        ),
+        Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
+        Column("kernel_saving_ns", "float", "ns", "loop_ns less fused_ns", zh="kernel 节省"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns",
+            zh="节省",
+        ),
+        LAUNCH_SAVING_NS,
+        Column(
+            "bandwidth",
+            "float",
+            "B/s",
+            "what large elementwise kernels of this profile reach; without such kernels, the best small kernel of the "
+            "loops",
+            zh="带宽",
+        ),
+        *shares("saving_ns", "kernel_saving_ns"),
+    ),
+    evidence=PLACES,
+)
+def expert_loop(facts: Facts, params: Params) -> Observations:
+    """Experts that run one after the other: what their kernels take, and what grouped products would."""
+    own = facts[step_kernels]
+    own.require_tensors()
+    found = facts[expert_loops]
+    if not len(found.members):
+        raise NotApplicable(message("expert_loop.none"))
+    took = own.frame["duration_ns"].to_numpy(dtype=np.float64)[found.members]
+    count = len(found.experts)
+    loop_ns = np.bincount(found.loop_of, took, count).astype(np.float64)
+    product_ns = np.bincount(found.loop_of, took * found.is_product, count).astype(np.float64)
+    # One kernel for each product of an expert, and one for what stands between two of them, before and behind.
+    kernels_after = 2 * found.products + 1
+    bandwidth = _bandwidth(own, found)
+    moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * own.least_ns
+    after_ns = np.fmin(product_ns + moved_ns, loop_ns)
+    known = np.isfinite(product_ns + moved_ns)
+    merging = Merging(
+        own.frame["work"].to_numpy()[found.members],
+        found.loop_of,
+        loop_ns,
+        np.where(known, after_ns, loop_ns),
+    )
+    replayed = facts.get(replay)
+    kernel_saving = float((loop_ns - after_ns).sum()) if known.all() else np.nan
+    saving = kernel_saving if replayed is None or not known.all() else float(replayed.saved_by_each([merging])[0])
+    longest = int(found.experts.argmax())
+    result = row(
+        loops=count / own.steps,
+        experts=float(found.experts[longest]),
+        chain=series_text(own.frame["type"].iloc[_of_one(found, longest)]),
+        least_rows=float(found.least_rows.min()),
+        most_rows=float(found.most_rows.max()),
+        kernels=len(found.members) / own.steps,
+        loop_ns=float(loop_ns.sum()) / own.steps,
+        backward_ns=float(loop_ns[found.backward].sum()) / own.steps,
+        product_ns=float(product_ns.sum()) / own.steps,
+        grouped_kernels=float(kernels_after.sum()) / own.steps,
+        fused_ns=float(after_ns.sum()) / own.steps if known.all() else np.nan,
+        saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
+        kernel_saving_ns=kernel_saving / own.steps,
+        saving_ns=saving / own.steps,
+        launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
+        bandwidth=bandwidth,
+        share_of_step=saving / own.steps / own.wall_ns,
+        share_of_computing=kernel_saving / own.steps / own.kernel_ns,
+    )
+
+    def evidence(_: int) -> list[Reference]:
+        first = own.frame.iloc[_of_one(found, longest)]
+        everything = own.frame.iloc[found.members]
+        return [
+            Rows(message("expert_loop.example"), KERNELS, first["row"].to_numpy(dtype=np.int64), EVIDENCE_COLUMNS),
+            kernel_rows(message("expert_loop.rows"), everything),
+            *origin(facts, everything),
+        ]
+
+    return Observations(result, evidence, cure=lambda _: merging)
+
+
+def _bandwidth(own: StepKernels, found: ExpertLoops) -> float:
+    """What fused kernels reach, B/s; NaN where no kernel tells."""
+    if np.isfinite(own.bandwidth):
+        return own.bandwidth
+    small = own.frame.iloc[found.members[~found.is_product]]
+    speed = small["bytes"].to_numpy() / np.maximum(small["duration_ns"].to_numpy(), 1) * 1e9
+    return float(speed.max()) if len(speed) and speed.max() > 0 else np.nan
+
+
+def _of_one(found: ExpertLoops, loop: int) -> np.ndarray:
+    """The kernels of the first expert of a loop, less those before its first product."""
+    inside = found.loop_of == loop
+    members, is_product = found.members[inside], found.is_product[inside]
+    starts = np.flatnonzero(is_product)[:: int(found.products[loop])]
+    return np.asarray(members[starts[0] : starts[1]])

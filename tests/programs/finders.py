@@ -1,0 +1,302 @@
+"""The computations of the forward pass of a recorded program, told from its operators and what each of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from tests.programs.experts import LONG_AXIS, layers_with_experts
+from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
+
+SCORES = frozenset({"mul", "div", "add", "sub", "masked_fill", "where", "tanh", "cat", "maximum", *CARRYING})
+"""What programs do with the scores of attention between the product and the softmax, and behind it."""
+
+BEHIND_SOFTMAX = SCORES | {"native_dropout", "bernoulli"}
+
+BEHIND_A_PRODUCT = frozenset({"add", "index", "index_select", "cat", "mul", *CARRYING})
+"""What may lie between a product and the gate that reads it: a bias, an adapter, a choice of rows."""
+
+IN_UPDATES = frozenset(
+    prefix + name
+    for name in ("add", "mul", "div", "sqrt", "lerp", "addcmul", "sub", "neg")
+    for prefix in ("", "_foreach_")
+)
+
+
+def _carried(one: Operator) -> bool:
+    return one.name in CARRYING
+
+
+def _chain(stream: Stream, tensor: Tensor, names: Iterable[str]) -> tuple[Operator | None, set[int]]:
+    """The operator before a tensor if it is one of these, with the copies in between; else nothing."""
+    one, passed = stream.source(tensor, _carried)
+    if one is None or one.name not in names:
+        return None, set()
+    return one, passed | {one.number}
+
+
+def _reading(stream: Stream, number: int, names: Iterable[str]) -> tuple[Operator | None, set[int]]:
+    """The first forward operator of these names that reads what this one wrote, through copies."""
+    wanted = frozenset(names)
+    for one in stream.behind(number):
+        if one.name in wanted:
+            return one, {one.number}
+    for one in stream.behind(number):
+        if one.name in CARRYING:
+            further, passed = _reading(stream, one.number, wanted)
+            if further is not None:
+                return further, passed | {one.number}
+    return None, set()
+
+
+def _of_a_weight(stream: Stream, tensor: Tensor) -> tuple[bool, set[int]]:
+    """Whether a tensor is a weight, or one that was cast or had a number added; and the operators for that."""
+    one, passed = stream.source(tensor, lambda one: one.name in (*CARRYING, "add") and len(one.reads) == 1)
+    return one is None, passed
+
+
+def _of_a_product(stream: Stream, tensor: Tensor, depth: int = 6) -> bool:
+    one = stream.writer(tensor)
+    if one is None:
+        return False
+    if one.name in PRODUCTS:
+        return True
+    return (
+        depth > 0 and one.name in BEHIND_A_PRODUCT and any(_of_a_product(stream, read, depth - 1) for read in one.reads)
+    )
+
+
+def _with_casts(stream: Stream, own: set[int], *, of: Tensor | None = None) -> set[int]:
+    """With the cast of the input if nobody else reads it, and the cast of the result if nothing else reads that."""
+    if of is not None:
+        one = stream.writer(of)
+        while one is not None and one.name == "_to_copy" and one.forward:
+            own.add(one.number)
+            one = stream.writer(one.reads[0])
+    last = max(own)
+    readers = stream.behind(last)
+    if len(readers) == 1 and readers[0].name == "_to_copy":
+        own.add(readers[0].number)
+    return own
+
+
+def _rms_norms(stream: Stream) -> Iterator[set[int]]:
+    for root in stream.of({"rsqrt"}):
+        added, own = _chain(stream, root.reads[0], {"add", "mean"})
+        mean, more = (added, set()) if added and added.name == "mean" else (None, set[int]())
+        if added is not None and mean is None:
+            mean, more = _chain(stream, added.reads[0], {"mean"})
+        square, squares = _chain(stream, mean.reads[0], {"pow", "mul", "square"}) if mean else (None, set())
+        if square is None:
+            continue
+        centred, _ = stream.source(square.reads[0], _carried)
+        normed, scaling = _reading(stream, root.number, {"mul"})
+        if normed is None or (centred is not None and centred.name == "sub"):
+            continue
+        own |= more | squares | scaling | {root.number}
+        weighted, weighing = _reading(stream, normed.number, {"mul"})
+        if weighted is not None:
+            for tensor in weighted.reads:
+                is_weight, passed = _of_a_weight(stream, tensor)
+                if is_weight:
+                    own |= weighing | passed
+        yield _with_casts(stream, own, of=square.reads[0])
+
+
+def _rotaries(stream: Stream) -> Iterator[set[int]]:
+    for turned in stream.of({"neg"}):
+        joined, own = _reading(stream, turned.number, {"cat", "stack"})
+        if joined is None or not all(
+            tensor.storage in {read.storage for read in turned.reads} or tensor.writer in own | {turned.number}
+            for tensor in joined.reads
+        ):
+            continue
+        scaled, scaling = _reading(stream, joined.number, {"mul"})
+        added, adding = _reading(stream, scaled.number, {"add"}) if scaled else (None, set())
+        if added is None:
+            continue
+        for tensor in added.reads:
+            _, passed = _chain(stream, tensor, {"mul"})
+            own |= passed
+        yield _with_casts(stream, own | scaling | adding | {turned.number})
+    for difference in stream.of({"sub"}):
+        joined, own = _reading(stream, difference.number, {"cat", "stack"})
+        if joined is None:
+            continue
+        parts = [_chain(stream, tensor, {"add", "sub"}) for tensor in joined.reads]
+        products = [_chain(stream, tensor, {"mul"}) for part, _ in parts if part is not None for tensor in part.reads]
+        storages = [{read.storage for read in part.reads} for part, _ in products if part is not None]
+        if {part.name for part, _ in parts if part} != {"add", "sub"} or len(storages) != 4:
+            continue
+        for _, passed in (*parts, *products):
+            own |= passed
+        yield own
+
+
+def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
+    for gate in stream.of({activation}):
+        gated, own = _reading(stream, gate.number, {"mul"})
+        if gated is None or len(gated.reads) < 2:
+            continue
+        others = [tensor for tensor in gated.reads if tensor.writer not in own | {gate.number}]
+        if len(others) != 1 or others[0].shape != gated.writes[0].shape:
+            continue
+        offset, passed = _chain(stream, others[0], {"add"})
+        if offset is not None and len(offset.reads) == 1:  # an offset of nothing
+            own |= passed
+        if not gate.writes[0].bytes:  # an expert without rows
+            continue
+        for tensor in (gate.reads[0], others[0]):
+            cast = stream.writer(tensor)
+            if cast is not None and cast.name == "_to_copy" and len(stream.behind(cast.number)) == 1:
+                own.add(cast.number)
+        if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
+            yield own | {gate.number}
+
+
+def _tanh_gelus(stream: Stream) -> Iterator[set[int]]:
+    for bend in stream.of({"tanh"}):
+        scaled, own = _chain(stream, bend.reads[0], {"mul"})
+        summed, more = _chain(stream, scaled.reads[0], {"add"}) if scaled else (None, set())
+        if summed is None or len(summed.reads) != 2:
+            continue
+        cubes = [_chain(stream, tensor, {"mul"}) for tensor in summed.reads]
+        powers = [_chain(stream, cube.reads[0], {"pow"}) for cube, _ in cubes if cube is not None]
+        one_more, adding = _reading(stream, bend.number, {"add"})
+        result, multiplying = _reading(stream, one_more.number, {"mul"}) if one_more else (None, set())
+        if result is None or not any(power for power, _ in powers):
+            continue
+        halves = [_chain(stream, tensor, {"mul"}) for tensor in result.reads]
+        for _, passed in (*cubes, *powers, *halves):
+            own |= passed
+        yield own | more | adding | multiplying | {bend.number}
+
+
+def _attentions(stream: Stream) -> Iterator[set[int]]:
+    for weights in stream.of({"_softmax", "_safe_softmax"}):
+        product, before = stream.source(weights.reads[0], lambda one: one.name in SCORES)
+        if product is None or product.name not in ("bmm", "baddbmm") or len(weights.writes[0].shape) < 3:
+            continue
+        one, behind = weights, set[int]()
+        while True:
+            result, passed = _reading(stream, one.number, {"bmm"})
+            if result is not None:
+                yield before | behind | passed | {product.number, weights.number}
+                break
+            following = [reader for reader in stream.behind(one.number) if reader.name in BEHIND_SOFTMAX]
+            if not following:
+                break
+            one = following[0]
+            behind.add(one.number)
+
+
+def _losses(stream: Stream) -> Iterator[set[int]]:
+    for log_softmax in stream.of({"_log_softmax"}):
+        loss, own = _reading(stream, log_softmax.number, {"nll_loss_forward"})
+        if loss is not None:
+            yield _with_casts(stream, own | {log_softmax.number}, of=log_softmax.reads[0])
+
+
+def _log_probabilities(stream: Stream) -> Iterator[set[int]]:
+    for chosen in stream.of({"gather"}):
+        log_softmax, own = _chain(stream, chosen.reads[0], {"_log_softmax"})
+        if log_softmax is not None and log_softmax.writes[0].shape[-1] > LONG_AXIS:
+            yield own | {chosen.number}
+
+
+def _divided_losses(stream: Stream) -> Iterator[set[int]]:
+    for exponential in stream.of({"exp"}):
+        shifted, own = _chain(stream, exponential.reads[0], {"sub"})
+        summed, summing = _reading(stream, exponential.number, {"sum"})
+        log, _ = _reading(stream, summed.number, {"log", "cat"}) if summed else (None, set())
+        if shifted is None or log is None or exponential.writes[0].shape[-1] <= LONG_AXIS:
+            continue
+        # The loss is one function of autograd: all its operators have the number of its node.
+        yield own | summing | {exponential.number} | set(stream.of_node[exponential.sequence])
+
+
+def _updates(stream: Stream) -> Iterator[set[int]]:
+    """What the optimizer computes for each operator that changes weights."""
+    for last in (one for one in stream.operators.values() if one.name in ("addcdiv", "_foreach_addcdiv")):
+        own, todo = {last.number}, [last]
+        while todo:
+            for tensor in todo.pop().reads:
+                one = stream.writer(tensor)
+                if one is not None and one.phase == "opt" and one.number not in own and one.name in IN_UPDATES:
+                    own.add(one.number)
+                    todo.append(one)
+        yield own
+
+
+def _group_norms(stream: Stream) -> Iterator[set[int]]:
+    for norm in stream.of({"native_group_norm"}):
+        result, own = _reading(stream, norm.number, {"silu"})
+        if result is not None and len(stream.behind(norm.number)) == 1:
+            yield own | {norm.number}
+
+
+def _entropies(stream: Stream) -> Iterator[set[int]]:
+    for exponential in stream.of({"exp"}):
+        log_softmax, own = _chain(stream, exponential.reads[0], {"_log_softmax"})
+        weighted, weighing = _reading(stream, exponential.number, {"mul"})
+        summed, summing = _reading(stream, weighted.number, {"sum"}) if weighted else (None, set())
+        if log_softmax is not None and summed is not None:
+            yield own | weighing | summing | {exponential.number}
+
+
+def _expert_loops(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.inside) for layer in layers_with_experts(stream) if layer.one_by_one)
+
+
+def _permutations(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.taking) for layer in layers_with_experts(stream) if not layer.one_by_one)
+
+
+def _combinations(stream: Stream) -> Iterator[set[int]]:
+    yield from (set(layer.behind) for layer in layers_with_experts(stream) if not layer.one_by_one)
+
+
+def _samplings(stream: Stream) -> Iterator[set[int]]:
+    """What keeps of the logits only those that may be drawn, from a sort on, with the k largest before it."""
+    for ordered in stream.of({"sort"}):
+        softmax, own = _reading(stream, ordered.number, {"_softmax"})
+        summed, more = _reading(stream, softmax.number, {"cumsum"}) if softmax else (None, set())
+        if summed is None or ordered.reads[0].shape[-1] <= LONG_AXIS:
+            continue
+        own |= more | {ordered.number}
+        limited, passed = _chain(stream, ordered.reads[0], {"masked_fill"})
+        if limited is not None:
+            own |= passed
+            for tensor in limited.reads:
+                below, mask = _chain(stream, tensor, {"lt"})
+                for limit in below.reads if below else ():
+                    own |= mask | _chain(stream, limit, {"topk"})[1]
+        todo = [summed.number]
+        while todo:
+            for one in stream.behind(todo.pop()):
+                if one.name in ("le", "gt", "fill", "scatter", "masked_fill") and one.number not in own:
+                    own.add(one.number)
+                    if one.name != "masked_fill":
+                        todo.append(one.number)
+        yield own
+
+
+FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
+    "rms_norm": _rms_norms,
+    "rotary": _rotaries,
+    "swiglu": lambda stream: _gates(stream, "silu"),
+    "geglu": lambda stream: _gates(stream, "gelu"),
+    "tanh_gelu": _tanh_gelus,
+    "attention": _attentions,
+    "cross_entropy": _losses,
+    "log_probs": _log_probabilities,
+    "vocab_parallel_cross_entropy": _divided_losses,
+    "entropy": _entropies,
+    "group_norm_silu": _group_norms,
+    "top_k_top_p": _samplings,
+    "moe_routing": lambda stream: (set(layer.routing) for layer in layers_with_experts(stream)),
+    "moe_expert_loop": _expert_loops,
+    "moe_token_permute": _permutations,
+    "moe_token_unpermute": _combinations,
+    "adam": _updates,
+}
+"""Each gives the operators of one occurrence after another."""

@@ -1,0 +1,107 @@
+"""What a program computes, as its operators tell it: a few operators that are small enough to be read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.programs.streams import Stream, read
+from tests.programs.truth import occurrences
+
+Op = dict[str, Any]
+
+
+class Program:
+    """Operators with the storages that they read and write, by name; what none of them writes is a weight."""
+
+    def __init__(self) -> None:
+        self.records: list[Op] = []
+        self.writers: dict[str, int] = {}
+        self.storages: dict[str, int] = {}
+        self.shapes: dict[str, list[int]] = {}
+        self.node = 0
+
+    def run(self, name: str, reads: str, out: str, shape: list[int], **given: Any) -> None:
+        number = len(self.records)
+        phase, sequence = given.pop("ph", "fwd"), given.pop("seq", None)
+        if phase == "fwd":
+            self.node += 1
+        inputs = [
+            [self._storage(one), self.shapes.get(one, shape), "bf16", self.writers.get(one, -1)]
+            for one in reads.split()
+        ]
+        record = {"i": number, "op": f"aten::{name}", "ph": phase, "in": inputs, **given}
+        record["seq"] = self.node if sequence is None else sequence
+        record["out"] = [[self._storage(out), shape, "bf16"]]
+        self.records.append(record)
+        self.writers[out], self.shapes[out] = number, shape
+
+    def _storage(self, name: str) -> int:
+        return self.storages.setdefault(name, len(self.storages))
+
+    def stream(self, folder: Path) -> Stream:
+        path = folder / "program.jsonl.gz"
+        with gzip.open(path, "wt") as lines:
+            lines.writelines(json.dumps(line) + "\n" for line in [{"meta": {}}, *self.records])
+        return read(path)
+
+
+def found_in(stream: Stream) -> list[tuple[str, bool, list[int], int]]:
+    return [(one.name, one.backward, sorted(one.operators), one.bytes) for one in occurrences(stream)]
+
+
+def test_a_gate_has_two_products_and_what_autograd_runs_for_it(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("mm", "x w1", "gate", size)
+    program.run("silu", "gate", "act", size)
+    program.run("mm", "x w2", "up", size)
+    program.run("mul", "act up", "out", size)
+    program.run("mm", "out w3", "y", size)
+    program.run("mul", "dout up", "dact", size, ph="bwd", seq=4)
+    program.run("mul", "dout act", "dup", size, ph="bwd", seq=4)
+    program.run("silu_backward", "dact gate", "dgate", size, ph="bwd", seq=2)
+    # 64 bytes each: gate, up and the result; backward the gradient, gate, up and their gradients.
+    assert found_in(program.stream(tmp_path)) == [
+        ("swiglu", False, [1, 3], 3 * 64),
+        ("swiglu", True, [5, 6, 7], 5 * 64),
+    ]
+
+
+def test_a_gate_of_its_own_result_is_none(tmp_path: Path) -> None:
+    """As in a squeeze-and-excitation block: what is multiplied comes from a convolution."""
+    program, size = Program(), [8, 4]
+    program.run("convolution", "x w1", "h", size)
+    program.run("silu", "h", "act", size)
+    program.run("sigmoid", "act", "gate", size)
+    program.run("mul", "act gate", "out", size)
+    assert found_in(program.stream(tmp_path)) == []
+
+
+def test_a_negation_needs_its_rotation(tmp_path: Path) -> None:
+    program, size = Program(), [8, 4]
+    program.run("mul", "x cos", "left", size)
+    program.run("neg", "x", "turned", size)
+    program.run("cat", "turned x", "both", size)
+    program.run("mul", "both sin", "right", size)
+    program.run("add", "left right", "out", size)
+    program.run("neg", "loss", "negative", size)
+    program.run("cat", "negative loss", "losses", size)
+    assert found_in(program.stream(tmp_path)) == [("rotary", False, [0, 1, 2, 3, 4], 4 * 64)]
+
+
+def test_experts_are_told_by_the_rows_that_a_router_chose(tmp_path: Path) -> None:
+    program, tokens, scores = Program(), [32, 16], [32, 4]
+    program.run("add", "a b", "h", tokens)
+    program.run("mm", "h wr", "logits", scores)
+    program.run("_softmax", "logits", "p", scores)
+    program.run("topk", "p", "weights", [32, 2])
+    for expert, rows in enumerate((20, 30, 14)):
+        program.run("index", "h which", f"rows{expert}", [rows, 16])
+        program.run("mm", f"rows{expert} w1", f"mid{expert}", [rows, 16])
+        program.run("silu", f"mid{expert}", f"act{expert}", [rows, 16])
+        program.run("mm", f"act{expert} w2", f"res{expert}", [rows, 16])
+        program.run("index_add", f"sum res{expert}", "sum", tokens)
+    found = [(name, own) for name, _, own, _ in found_in(program.stream(tmp_path))]
+    assert found == [("moe_routing", [2, 3]), ("moe_expert_loop", list(range(4, 19)))]
