@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ import click
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import language_option, quiet_option, ruleset_option, split
-from advisor_core.cli.outcome import nothing_judged
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
@@ -22,7 +21,7 @@ from advisor_core.cli.report_files import (
     show,
     write_all,
 )
-from advisor_core.cli.result_file import is_result, read_result
+from advisor_core.cli.result_file import read_result
 from advisor_core.cli.settings import rule_options, settings_options
 
 if TYPE_CHECKING:
@@ -69,6 +68,7 @@ def compare(
     BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
+    from advisor_core.compare.names import short_names
 
     paths = (before, *after)
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
@@ -94,6 +94,8 @@ def compare(
 
 def _result(path: Path, options: RunOptions, jobs: int | None, progress: Callable[[str], None]) -> RunResult:
     """A report.json read back, or the result of a run."""
+    from advisor_core.result.result_file import is_result
+    from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run
 
     if is_result(path):
@@ -105,18 +107,3 @@ def _result(path: Path, options: RunOptions, jobs: int | None, progress: Callabl
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result
-
-
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """The ends of paths, as short as they can be told apart; what is given twice has the same name.
-
-    >>> short_names([Path("a/one/report.json"), Path("b/two/report.json")])
-    ['one/report.json', 'two/report.json']
-    """
-    parts = [path.absolute().parts for path in paths]
-    distinct = len(set(parts))
-    for count in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-count:]) for part in parts]
-        if len(set(names)) == distinct:
-            return names
-    return [str(path) for path in paths]

@@ -15,6 +15,7 @@ from advisor_core.cli.config import config
 from advisor_core.cli.console import EXIT_INTERNAL, EXIT_USAGE, epilog, stop
 from advisor_core.cli.explain import explain
 from advisor_core.cli.letters import accept_any_console
+from advisor_core.cli.mcp import mcp
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
 from advisor_core.cli.rules import rules
@@ -45,7 +46,7 @@ def cli(context: click.Context, no_plugins: bool, debug: bool) -> None:
 
 COMMANDS = (
     *(run, compare, what_if, explain, collect, baseline, config),
-    *(rules, advisors, plugins, sample, result_schema),
+    *(rules, advisors, plugins, sample, result_schema, mcp),
 )
 for command in COMMANDS:
     cli.add_command(command)

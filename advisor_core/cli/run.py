@@ -21,7 +21,7 @@ from advisor_core.cli.options import (
     ruleset_option,
     split,
 )
-from advisor_core.cli.outcome import crashed, nothing_judged, remarks
+from advisor_core.cli.outcome import crashed, remarks
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     chosen_renderers,
@@ -172,6 +172,7 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
+    from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import own_problems
 

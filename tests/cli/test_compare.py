@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
-from advisor_core.cli.compare import short_names
 from advisor_core.cli.main import cli
+from advisor_core.compare.names import short_names
 from advisor_core.sample import job_from, write_sample
 from reports.sections.plan import TRUSTED_ERROR
 
