@@ -54,7 +54,7 @@ def talk(root: Path, talked: Callable[[Any], Awaitable[T]], *options: str) -> T:
     server = mcp.StdioServerParameters(command=sys.executable, args=command, cwd=str(root))
 
     async def connected() -> T:
-        async with mcp.Client(server) as client:
+        async with mcp.Client(mcp.stdio_client(server)) as client:
             return await talked(client)
 
     found: T = anyio.run(connected)
