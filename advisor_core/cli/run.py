@@ -34,6 +34,7 @@ from advisor_core.cli.report_files import (
     write_all,
 )
 from advisor_core.cli.settings import place_of, rule_options, settings_options
+from advisor_core.cli.slices import write_slices
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ PAGE = "report.html"
     callback=split,
     metavar="NAME,...",
     help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
-    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines; for a ticket there jira.",
+    "MindStudio Insight, with a slice of the recording for each problem; for programs sarif, junit, github, gitlab, "
+    "lines; for a ticket there jira.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -209,6 +211,11 @@ def run(
     rendered, failed = render_all(result, renderers, lang)
     writing = time.perf_counter() - writing
     written = write_all(rendered, target)
+    if target is not None and any(getattr(renderer, "slices", False) for renderer in renderers):
+        if redact:
+            tell("warning: no slices of the recording are written: they would hold what --redact leaves out")
+        else:
+            written += write_slices(result, paths, target, lang, progress, rank=rank, roles=roles)
     for line in remarks(result, lang, at_least="error" if quiet else "info" if verbose else "warning"):
         tell(line)
     if not quiet:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from advisor_core.api.renderers import RunResult
+from advisor_core.api.renderers import RunResult, microseconds
 from reports.labels import Labels
 from reports.timeline.lanes import End, Group, Lanes, Span
 
@@ -81,16 +81,6 @@ def _spans(lanes: Lanes) -> Iterator[Json]:
 
 def _times(span: Span) -> Json:
     return {"ts": microseconds(span.start_ns), "dur": span.ns / 1000}  # below 100 days the decimals of it are exact
-
-
-def microseconds(ns: int) -> str:
-    """A time as the text of a decimal.
-
-    >>> microseconds(1736408883694756090), microseconds(7), microseconds(-1500)
-    ('1736408883694756.090', '0.007', '-1.500')
-    """
-    whole, rest = divmod(abs(ns), 1000)
-    return f"{'-' if ns < 0 else ''}{whole}.{rest:03d}"
 
 
 def _flows(lanes: Lanes) -> Iterator[Json]:
