@@ -5,7 +5,8 @@ Source of the form: see `reports.timeline.trace`. A slice holds what stands in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,13 +14,18 @@ from typing import Any, Final
 from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.contracts.tables import Int64Array
+from advisor_core.loaders.kineto.head import SLICE
 from advisor_core.plugins.guarded_loaders import guarded
 from advisor_core.plugins.host import Host
 from advisor_core.result.run import RunResult
+from advisor_core.slicing.events import HEADING
 from advisor_core.slicing.focus import Focus, focuses
-from advisor_core.slicing.recording import Recording
+from advisor_core.slicing.recording import Event, Recording
+from advisor_core.slicing.rows import apart
 from advisor_core.slicing.table_events import TableEvents
 from advisor_core.slicing.trace_file import NoEventsError, TraceFile
+from advisor_core.text.units import microseconds
 
 MOST_BYTES: Final = 2 << 20
 """The largest slice; our choice: any viewer opens it at once, and it fits into an attachment of a ticket."""
@@ -109,8 +115,42 @@ def _cut(recordings: Sequence[tuple[str, Recording]], focus: Focus, lang: str) -
         "arrows": found.arrows,
         "left_out": found.left_out,
     }
-    before, after = recording.around(notes)
-    yield Slice(focus.number, before + b",\n".join(recording.written(found.ordinals)) + after)
+    origin = int(recording.events.start_ns[found.ordinals[recording.events.kind[found.ordinals] != HEADING]].min())
+    yield Slice(focus.number, _written(recording, found.ordinals, origin, {**notes, "origin_ns": origin}))
+
+
+def _written(recording: Recording, ordinals: Int64Array, origin: int, notes: Mapping[str, Any]) -> bytes:
+    """A file of the form that the recording has: an array, whose first event has the notes, or an object around one.
+    Times count from ``origin``, for the reason that `reports.timeline.trace` gives."""
+    table = recording.events
+    starts, ends = table.start_ns[ordinals], table.end_ns[ordinals]
+    timed = [
+        _placed(event, start - origin) for event, start in zip(recording.chosen(ordinals), starts.tolist(), strict=True)
+    ]
+    events = apart(timed, starts.tolist(), (ends - starts).tolist())
+    if recording.as_array:
+        events.insert(0, {"ph": "M", "name": SLICE, "pid": 0, "tid": 0, "args": dict(notes)})
+    lines = ",\n".join(json.dumps(event, ensure_ascii=False, separators=(",", ":")) for event in events)
+    if recording.as_array:
+        text = f"[\n{lines}\n]\n"
+    else:
+        text = f'{{{json.dumps(SLICE)}:{json.dumps(dict(notes), ensure_ascii=False)},"traceEvents":[\n{lines}\n]}}\n'
+    return text.encode("utf-8", "replace")
+
+
+def _placed(event: Event, ns: int) -> Event:
+    """An event at its time in the slice. Old traces of Kineto name one thread by a text and by a number, which Perfetto
+    takes for two."""
+    if event.get("ph") == "M":
+        event.pop("ts", None)
+    elif "ts" in event:
+        event["ts"] = microseconds(ns)
+    return event | {key: _number(event[key]) for key in ("pid", "tid") if key in event}
+
+
+def _number(name: object) -> object:
+    """A text that is a number as a number, and anything else as it is."""
+    return int(name) if isinstance(name, str) and name.isascii() and name.isdecimal() else name
 
 
 def _margin(focus: Focus) -> int:

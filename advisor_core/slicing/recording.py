@@ -1,24 +1,25 @@
-"""A recording that slices are cut from: its events as numbers, and the text of those that are chosen."""
+"""A recording that slices are cut from: its events as numbers, and those that are chosen as trace events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from advisor_core.contracts.tables import Int64Array
 from advisor_core.slicing.events import Events
 
+Event = dict[str, Any]
+
 
 class Recording(Protocol):
-    """``files``: what it was read from, relative to the input."""
+    """``as_array``: whether its files are an array of events, and no object around one."""
 
     @property
     def events(self) -> Events: ...
 
-    def written(self, ordinals: Int64Array) -> Iterator[bytes]:
-        """The events of these ordinals, which ascend, as JSON, each by itself."""
-        ...
+    @property
+    def as_array(self) -> bool: ...
 
-    def around(self, notes: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """What a file of events begins and ends with. ``notes``: about the slice."""
+    def chosen(self, ordinals: Int64Array) -> Iterator[Event]:
+        """The events of these ordinals, which ascend; ``ts`` and ``dur`` as recorded."""
         ...

@@ -18,8 +18,8 @@ from advisor_core.contracts.tables import (
     Int64Array,
     Table,
 )
-from advisor_core.loaders.kineto.head import SLICE as NOTES
 from advisor_core.slicing.events import BEGIN, END, HEADING, OPEN, SLICE, Events
+from advisor_core.slicing.recording import Event
 from advisor_core.slicing.trace_file import NoEventsError
 from advisor_core.text.units import microseconds
 
@@ -43,6 +43,8 @@ _BYTES: Final = 220
 class TableEvents:
     """What the host and the device did, collectives, and the arrows between them. Raises `NoEventsError` where no table
     says when anything ran."""
+
+    as_array = False
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
         device = DEVICE_TASKS if DEVICE_TASKS.name in tables else KERNELS
@@ -105,26 +107,17 @@ class TableEvents:
             }
         )
 
-    def written(self, ordinals: Int64Array) -> Iterator[bytes]:
+    def chosen(self, ordinals: Int64Array) -> Iterator[Event]:
         """The events of these ordinals, as trace events."""
         headings = len(_PROCESSES) + len(self._lanes)
         chosen = ordinals - headings
         rows = self._rows.iloc[chosen[(chosen >= 0) & (chosen < len(self._rows))]]
         ends = self._ends.iloc[chosen[chosen >= len(self._rows)] - len(self._rows)]
-        events = [
-            *map(self._heading, ordinals[chosen < 0].tolist()),
-            *map(self._slice, rows.itertuples(index=False)),
-            *map(self._end, ends.itertuples(index=False)),
-        ]
-        for event in events:
-            yield json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
+        yield from map(self._heading, ordinals[chosen < 0].tolist())
+        yield from map(self._slice, rows.itertuples(index=False))
+        yield from map(self._end, ends.itertuples(index=False))
 
-    def around(self, notes: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """An object around an array of events."""
-        head = json.dumps({NOTES: dict(notes)}, ensure_ascii=False)
-        return f'{head[:-1]}, "traceEvents": [\n'.encode(), b"\n]}\n"
-
-    def _heading(self, ordinal: int) -> dict[str, Any]:
+    def _heading(self, ordinal: int) -> Event:
         if ordinal < len(_PROCESSES):
             named = {"args": {"name": _PROCESSES[ordinal]}}
             return {"ph": "M", "name": "process_name", "pid": ordinal + 1, "tid": 0, **named}
@@ -135,7 +128,7 @@ class TableEvents:
         """Each lane has a thread id of its own in the file: Perfetto looks up the name of a thread by that alone."""
         return {"pid": self._lanes[lane][0] + 1, "tid": lane + 1}
 
-    def _slice(self, row: Any) -> dict[str, Any]:
+    def _slice(self, row: Any) -> Event:
         frame = self._frames[row.table]
         values = {name: frame[name].iloc[row.row] for name in _ARGUMENTS[row.table]}
         return {
@@ -152,7 +145,7 @@ class TableEvents:
             },
         }
 
-    def _end(self, row: Any) -> dict[str, Any]:
+    def _end(self, row: Any) -> Event:
         end = {"ph": "s"} if row.kind == BEGIN else {"ph": "f", "bp": "e"}
         named = {"name": row.name, "cat": row.name, "id": row.arrow}
         return {**end, **named, **self._at(row.lane), "ts": microseconds(row.time_ns)}

@@ -1,13 +1,12 @@
 """Events of a trace file (trace_view.json, msprof_*.json, *.pt.trace.json, compressed or not), which is read in pieces.
 
-It is read once for the numbers; the text of chosen events is then read from the pieces that hold them, so that what is
-in a slice is what stands in the file.
+It is read once for the numbers; chosen events are then read from the pieces that hold them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,6 @@ import msgspec
 import numpy as np
 
 from advisor_core.contracts.tables import Int64Array
-from advisor_core.loaders.kineto.head import SLICE as NOTES
 from advisor_core.loaders.kineto.head import joined, open_trace
 from advisor_core.loaders.readers import times
 from advisor_core.loaders.readers.columns import Interner
@@ -24,6 +22,7 @@ from advisor_core.loaders.readers.gzip_file import GzipFile
 from advisor_core.loaders.readers.json_events import ElementReader, borders, read_plain
 from advisor_core.loaders.readers.trace_event import TraceEvent
 from advisor_core.slicing.events import BEGIN, END, HEADING, OPEN, POINT, SLICE, Events
+from advisor_core.slicing.recording import Event
 
 _KINDS: Final = {"X": SLICE, "s": BEGIN, "t": END, "f": END, "M": HEADING}
 _THREADS: Final = frozenset({"thread_name", "thread_sort_index"})
@@ -52,18 +51,17 @@ class TraceFile:
                 columns.add(batch.elements, batch.ordinals)
             rest = reader.rest(_LONGEST_REST)
             self._read_at = file.points.read_at if isinstance(file, GzipFile) else read_plain
-        if not columns.parts:
-            raise NoEventsError(f"{path.name} holds no events")
         self._path = path
         self._index = reader.index()
-        self._wrapped = reader.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-        members = joined(reader.head, rest) if self._wrapped else {}
-        base = members.get("baseTimeNanoseconds")
-        self._members = {"baseTimeNanoseconds": base} if isinstance(base, int) else {}
-        self.events = columns.events(base if isinstance(base, int) else 0, self._index.elements)
+        if not self._index.elements:
+            raise NoEventsError(f"{path.name} holds no events")
+        self.as_array = not reader.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+        base = {} if self.as_array else joined(reader.head, rest)
+        origin = base.get("baseTimeNanoseconds")
+        self.events = columns.events(origin if isinstance(origin, int) else 0, self._index.elements)
 
-    def written(self, ordinals: Int64Array) -> Iterator[bytes]:
-        """The events of these ordinals, which ascend, as they stand in the file."""
+    def chosen(self, ordinals: Int64Array) -> Iterator[Event]:
+        """The events of these ordinals, as they stand in the file."""
         index = self._index
         chunks = np.searchsorted(index.firsts, ordinals, side="right") - 1
         for chunk in np.unique(chunks).tolist():
@@ -71,15 +69,7 @@ class TraceFile:
             found = borders(data)
             places = ordinals[chunks == chunk] - index.firsts[chunk]
             for place in places[places < len(found.starts)].tolist():
-                yield data[found.starts[place] : found.ends[place]].decode("utf-8", "replace").encode("utf-8")
-
-    def around(self, notes: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """The form of the file: an array, whose first event has the notes, or an object around one."""
-        if self._wrapped:
-            head = json.dumps({NOTES: dict(notes), **self._members}, ensure_ascii=False)
-            return f'{head[:-1]}, "traceEvents": [\n'.encode(), b"\n]}\n"
-        event = {"ph": "M", "name": NOTES, "pid": 0, "tid": 0, "args": dict(notes)}
-        return f"[\n{json.dumps(event, ensure_ascii=False)},\n".encode(), b"\n]\n"
+                yield json.loads(data[found.starts[place] : found.ends[place]].decode("utf-8", "replace"), strict=False)
 
 
 def _decode(data: bytes) -> list[Sized]:
