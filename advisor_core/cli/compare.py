@@ -25,6 +25,7 @@ from advisor_core.cli.result_file import read_result
 from advisor_core.cli.settings import rule_options, settings_options
 
 if TYPE_CHECKING:
+    from advisor_core.gates.baseline import Baseline
     from advisor_core.result.run import RunResult
     from advisor_core.run.rank import RunOptions
 
@@ -64,7 +65,8 @@ def compare(
 ) -> None:
     """Say whether the steps of AFTER take longer than those of BEFORE, and why.
 
-    Each is a profile, as for `advisor run`, or the report.json of a run. With several AFTER each is compared with
+    Each is a profile, as for `advisor run`, or the report.json of a run; BEFORE may be what `advisor baseline write`
+    wrote, which holds enough for the verdict, the ledger and the findings. With several AFTER each is compared with
     BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
@@ -77,9 +79,10 @@ def compare(
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets)
     progress = begin(quiet, lang)
-    results = [_result(path, options, jobs, progress) for path in paths]
+    accepted = _baseline(before)
+    results = [_result(path, options, jobs, progress) for path in (paths if accepted is None else after)]
     try:
-        compared = compare_all(short_names(paths), results)
+        compared = compare_all(short_names(paths), results, accepted)
     except CompareError as error:
         stop(EXIT_INPUT, str(error))
     rendered, failed = render_comparison(compared, renderers, lang)
@@ -92,16 +95,27 @@ def compare(
         stop(EXIT_INTERNAL, "\n".join(failed))
 
 
+def _baseline(path: Path) -> Baseline | None:
+    """A baseline read back; ``None`` for any other file."""
+    from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
+
+    try:
+        return read_baseline(path) if is_baseline(path) else None
+    except BaselineError as error:
+        stop(EXIT_INPUT, str(error))
+
+
 def _result(path: Path, options: RunOptions, jobs: int | None, progress: Callable[[str], None]) -> RunResult:
     """A report.json read back, or the result of a run."""
+    from advisor_core.gates.baseline import is_baseline
     from advisor_core.result.result_file import is_result
     from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run
 
     if is_result(path):
         return read_result(path)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
-        stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
+    if is_baseline(path):
+        stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
     with engine_call():
         result = run([path], options, jobs=jobs, progress=progress)
     if unusable := nothing_judged(result):

@@ -23,6 +23,7 @@ from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.contracts.profile import InputError, RoleError
 from advisor_core.contracts.registry import writes_comparisons
+from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
 from advisor_core.loaders.discover import discover
 from advisor_core.plugins.guarded_loaders import loaders
 from advisor_core.result.result_file import ResultFileError, is_result, read_result
@@ -161,8 +162,10 @@ class Answers:
             raise AnswerError("name at least one run to compare with the first")
         with _told():
             paths = [self._root.path(name) for name in (before, *after)]
-            results = [self._result(_Question(path), progress) for path in paths]
-            compared = compare_all(short_names(paths), results)
+            accepted = read_baseline(paths[0]) if is_baseline(paths[0]) else None
+            own = paths if accepted is None else paths[1:]
+            results = [self._result(_Question(path), progress) for path in own]
+            compared = compare_all(short_names(paths), results, accepted)
         writer = installed_host().renderers["json"]
         assert writes_comparisons(writer)
         told: Json = json.loads(writer.render_comparison(compared, "en"))
@@ -213,7 +216,7 @@ def _told() -> Iterator[None]:
             yield
     except (OutsideError, InputError, RoleError, StepError, RuleFileError, ResultFileError) as error:
         raise AnswerError(str(error)) from None
-    except (CompareError, WhatIfError, ToolError) as error:
+    except (BaselineError, CompareError, WhatIfError, ToolError) as error:
         raise AnswerError(str(error)) from None
     except OSError as error:
         raise AnswerError(f"{error.filename or 'a file'}: cannot be read ({error.strerror or error})") from None

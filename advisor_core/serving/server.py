@@ -136,7 +136,9 @@ def server_of(answers: Answers) -> MCPServer[Any]:
 
     @server.tool(name="compare", annotations=_READS)
     async def compare(
-        before: Result,
+        before: Annotated[
+            str, Field(description="A profile, a report.json, or a baseline file (YAML), below the root of the server.")
+        ],
         after: Annotated[list[str], Field(description="Profiles or report.json files, each compared with before.")],
         context: Context[Any],
     ) -> dict[str, Any]:

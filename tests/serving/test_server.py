@@ -39,12 +39,14 @@ def advisor(*arguments: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``profile``, the ``report.json`` of it, and ``later.json``, the same again."""
+    """``profile``, the ``report.json`` of it, ``later.json``, the same again, and ``kept.yaml``, a
+    baseline."""
     root = tmp_path_factory.mktemp("root")
     (root / "job.yaml").write_text(JOB, encoding="utf-8")
     write_sample(root / "profile", scenario=job_from(root / "job.yaml"))
     advisor("run", root / "profile", "-o", root, "--format", "json", "-q", "--no-config")
     shutil.copy(root / "report.json", root / "later.json")
+    advisor("baseline", "write", root / "report.json", root / "kept.yaml")
     return root
 
 
@@ -95,6 +97,7 @@ def test_the_tools_give_what_the_commands_write(root: Path) -> None:
             "explain": await call("explain", path="profile", what="F1", lang="zh"),
             "what_if": await call("what_if", path="profile", scale={"matmul": 0.5}, without=["F1"]),
             "compare": await call("compare", before="report.json", after=["later.json"]),
+            "against": await call("compare", before="kept.yaml", after=["report.json"]),
             "collect": await call("collect", path="profile", tool="verl"),
             "default": await call("collect"),
         }
@@ -117,6 +120,8 @@ def test_the_tools_give_what_the_commands_write(root: Path) -> None:
     assert told["what_if"] == json.loads(advisor("what-if", root / "profile", *asked))
     pair = (root / "report.json", root / "later.json")
     assert told["compare"] == json.loads(advisor("compare", *pair, "-o", "-", "--format", "json", *quiet))
+    (against,) = told["against"]["comparisons"]
+    assert against["obstacles"][0]["about"] == "baseline" and against["verdict"]["difference_ns"] == 0
     collected = advisor("collect", root / "report.json", "--for", "verl", "--no-config")
     assert told["collect"].rstrip() == collected.rstrip()
     assert told["default"].rstrip() == advisor("collect", "--no-config").rstrip()
