@@ -106,12 +106,15 @@ def server_of(answers: Answers) -> MCPServer[Any]:
         path: Result,
         what: Annotated[
             str,
-            Field(description="A problem (F2a), fingerprint, rule id or name, rank (rank 3), ledger path (idle/host)."),
+            Field(
+                description="A problem (F2a), fingerprint, rule id or name, rank (rank 3), ledger path (idle/host), "
+                "operator type (MatMulV3) or collective (allReduce)."
+            ),
         ],
         context: Context[Any],
         lang: Language = "en",
     ) -> str:
-        """How a problem, the state of a rule, a rank or an entry of the ledger came about, as text."""
+        """How a problem, a rule's state, a rank, a ledger entry, an operator or a collective came about."""
         return await answered(context, lambda progress: answers.explain(path, what, lang, progress))
 
     @server.tool(name="what_if", annotations=_READS)
