@@ -93,3 +93,19 @@ def test_slices(report: Path) -> None:
             assert count == sum(event["ph"] == "f" for event in events)
             arrows += count
     assert arrows
+
+
+@pytest.mark.parametrize("name", ["ascend/alexnet-ddp-text-level1", "kineto/bert-small-h100.json.gz"])
+def test_real_recordings(profiles: Path, tmp_path: Path, name: str) -> None:
+    """All that is written is shown. Of arrows only those of the recording that end after they begin, and once."""
+    arguments = ["run", str(profiles / name), "-o", str(tmp_path), "--format", "trace", "-q", "--no-config"]
+    found = CliRunner().invoke(cli, arguments)
+    assert found.exit_code == 0, found.output
+    for file in (tmp_path / "report.trace.json", tmp_path / "slices" / "F1.json"):
+        text = file.read_bytes()
+        read = json.loads(text)
+        events = read if isinstance(read, list) else read["traceEvents"]
+        with Processor(text) as trace:
+            assert trace.problems() == {}, file.name
+            shown = sorted((ts, name) for ts, _, name in trace.query(SLICES))
+            assert shown == sorted(written_ns(event)[::2] for event in events if event["ph"] in "Xi")
