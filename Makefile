@@ -20,10 +20,12 @@ demo: $(VENV)/installed
 	$(BIN)/advisor sample $(DEMO)/profile
 	$(BIN)/advisor run $(DEMO)/profile -o $(DEMO)/report
 
-# The browser tests need Chromium and axe-core: they are fetched where that is possible, else the tests are skipped and say
-# so. The tests of a file run in one process, which then makes what they share once.
+# Some tests need Chromium, axe-core, Perfetto's trace processor or the schema of SARIF: these are fetched where that is
+# possible, else the tests are skipped and say so. The tests of a file run in one process, which then makes what they share
+# once.
 test: $(VENV)/installed
-	CHROMIUM="$$(.ci/chromium.sh)" AXE="$$(.ci/axe.sh build/axe)" $(BIN)/python -m pytest -q -n auto --dist loadfile
+	CHROMIUM="$$(.ci/chromium.sh)" AXE="$$(.ci/axe.sh build/axe)" PERFETTO="$$(.ci/perfetto.sh build/perfetto)" \
+	SARIF_SCHEMA="$$(.ci/sarif_schema.sh build/sarif)" $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 # Property tests with many random examples; `make test` takes the same few each time.
 search: $(VENV)/installed

@@ -77,6 +77,7 @@ class Trace:
     filename = "report.trace.json"
     on_request = True
     timeline = True
+    slices = True
 
     def render(self, result: RunResult, lang: str) -> str:
         from reports.timeline.trace import TraceRenderer

@@ -12,10 +12,19 @@ from functools import cached_property
 from typing import get_args
 
 from advisor_core.api import Text
-from advisor_core.api.renderers import SEVERITIES, Advice, MeanStep, RuleOutcome, RunResult, State, Unexplained, View
+from advisor_core.api.renderers import (
+    SEVERITIES,
+    Advice,
+    MeanStep,
+    RuleOutcome,
+    RunResult,
+    State,
+    Unexplained,
+    View,
+    places,
+)
 from reports.ledgers import Ledger, LedgerRow, extremes, ledger_rows, ledgers, together
 from reports.problems import Item, items
-from reports.timeline.places import places
 
 TOP = 3
 ALL_RANKS = 6

@@ -8,6 +8,8 @@ from advisor_core.contracts.registry import Renderer
 from advisor_core.result.balance import Balance, RankBalance, StageBalance
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.places import Kind as PlaceKind
+from advisor_core.result.places import Place, places
 from advisor_core.result.plan import Action, Limit, Owner, Plan
 from advisor_core.result.problem import Problem, Unexplained
 from advisor_core.result.run import (
@@ -40,7 +42,7 @@ from advisor_core.result.view import (
 from advisor_core.text.headings import heading_key
 from advisor_core.text.kept import kept
 from advisor_core.text.plural import countable
-from advisor_core.text.units import format_quantity
+from advisor_core.text.units import format_quantity, microseconds
 
 if TYPE_CHECKING:
     from advisor_core.result.comparison import (
@@ -86,6 +88,8 @@ __all__ = [
     "Owner",
     "PhaseSummary",
     "PhaseTime",
+    "Place",
+    "PlaceKind",
     "Plan",
     "Problem",
     "Promise",
@@ -113,6 +117,8 @@ __all__ = [
     "format_quantity",
     "heading_key",
     "kept",
+    "microseconds",
+    "places",
 ]
 
 

@@ -12,7 +12,10 @@ from advisor_core.cli.result_file import read_result
 
 @click.group(epilog=epilog())
 def baseline() -> None:
-    """Keep the step and the findings of a run that a team has accepted, for `advisor run --baseline`."""
+    """Keep the step and the findings of a run that a team has accepted.
+
+    `advisor run --baseline` and `advisor compare` hold a later run against it.
+    """
 
 
 @baseline.command(epilog=epilog())
@@ -24,13 +27,15 @@ def write(result: Path, file: Path) -> None:
     Where FILE exists, reasons and expiry of findings that are still there are kept. People fill in `reason`, why a
     finding may stay, and `expires`, the day (YYYY-MM-DD) from which it counts as new again.
     """
+    from advisor_core.compare.match import whole
     from advisor_core.gates.baseline import BaselineError, baseline_of, baseline_text, read_baseline
     from advisor_core.text.whole_file import write_whole
 
     loaded = read_result(result)
     try:
         earlier = read_baseline(file) if file.exists() else None
-        write_whole(file, baseline_text(baseline_of(loaded, earlier)).encode("utf-8"))
+        steps = [] if loaded.profile.apart else [round(ns) for _, ns in whole(loaded).steps]
+        write_whole(file, baseline_text(baseline_of(loaded, earlier, steps)).encode("utf-8"))
     except BaselineError as error:
         stop(EXIT_USAGE, str(error))
     except OSError as error:

@@ -32,15 +32,15 @@ def collect(result: Path | None, tool: str | None, lang: str) -> None:
     RESULT.json is the report.json of a run; without it the recommended configuration is printed. Every option comes
     with what it records, the rules that need it and what it costs, as comments: the output can be saved as it is.
     """
-    from advisor_core.collecting.plan import default_tool, plan, records
+    from advisor_core.collecting.plan import ToolError, plan, tool_for
     from advisor_core.collecting.render import render
     from advisor_core.plugins.host import load_host
 
     warn_of_lost_letters(lang)
     recorded = read_result(result) if result is not None else None
     options = load_host().capture_options
-    chosen = tool or default_tool(options.values(), recorded)
-    vendors = {source.vendor for source in recorded.inputs} - {""} if recorded else set()
-    if vendors and not vendors & records(chosen, options.values()):
-        stop(EXIT_USAGE, f"{chosen} does not record the devices of this result ({', '.join(sorted(vendors))})")
+    try:
+        chosen = tool_for(tool, options.values(), recorded)
+    except ToolError as error:
+        stop(EXIT_USAGE, str(error))
     say(printable(render(plan(chosen, options, recorded), lang)))

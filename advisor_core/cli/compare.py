@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import click
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
 from advisor_core.cli.options import cache_option, language_option, quiet_option, ruleset_option, split
-from advisor_core.cli.outcome import nothing_judged
 from advisor_core.cli.progress import Progress, begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
@@ -22,10 +20,11 @@ from advisor_core.cli.report_files import (
     show,
     write_all,
 )
-from advisor_core.cli.result_file import is_result, read_result
+from advisor_core.cli.result_file import read_result
 from advisor_core.cli.settings import cache_bytes, rule_options, settings_options
 
 if TYPE_CHECKING:
+    from advisor_core.gates.baseline import Baseline
     from advisor_core.result.run import RunResult
     from advisor_core.run.rank import RunOptions
 
@@ -67,10 +66,12 @@ def compare(
 ) -> None:
     """Say whether the steps of AFTER take longer than those of BEFORE, and why.
 
-    Each is a profile, as for `advisor run`, or the report.json of a run. With several AFTER each is compared with
+    Each is a profile, as for `advisor run`, or the report.json of a run; BEFORE may be what `advisor baseline write`
+    wrote, which holds enough for the verdict, the ledger and the findings. With several AFTER each is compared with
     BEFORE. The comparison goes to ./advisor-compare unless -o says otherwise; -o - writes one format to stdout.
     """
     from advisor_core.compare.compare import CompareError, compare_all
+    from advisor_core.compare.names import short_names
 
     paths = (before, *after)
     target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
@@ -79,9 +80,10 @@ def compare(
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
-    results = [_result(path, options, jobs, progress) for path in paths]
+    accepted = _baseline(before)
+    results = [_result(path, options, jobs, progress) for path in (paths if accepted is None else after)]
     try:
-        compared = compare_all(short_names(paths), results)
+        compared = compare_all(short_names(paths), results, accepted)
     except CompareError as error:
         stop(EXIT_INPUT, str(error))
     rendered, failed = render_comparison(compared, renderers, lang)
@@ -94,32 +96,30 @@ def compare(
         stop(EXIT_INTERNAL, "\n".join(failed))
 
 
+def _baseline(path: Path) -> Baseline | None:
+    """A baseline read back; ``None`` for any other file."""
+    from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
+
+    try:
+        return read_baseline(path) if is_baseline(path) else None
+    except BaselineError as error:
+        stop(EXIT_INPUT, str(error))
+
+
 def _result(path: Path, options: RunOptions, jobs: int | None, progress: Progress) -> RunResult:
     """A report.json read back, or the result of a run."""
+    from advisor_core.gates.baseline import is_baseline
+    from advisor_core.result.result_file import is_result
+    from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run
     from advisor_core.run.work import Work
 
     if is_result(path):
         return read_result(path)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
-        stop(EXIT_INPUT, f"{path} is no profile; of a baseline, compare the report.json that it was written from")
+    if is_baseline(path):
+        stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
     with engine_call(), progress.of(Work()) as work:
         result = run([path], options, jobs=jobs, progress=progress, work=work)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result
-
-
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """The ends of paths, as short as they can be told apart; what is given twice has the same name.
-
-    >>> short_names([Path("a/one/report.json"), Path("b/two/report.json")])
-    ['one/report.json', 'two/report.json']
-    """
-    parts = [path.absolute().parts for path in paths]
-    distinct = len(set(parts))
-    for count in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-count:]) for part in parts]
-        if len(set(names)) == distinct:
-            return names
-    return [str(path) for path in paths]

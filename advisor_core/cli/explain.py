@@ -1,4 +1,4 @@
-"""``advisor explain``: how a problem, a rule's state, a rank or a ledger entry came about."""
+"""``advisor explain``: how what a report names came about."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from advisor_core.cli.settings import settings_options
 @language_option("the answer")
 @settings_options(lang="lang")
 def explain(result: Path, what: tuple[str, ...], lang: str) -> None:
-    """Show how a problem, a rule's state, a rank or a ledger entry came about.
+    """Show how a problem, a rule's state, a rank, a ledger entry, an operator or a collective came about.
 
     RESULT.json is the report.json of a run. WHAT is the number of a problem (F2, F2a), a fingerprint, a rule id or
-    name, a rank (rank 3), or a ledger path such as idle/host/compile.
+    name, a rank (rank 3), a ledger path such as idle/host/compile, an operator type (MatMulV3) or a collective
+    (allReduce).
     """
     from advisor_core.run.explain import explain as explain_result
 

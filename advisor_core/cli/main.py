@@ -17,6 +17,7 @@ from advisor_core.cli.console import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE
 from advisor_core.cli.explain import explain
 from advisor_core.cli.interrupt import Interrupted, listen
 from advisor_core.cli.letters import accept_any_console
+from advisor_core.cli.mcp import mcp
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
 from advisor_core.cli.rules import rules
@@ -47,7 +48,7 @@ def cli(context: click.Context, no_plugins: bool, debug: bool) -> None:
 
 COMMANDS = (
     *(run, compare, what_if, explain, collect, baseline, config, cache),
-    *(rules, advisors, plugins, sample, result_schema),
+    *(rules, advisors, plugins, sample, result_schema, mcp),
 )
 for command in COMMANDS:
     cli.add_command(command)

@@ -13,28 +13,14 @@ if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
 
 
-_HEAD = 256
-"""Bytes in which the first key of a report.json stands."""
-
-
 def read_result(path: Path) -> RunResult:
     """The result in a report.json; stops with exit code 3 where it is none of this version."""
-    from pydantic import ValidationError
-
-    from advisor_core.result.run import RunResult
+    from advisor_core.result import result_file
 
     try:
-        return RunResult.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        stop(EXIT_INPUT, f"{path} is not a report.json of this version: {error.errors()[0]['msg']}")
-
-
-def is_result(path: Path) -> bool:
-    """Whether a path is a file that begins as a report.json does, and not a trace that is JSON, too."""
-    if path.suffix != ".json" or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n{").startswith(b'"schema_version"')
+        return result_file.read_result(path)
+    except result_file.ResultFileError as error:
+        stop(EXIT_INPUT, str(error))
 
 
 @click.command(name="result-schema")

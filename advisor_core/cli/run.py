@@ -22,7 +22,7 @@ from advisor_core.cli.options import (
     ruleset_option,
     split,
 )
-from advisor_core.cli.outcome import crashed, nothing_judged, remarks
+from advisor_core.cli.outcome import crashed, remarks
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     chosen_renderers,
@@ -35,6 +35,7 @@ from advisor_core.cli.report_files import (
     write_all,
 )
 from advisor_core.cli.settings import cache_bytes, place_of, rule_options, settings_options
+from advisor_core.cli.slices import write_slices
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ PAGE = "report.html"
     callback=split,
     metavar="NAME,...",
     help="What to write: html, md, json [these three]; timeline, a page to look into; trace, for Perfetto and "
-    "MindStudio Insight; for programs sarif, junit, github, gitlab, lines; for a ticket there jira.",
+    "MindStudio Insight, with a slice of the recording for each problem; for programs sarif, junit, github, gitlab, "
+    "lines; for a ticket there jira.",
 )
 @language_option("report and summary")
 @ruleset_option
@@ -175,6 +177,7 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
+    from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run as run_engine
     from advisor_core.run.rank import own_problems
     from advisor_core.run.work import Work
@@ -215,6 +218,11 @@ def run(
     rendered, failed = render_all(result, renderers, lang)
     writing = time.perf_counter() - writing
     written = write_all(rendered, target)
+    if target is not None and any(getattr(renderer, "slices", False) for renderer in renderers):
+        if redact:
+            tell("warning: no slices of the recording are written: they would hold what --redact leaves out")
+        else:
+            written += write_slices(result, paths, target, lang, progress, rank=rank, roles=roles)
     for line in remarks(result, lang, at_least="error" if quiet else "info" if verbose else "warning"):
         tell(line)
     if not quiet:

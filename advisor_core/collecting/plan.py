@@ -16,6 +16,10 @@ from advisor_core.text.base import Text
 _STRETCHING = ("with_stack", "with_modules", "record_shapes", "profile_memory")
 
 
+class ToolError(ValueError):
+    """A tool does not record the devices that a result is of; the message names both."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """One option of a plan. ``rules``: those that could not answer without it. ``noticed``: the profile shows the lack
@@ -86,6 +90,17 @@ def default_tool(options: Iterable[CaptureOption], result: RunResult | None) -> 
     of_vendors = [option for option in options if option.vendor]
     chosen = next((option for option in of_vendors if option.vendor in recorded), of_vendors[0])
     return next(tool for tool in chosen.settings if tool in TOOLS)
+
+
+def tool_for(asked: str | None, options: Iterable[CaptureOption], result: RunResult | None) -> str:
+    """The tool that is asked for, or `default_tool`. Raises `ToolError` for one that does not record the devices of the
+    result."""
+    known = list(options)
+    chosen = asked or default_tool(known, result)
+    vendors = {source.vendor for source in result.inputs} - {""} if result else set()
+    if vendors and not vendors & records(chosen, known):
+        raise ToolError(f"{chosen} does not record the devices of this result ({', '.join(sorted(vendors))})")
+    return chosen
 
 
 def plan(name: str, every_option: Mapping[str, CaptureOption], result: RunResult | None = None) -> Plan:

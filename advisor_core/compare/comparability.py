@@ -59,6 +59,8 @@ def _results(match: Match) -> tuple[RunResult, RunResult]:
 
 
 def _recording(match: Match) -> Iterator[Obstacle]:
+    if match.of_baseline:
+        return
     before, after = (sorted(source.sha256 for source in result.inputs) for result in _results(match))
     if before == after:
         yield _obstacle("same_recording", ())
@@ -82,6 +84,8 @@ def _roles(match: Match) -> Iterator[Obstacle]:
 
 
 def _ranks(match: Match) -> Iterator[Obstacle]:
+    if match.of_baseline:
+        return
     if not match.pairs:
         yield _obstacle("no_ranks", EVERYTHING)
         return
@@ -93,6 +97,19 @@ def _ranks(match: Match) -> Iterator[Obstacle]:
         before, after = (_few([str(rank) for _, rank in lanes]) for lanes in left)
         spoils: tuple[Conclusion, ...] = ("operators", "communication")
         yield _obstacle("unmatched_ranks", spoils, before=_told(before), after=_told(after))
+
+
+def _baseline(match: Match) -> Iterator[Obstacle]:
+    """What a baseline does not hold, and whether it is of the same ranks."""
+    if not match.of_baseline:
+        return
+    yield _obstacle("baseline", ("operators", "communication", "memory", "promises"))
+    before, after = (sorted(set(result.profile.ranks)) for result in _results(match))
+    if not before:  # a file of an earlier version
+        yield _obstacle("baseline_unknown", ("verdict", "promises"))
+    elif before != after:
+        told = {"before": _few([str(rank) for rank in before]), "after": _few([str(rank) for rank in after])}
+        yield _obstacle("baseline_ranks", ("verdict", "promises"), **told)
 
 
 def _layout(match: Match) -> Iterator[Obstacle]:
@@ -147,7 +164,7 @@ def _work(match: Match) -> Iterator[Obstacle]:
 
 
 def _unknown_work(match: Match) -> Iterator[Obstacle]:
-    if not all(result.work for result in _results(match)):
+    if not match.of_baseline and not all(result.work for result in _results(match)):
         yield _obstacle("no_work", ("operators",))
 
 
@@ -178,8 +195,8 @@ def _damage(match: Match) -> Iterator[Obstacle]:
 
 
 _CHECKS: tuple[Callable[[Match], Iterator[Obstacle]], ...] = (
-    _recording, _vendor, _kind, _roles, _ranks, _layout, _chip, _level, _options, _work, _unknown_work, _versions,
-    _format, _tool, _damage,
+    _recording, _vendor, _kind, _roles, _ranks, _baseline, _layout, _chip, _level, _options, _work, _unknown_work,
+    _versions, _format, _tool, _damage,
 )  # fmt: skip
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import count
 from typing import TypeVar
 
+from advisor_core.compare.baseline import accepted, against, run_of
 from advisor_core.compare.causes import causes
 from advisor_core.compare.comparability import obstacles, spoilt, trunks_as_a_whole
 from advisor_core.compare.difference import ledger_differences, memory_differences, phase_differences
-from advisor_core.compare.findings import finding_differences
-from advisor_core.compare.match import matched
+from advisor_core.compare.findings import Judged, finding_differences, judged
+from advisor_core.compare.match import Match, matched
 from advisor_core.compare.promises import promises
 from advisor_core.compare.verdict import verdict
 from advisor_core.compare.work import changed, collective_differences, shape_differences, type_differences
 from advisor_core.contracts.labels import HEADING
 from advisor_core.contracts.ledger_paths import summed
+from advisor_core.gates.baseline import Baseline
 from advisor_core.result.comparison import ComparedRun, Comparison, ComparisonResult, Conclusion
 from advisor_core.result.finding import SEVERITIES
 from advisor_core.result.run import RunResult
@@ -28,26 +29,41 @@ class CompareError(Exception):
     """A result that cannot be compared with anything; names it."""
 
 
-def compare_all(names: Sequence[str], results: Sequence[RunResult]) -> ComparisonResult:
-    """Each result but the first compared with the first. ``names``: what to call them. Raises `CompareError` for one
-    without a ledger, which has no step, and one of several runs."""
-    for name, result in zip(names, results, strict=True):
+def compare_all(
+    names: Sequence[str], results: Sequence[RunResult], baseline: Baseline | None = None
+) -> ComparisonResult:
+    """Each result but the first compared with the first; with ``baseline`` all with that, whose name then stands first.
+    ``names``: what to call them. Raises `CompareError` for one without a ledger, which has no step, and one of several
+    runs."""
+    own = names[1:] if baseline is not None else names
+    if baseline is not None and baseline.step_ns is None:
+        raise CompareError(f"{names[0]} has no step: there is nothing to compare with")
+    for name, result in zip(own, results, strict=True):
         if not result.mean_steps:
             raise CompareError(f"{name} has no step whose time is known: there is nothing to compare")
         if result.profile.apart:
             raise CompareError(f"{name} has ranks that do not seem to be of one run: give each run by itself")
     labels = {key: text for result in results for key, text in result.labels.items() if not key.startswith(HEADING)}
-    return ComparisonResult(
-        tool=results[0].tool,
-        runs=[_run(name, result) for name, result in zip(names, results, strict=True)],
-        comparisons=[compare(results[0], result, place) for place, result in zip(count(1), results[1:], strict=False)],
-        labels=labels,
-    )
+    runs = [_run(name, result) for name, result in zip(own, results, strict=True)]
+    if baseline is not None:
+        runs.insert(0, run_of(names[0], baseline))
+        compared = [_against(baseline, result, place) for place, result in enumerate(results, 1)]
+    else:
+        compared = [compare(results[0], result, place) for place, result in enumerate(results[1:], 1)]
+    return ComparisonResult(tool=results[0].tool, runs=runs, comparisons=compared, labels=labels)
 
 
 def compare(before: RunResult, after: RunResult, place: int = 1) -> Comparison:
     """Two results; ``place``: that of the later one among the runs. What an obstacle spoils is left empty."""
-    match = matched(before, after)
+    return _compared(matched(before, after), judged(before), place)
+
+
+def _against(baseline: Baseline, after: RunResult, place: int) -> Comparison:
+    return _compared(against(baseline, after), accepted(baseline, after), place)
+
+
+def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
+    before, after = match.before.result, match.after.result
     found = obstacles(match)
     withheld = spoilt(found)
 
@@ -59,7 +75,7 @@ def compare(before: RunResult, after: RunResult, place: int = 1) -> Comparison:
     shapes = unless("operators", shape_differences(match))
     operators = changed(type_differences(shapes))
     collectives = unless("communication", collective_differences(match))
-    findings = unless("findings", finding_differences(before, after, told.before_ns))
+    findings = unless("findings", finding_differences(earlier, judged(after), told.before_ns))
     explained = causes(ledger, findings, operators, collectives, (before, after), told.before_ns)
     return Comparison(
         before=0,
@@ -71,13 +87,13 @@ def compare(before: RunResult, after: RunResult, place: int = 1) -> Comparison:
         causes=explained,
         rest_ns=sum(row.difference_ns for row in ledger) - sum(cause.difference_ns for cause in explained),
         ranks=unless("causes", match.ranks()),
-        steps=unless("causes", match.steps()),
-        phases=unless("causes", phase_differences(match)),
+        steps=[] if match.of_baseline else unless("causes", match.steps()),
+        phases=[] if match.of_baseline else unless("causes", phase_differences(match)),
         operators=operators,
         operator_shapes=changed(shapes),
         collectives=collectives,
         memory=unless("memory", memory_differences(match)),
-        settings=_settings(before, after),
+        settings={} if match.of_baseline else _settings(before, after),
         findings=findings,
         promises=None if "promises" in withheld else promises(before, after, findings, told),
     )

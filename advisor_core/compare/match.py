@@ -17,10 +17,12 @@ from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
 
 @dataclass(frozen=True)
 class Side:
-    """A result, and the ranks of it that are compared."""
+    """A result, and the ranks of it that are compared. ``series``: the steps, in ns, of a baseline, which knows no
+    single ranks."""
 
     result: RunResult
     lanes: Sequence[Lane]
+    series: Sequence[int] | None = None
 
     @cached_property
     def ledger(self) -> list[LedgerStep]:
@@ -43,6 +45,8 @@ class Side:
     def steps(self) -> list[tuple[int | None, float]]:
         """Id and ns of each step that all of these ranks have: the mean over the ranks, and of several roles the sum
         of the steps in the same place. Empty where the roles have different numbers of steps."""
+        if self.series is not None:
+            return [(None, float(ns)) for ns in self.series]
         roles = dict.fromkeys(role for role, _ in self.lanes)
         series = [self._of_role(role) for role in roles]
         if len({len(steps) for steps in series}) > 1:
@@ -79,6 +83,11 @@ class Match:
     pairs: Sequence[tuple[Lane, Lane]]
 
     @property
+    def of_baseline(self) -> bool:
+        """Whether the earlier side is a baseline."""
+        return self.before.series is not None
+
+    @property
     def unmatched(self) -> tuple[list[Lane], list[Lane]]:
         """Recorded ranks of each side that have no partner on the other."""
         sides = (self.before, self.after)
@@ -108,6 +117,11 @@ class Match:
             StepDifference(step=step, step_after=other, before_ns=round(ns), after_ns=round(other_ns))
             for (step, ns), (other, other_ns) in zip(before, after, strict=False)
         ]
+
+
+def whole(result: RunResult) -> Side:
+    """A result with all of its ranks."""
+    return Side(result, _lanes(result))
 
 
 def _rest(side: Side) -> list[Lane]:

@@ -119,7 +119,11 @@ HOST_SLOWING_OPTIONS: Final = ("with_stack", "with_modules", "record_shapes", "p
 
 
 class Loader(Protocol):
-    """A format."""
+    """A format.
+
+    A loader may also have ``traces(source) -> Sequence[Path]``: the files of trace events that a rank was recorded in,
+    which slices are cut from; of a rank without any they are made of its tables.
+    """
 
     @property
     def name(self) -> str: ...

@@ -18,8 +18,9 @@ class Renderer(Protocol):
 
     A renderer may also have ``summary(result, lang, written) -> str``: the lines that a run prints when it is done.
     The first renderer that has it is asked. With ``on_request = True`` a format is written only where ``--format``
-    names it; with ``timeline = True`` the result that it is given has a timeline, where there is one. One that also
-    writes comparisons of runs has ``render_comparison(result, lang) -> str``, and may have
+    names it; with ``timeline = True`` the result that it is given has a timeline, where there is one; with
+    ``slices = True`` parts of the recording around the problems are written beside it. One that also writes comparisons
+    of runs has ``render_comparison(result, lang) -> str``, and may have
     ``comparison_summary(result, lang, written) -> str``; see `writes_comparisons`.
     """
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from advisor_core.contracts.profile import HOST_SLOWING_OPTIONS
 from advisor_core.result.finding import Severity, at_least
-from advisor_core.result.run import RunResult
-from advisor_core.text.base import Model
+from advisor_core.result.run import UNANSWERED, RunResult
+from advisor_core.text.base import Model, Scalar
 
 
 class BaselineError(ValueError):
@@ -17,12 +19,15 @@ class BaselineError(ValueError):
 
 
 class Accepted(Model):
-    """A finding that is known. ``expires``: the first day on which it counts as new again."""
+    """A finding that is known. ``expires``: the first day on which it counts as new again; ``ns``: per step, as
+    its rule measured it, ``None`` in files of earlier versions."""
 
     fingerprint: str
     rule: str
     severity: Severity
     title: str
+    title_zh: str = ""
+    ns: int | None = None
     reason: str = Field("", description="why it may stay; for people to fill in")
     expires: date | None = Field(None, description="the first day on which it counts as new again")
 
@@ -30,14 +35,34 @@ class Accepted(Model):
         return self.expires is None or today < self.expires
 
 
+class Recorded(Model):
+    """What was recorded, as far as it decides with what a baseline can be compared. ``profiler``: options that slow the
+    host."""
+
+    kind: str
+    roles: dict[str, str] = Field(default_factory=dict)
+    vendor: str = ""
+    level: str | None = None
+    ranks: list[int]
+    world_size: int | None = None
+    parallel: dict[str, int] = Field(default_factory=dict)
+    chip: dict[str, Scalar] = Field(default_factory=dict)
+    profiler: dict[str, Scalar] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+
+
 class Baseline(Model):
     """``step_ns``: mean step over all ranks, ``None`` where no step was recorded; ``ledger_ns``: ledger path to its ns
-    of that step."""
+    of that step; ``steps_ns``: the steps that it is the mean of, each the mean over the ranks. ``judged``: ids of the
+    rules that had an answer, with blanks between them. Files of earlier versions lack the last three."""
 
     tool: str
     step_ns: int | None
     ledger_ns: dict[str, int]
     findings: list[Accepted]
+    steps_ns: list[int] = Field(default_factory=list)
+    recorded: Recorded | None = None
+    judged: str = ""
 
     def knows(self, fingerprint: str, severity: Severity, today: date) -> bool:
         """Whether a finding is accepted still: it is listed with this severity or a higher one, and has not expired."""
@@ -47,8 +72,9 @@ class Baseline(Model):
         )
 
 
-def baseline_of(result: RunResult, earlier: Baseline | None = None) -> Baseline:
-    """The baseline that accepts a result as it is. Reasons and expiry come from ``earlier``, by fingerprint."""
+def baseline_of(result: RunResult, earlier: Baseline | None = None, steps_ns: Sequence[int] = ()) -> Baseline:
+    """The baseline that accepts a result as it is. Reasons and expiry come from ``earlier``, by fingerprint;
+    ``steps_ns``: as of `Baseline`."""
     kept = {known.fingerprint: known for known in earlier.findings} if earlier else {}
     mean = None if result.profile.apart else next(iter(result.mean_steps), None)
     findings = []
@@ -60,6 +86,8 @@ def baseline_of(result: RunResult, earlier: Baseline | None = None) -> Baseline:
                 rule=finding.rule,
                 severity=finding.severity,
                 title=finding.title.en,
+                title_zh=finding.title.zh,
+                ns=finding.impact.gross_ns_per_step,
                 reason=before.reason if before else "",
                 expires=before.expires if before else None,
             )
@@ -69,7 +97,43 @@ def baseline_of(result: RunResult, earlier: Baseline | None = None) -> Baseline:
         step_ns=mean.wall_ns if mean else None,
         ledger_ns=dict(sorted(mean.entries.items())) if mean else {},
         findings=findings,
+        steps_ns=list(steps_ns),
+        recorded=_recorded(result),
+        judged=" ".join(sorted(_judged(result))),
     )
+
+
+def _recorded(result: RunResult) -> Recorded:
+    profile, settings = result.profile, result.environment.profiler
+    versions = {name: text for source in reversed(result.inputs) for name, text in source.versions.items()}
+    return Recorded(
+        kind=profile.kind,
+        roles=dict(profile.roles),
+        vendor=_one({source.vendor for source in result.inputs}) or "",
+        level=_one({source.level for source in result.inputs}),
+        ranks=profile.ranks,
+        world_size=profile.world_size,
+        parallel=dict(profile.parallel),
+        chip=dict(result.environment.chip),
+        profiler={name: settings[name] for name in HOST_SLOWING_OPTIONS if name in settings},
+        versions=versions,
+    )
+
+
+def _one(values: set[str | None] | set[str]) -> str | None:
+    """The value that all inputs have; ``None`` where they differ."""
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _judged(result: RunResult) -> set[str]:
+    """The rules that had an answer in every role that has them."""
+    rules = {outcome.rule for outcome in result.rules}
+    return rules - {outcome.rule for outcome in result.rules if outcome.state in UNANSWERED}
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether a path is a file that can only be a baseline, by its name."""
+    return path.suffix in (".yaml", ".yml") and path.is_file()
 
 
 def read_baseline(path: Path) -> Baseline:

@@ -52,6 +52,15 @@ class GuardedLoader:
             return []
         return found
 
+    def traces(self, source: RankInput) -> Sequence[Path]:
+        files = getattr(self.loader, "traces", None)
+        try:
+            return [] if files is None else [Path(file) for file in files(source)]
+        except (InputError, OSError):
+            raise
+        except Exception as error:
+            raise LoaderError(_raised(self.name, self.owner, error).en) from None
+
     def load(self, source: RankInput) -> Profile:
         try:
             with working(self.owner, f"which reads rank {source.rank}"):

@@ -26,6 +26,10 @@ of a recording that is not whole; ``recording``: all of it, as no steps are mark
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
 
+UNANSWERED: tuple[State, ...] = ("cannot_answer", "error", "left_out")
+"""States in which a rule says nothing of the profile."""
+
+
 class Tool(Model):
     name: str
     version: str

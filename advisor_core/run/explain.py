@@ -1,4 +1,5 @@
-"""Explain a problem, a finding, a rule's state, a rank or a ledger entry, from the report alone."""
+"""Explain a problem, a finding, a rule's state, a rank, a ledger entry, an operator or a collective, from the report
+alone."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.problem import Problem
 from advisor_core.result.run import RuleOutcome, RunResult
 from advisor_core.run.explain_rank import explain_rank
+from advisor_core.run.explain_work import explain_work
 from advisor_core.text.base import Scalar
 from advisor_core.text.units import format_quantity
 
@@ -17,8 +19,8 @@ _RANK = re.compile(r"rank[ _]?(?P<rank>\d+)")
 
 
 def explain(result: RunResult, what: str, lang: str) -> str:
-    """Text about ``what``: the number of a problem, a fingerprint, a rule id or name, a rank (``rank 3``), or a ledger
-    path. Raises LookupError."""
+    """Text about ``what``: the number of a problem, a fingerprint, a rule id or name, a rank (``rank 3``), a ledger
+    path, an operator type or a collective. Raises LookupError."""
     numbered = {problem.number.lower(): problem for problem in result.problems}
     if problem := numbered.get(what.lower()):
         return "\n".join(_problem(result, problem, lang))
@@ -29,10 +31,12 @@ def explain(result: RunResult, what: str, lang: str) -> str:
     if match := _RANK.fullmatch(what):
         lines = list(explain_rank(result, int(match["rank"]), lang))
     else:
-        lines = list(_ledger(result, what, lang))
+        lines = list(_ledger(result, what, lang)) or list(explain_work(result, what, lang))
     if lines:
         return "\n".join(lines)
-    raise LookupError(f"{what!r} is not a problem, fingerprint, rule, rank or ledger path of this report")
+    raise LookupError(
+        f"{what!r} is not a problem, fingerprint, rule, rank, ledger path, operator or collective of this report"
+    )
 
 
 def _names(finding: Finding) -> tuple[str, ...]:

@@ -60,7 +60,6 @@ from advisor_core.run.work import Work
 from advisor_core.run.work_times import summed_work
 from advisor_core.run.workers import Workers, usable_processors
 from advisor_core.text.base import Scalar
-from advisor_core.vocabulary.phases import PhaseMark
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
@@ -114,7 +113,7 @@ def analysed(
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
-    found = _sources(guarded, paths, rank, roles, host.phase_marks.third_parties_first())
+    found = _sources(host, guarded, paths, rank, roles)
     sources, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
     outcomes, failures = _judged(sources, options, jobs, progress, work)
     if not outcomes:
@@ -133,13 +132,17 @@ def analysed(
     return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
 
 
-def _sources(
-    guarded: Sequence[Loader],
-    paths: Sequence[Path],
-    rank: int | None,
-    roles: Sequence[str],
-    marks: Sequence[PhaseMark],
+def sources(
+    host: Host, paths: Sequence[Path], *, rank: int | None = None, roles: Sequence[str] = ()
 ) -> list[RankInput]:
+    """The profiles that `run` reads, by role and rank. Raises as it does."""
+    return _sources(host, loaders(host), paths, rank, roles)
+
+
+def _sources(
+    host: Host, guarded: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]
+) -> list[RankInput]:
+    marks = host.phase_marks.third_parties_first()
     try:
         found = discover(guarded, *paths, roles=roles, marks=marks)
     except InputError as error:

@@ -213,3 +213,13 @@ def _labelled(number: str, unit: str) -> str:
     known = UNITS.get(unit)
     label = known.label if known else unit
     return f"{number} {label}" if label else number
+
+
+def microseconds(ns: int) -> str:
+    """A time in ns as the text of a decimal in µs, as trace events have it.
+
+    >>> microseconds(1736408883694756090), microseconds(7), microseconds(-1500)
+    ('1736408883694756.090', '0.007', '-1.500')
+    """
+    whole, rest = divmod(abs(ns), 1000)
+    return f"{'-' if ns < 0 else ''}{whole}.{rest:03d}"

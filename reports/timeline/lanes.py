@@ -13,13 +13,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from advisor_core.api.renderers import RankTimeline, RunResult, Timeline, Track
+from advisor_core.api.renderers import Place, PlaceKind, RankTimeline, RunResult, Timeline, Track, places
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import plain
-from reports.timeline.places import Kind as PlaceKind
-from reports.timeline.places import Place, places
 
 Kind = Literal["steps", "ledger", "critical_path", "findings", "stream"]
 

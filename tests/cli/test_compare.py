@@ -8,10 +8,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
-from advisor_core.cli.compare import short_names
 from advisor_core.cli.main import cli
+from advisor_core.compare.names import short_names
 from advisor_core.sample import job_from, write_sample
 from reports.sections.plan import TRUSTED_ERROR
 
@@ -51,6 +52,46 @@ def compared(folder: Path, *names: str) -> dict[str, Any]:
     told = json.loads(found.stdout)
     assert isinstance(told, dict)
     return told
+
+
+def test_a_baseline_tells_what_it_holds_as_its_report_does(folder: Path) -> None:
+    file = folder / "kept.yaml"
+    assert advisor("baseline", "write", folder / "before.json", file).exit_code == 0
+    told, whole = compared(folder, "kept.yaml", "after.json"), compared(folder, "before.json", "after.json")
+    (one,), (other,) = told["comparisons"], whole["comparisons"]
+    intervals = [comparison["verdict"].pop("interval") for comparison in (one, other)]
+    assert intervals[0] == pytest.approx(intervals[1], abs=1e-6)  # the steps are kept in whole ns
+    for part in ("verdict", "ledger", "rest_ns"):
+        assert one[part] == other[part], part
+    assert [cause["path"] for cause in one["causes"]] == [cause["path"] for cause in other["causes"]]
+
+    def states(comparison: dict[str, Any]) -> list[tuple[Any, ...]]:
+        return [(f["state"], f["rule"], f["after"], f["before_ns"], f["title"]) for f in comparison["findings"]]
+
+    assert states(one) == states(other)
+    assert {"gone"} <= {f["state"] for f in one["findings"]}
+    assert [obstacle["about"] for obstacle in one["obstacles"]] == ["baseline"]
+    assert one["withheld"] == ["operators", "communication", "memory", "promises"]
+    for part in ("operators", "collectives", "memory", "ranks", "steps", "phases", "settings"):
+        assert not one[part] and one["promises"] is None
+    first, second = told["runs"][0], whole["runs"][0]
+    assert {**first, "name": ""} == {**second, "name": ""}
+    found = advisor("compare", file, folder / "after.json", "-o", "-", "--format", "md", "--lang", "zh")
+    assert found.exit_code == 0 and "基线只含" in found.stdout
+
+
+def test_a_baseline_of_an_earlier_version_says_what_it_lacks(folder: Path) -> None:
+    written = yaml.safe_load((folder / "kept.yaml").read_text(encoding="utf-8"))
+    for name in ("steps_ns", "recorded", "judged"):
+        del written[name]
+    for finding in written["findings"]:
+        del finding["ns"], finding["title_zh"]
+    (folder / "old.yaml").write_text(yaml.safe_dump(written), encoding="utf-8")
+    (one,) = compared(folder, "old.yaml", "after.json")["comparisons"]
+    assert one["verdict"]["outcome"] == "not_comparable" and one["verdict"]["interval"] is None
+    assert {obstacle["about"] for obstacle in one["obstacles"]} == {"baseline", "baseline_unknown"}
+    assert sum(row["difference_ns"] for row in one["ledger"]) == one["verdict"]["difference_ns"]
+    assert "new" not in {finding["state"] for finding in one["findings"]}
 
 
 def test_before_and_after(folder: Path, tmp_path: Path) -> None:
@@ -136,7 +177,7 @@ def test_bad_input(folder: Path, tmp_path: Path) -> None:
         "old.json": "old.json is not a report.json",
         "empty": "empty",
         "none": "none",
-        "accepted.yaml": "baseline",
+        "accepted.yaml": "baseline stands first",
     }
     for bad, said in refused.items():
         found = advisor("compare", good, tmp_path / bad, "-o", tmp_path / "out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.result.run import Input, RuleOutcome, RunResult
+from advisor_core.result.work import CollectiveTime, OperatorTime, Work
 from advisor_core.run.compose import compose
 from advisor_core.run.explain import explain
 from tests.engine.test_compose import TEXT, finding, result, step
@@ -66,3 +67,36 @@ def test_a_rule_says_for_which_ranks_it_holds(explained: RunResult) -> None:
 def test_what_the_report_does_not_have(explained: RunResult, what: str) -> None:
     with pytest.raises(LookupError, match="is not a problem"):
         explain(explained, what, "en")
+
+
+def test_an_operator_has_its_shapes_and_a_collective_its_sizes(explained: RunResult) -> None:
+    def ran(type: str | None, shapes: str | None, calls: int, ns: int) -> OperatorTime:
+        return OperatorTime(type=type, shapes=shapes, operator_class="matmul", calls=calls, ns=ns)
+
+    operators = [ran("MatMulV3", "8,8;8,8", 4, 400), ran("MatMulV3", None, 8, 40), ran("Mul", "8", 2, 20)]
+    operators += [ran("Cast", str(size), 2, size) for size in range(1, 8)] + [ran(None, None, 1, 1)]
+    call = CollectiveTime(
+        operation="allReduce", members=2, spacing=1, bytes=4096, calls=6, ns=60, uncovered_ns=40, waiting_ns=20
+    )
+    work = Work(rank_steps=2, operators=operators, collectives=[call])
+    subject = explained.findings[0].model_copy(update={"subject": {"kernel": "aclnnMul_Mul_1"}})
+    ran_in = explained.model_copy(update={"work": [work], "findings": [subject, *explained.findings[1:]]})
+    assert explain(ran_in, "matmul", "en").splitlines() == [
+        "operator MatMulV3 (matmul): 220 ns per step of a rank, 22.0 % of it, calls 6",
+        "  200 ns per step of a rank, 20.0 % of it, calls 2: 8,8;8,8",
+        "  20 ns per step of a rank, 2.0 % of it, calls 4: further shapes",
+    ]
+    assert explain(ran_in, "mul", "en").splitlines()[1:] == [
+        "  10 ns per step of a rank, 1.0 % of it, calls 1: 8",
+        "  shown by F1: text",
+    ]
+    assert explain(ran_in, "Cast", "en").splitlines()[-1] == "  and 2 more, in `work` of report.json"
+    for name in ("allreduce", "hcom_allReduce__586_0_1"):
+        assert explain(ran_in, name, "en").splitlines() == [
+            "collective allReduce: 30 ns per step of a rank, 3.0 % of it, calls 3",
+            "  30 ns per step of a rank, 3.0 % of it, calls 3: 4.10 kB each in groups of 2; "
+            "20 ns while nothing computes, 10 ns of it waiting for ranks",
+        ]
+    for name in ("x", "hcom_send__1", ""):
+        with pytest.raises(LookupError, match="operator or collective"):
+            explain(ran_in, name, "en")

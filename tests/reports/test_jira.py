@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jira2markdown import convert
+from markdown_it import MarkdownIt
 
 from advisor_core.text.base import Text
 from reports.jira import JiraRenderer
@@ -32,6 +35,17 @@ def test_it_fits_into_a_field_and_every_link_arrives(example: ModuleType, name: 
     assert set(re.findall(r"(?<!\\)(?<!\{)\{([a-z]+)[:}]", text)) <= {"anchor", "noformat", "quote"}
     for macro in ("{noformat}", "{quote}"):
         assert text.count(macro) % 2 == 0
+
+
+def test_a_reader_of_jira_sees_what_was_meant(example: ModuleType) -> None:
+    """By its own grammar; a small report, since that takes seconds."""
+    text = JiraRenderer().render(example.nothing_found(), "zh")
+    seen = Counter(block.type for block in MarkdownIt("commonmark").enable("table").parse(convert(text)))
+    lines = text.splitlines()
+    tables = [line for line, above in zip(lines, ["", *lines], strict=False) if line[:1] == "|" != above[:1]]
+    assert seen["heading_open"] == sum(re.match(r"h\d\. ", line) is not None for line in lines) > 5
+    assert seen["table_open"] == len(tables) > 5
+    assert seen["fence"] == text.count("{noformat}") // 2 > 0
 
 
 @pytest.mark.parametrize("name", ["training", "hostile", "marked"])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+from jsonschema import Draft4Validator
 from junitparser import JUnitXml, TestSuite
 from sarif_pydantic import Sarif
 
@@ -46,6 +49,25 @@ def test_sarif_holds_nothing_that_its_model_does_not_know(example: ModuleType, n
         region = entry["locations"][0]["physicalLocation"].get("region", {})
         assert region.get("startLine", 1) >= 1 and region.get("byteOffset", 0) >= 0
         assert not re.search(r"[\s\\]", entry["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+
+
+@pytest.fixture(scope="session")
+def sarif_schema() -> Draft4Validator:
+    """The schema of OASIS; the test is skipped where it is not at hand."""
+    path = os.environ.get("SARIF_SCHEMA")
+    if not path:
+        pytest.skip("no schema of SARIF: set SARIF_SCHEMA to what .ci/sarif_schema.sh prints")
+    schema = json.loads(Path(path).read_text(encoding="utf-8"))
+    Draft4Validator.check_schema(schema)
+    return Draft4Validator(schema, format_checker=Draft4Validator.FORMAT_CHECKER)
+
+
+@CASES
+def test_sarif_follows_the_schema(example: ModuleType, sarif_schema: Draft4Validator, name: str, lang: str) -> None:
+    written = json.loads(SarifRenderer().render(result_of(example, name), lang))
+    assert [error.message for error in sarif_schema.iter_errors(written)] == []
+    broken = {**written, "runs": [{**written["runs"][0], "results": [{"ruleId": "X"}]}]}
+    assert not sarif_schema.is_valid(broken), "a result without a message"
 
 
 @CASES

@@ -16,7 +16,7 @@ from advisor_core.loaders.ascend_pytorch import settings
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
 from advisor_core.loaders.ascend_pytorch.device_info import recorded_device
-from advisor_core.loaders.ascend_pytorch.files import OUTPUT
+from advisor_core.loaders.ascend_pytorch.files import OUTPUT, TRACE
 from advisor_core.loaders.ascend_pytorch.layout import (
     Layout,
     is_file_of_profile,
@@ -85,6 +85,11 @@ class AscendPytorchLoader:
             )
             for directory, files in layouts.items()
         ]
+
+    def traces(self, source: RankInput) -> Sequence[Path]:
+        """The timeline of the text export, where it is there."""
+        trace = layout(source.root, source.directory).text.get(TRACE.name)
+        return [] if trace is None or not trace.is_file() else [trace]
 
     def load(self, source: RankInput) -> Profile:
         if source.problem:

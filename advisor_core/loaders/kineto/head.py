@@ -26,6 +26,8 @@ _SIGNS: Final = re.compile(
 )
 """In the first events of a trace whose properties stand behind them: some tools write the members in another order."""
 _OF_OTHERS: Final = re.compile(rb'"(?:Ascend Hardware|CANN|async_npu)"')
+SLICE: Final = "npu-advisor"
+"""A member that our slices of traces have before the events (`advisor_core.slicing`): a part is no profile."""
 _OPTIONS: Final = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 _VERSIONS: Final = {"cuda_runtime": "cuda_runtime_version", "cuda_driver": "cuda_driver_version",
     "hip_runtime": "hip_runtime_version", "cupti": "cupti_version", "roctracer": "roctracer_version"}  # fmt: skip
@@ -58,6 +60,8 @@ def peek(path: Path) -> Mapping[str, Any] | None:
             return None
         sample = data[events.end() :] + file.read(_PIECE)
     members = joined(data[: events.start()], b"")
+    if SLICE in members:
+        return None
     if _OF_OTHERS.search(sample):
         return None
     return members if _KEYS & members.keys() or _SIGNS.search(sample) else None

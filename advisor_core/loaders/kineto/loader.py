@@ -68,6 +68,9 @@ class KinetoLoader:
             for trace in traces
         ]
 
+    def traces(self, source: RankInput) -> Sequence[Path]:
+        return [source.directory]
+
     def load(self, source: RankInput) -> Profile:
         from advisor_core.loaders.kineto.tables import read_trace  # a run of another vendor reads none
 

@@ -18,7 +18,7 @@ from advisor_core.loaders.ascend_words import VENDOR
 from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.msprof import layout as msprof_layout
-from advisor_core.loaders.msprof.files import DATABASE, KNOWN, export_name
+from advisor_core.loaders.msprof.files import DATABASE, KNOWN, TIMELINE, export_name
 from advisor_core.loaders.msprof.layout import Layout
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
@@ -50,6 +50,10 @@ class MsprofLoader:
             )
             for directory in sorted(profiles, key=problems.__contains__)
         ]
+
+    def traces(self, source: RankInput) -> Sequence[Path]:
+        """The timeline, in as many files as it was written."""
+        return msprof_layout.layout(source.root, source.directory).exports.get(TIMELINE.kind, ())
 
     def load(self, source: RankInput) -> Profile:
         from advisor_core.loaders.msprof.export import MsprofExport  # most runs read none

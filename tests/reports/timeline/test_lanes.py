@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor_core.result.places import Place, places
 from advisor_core.result.redact import redact
 from advisor_core.result.run import RunResult
 from reports.labels import Labels
 from reports.timeline.lanes import Lanes, Span, _rows
-from reports.timeline.places import Place, places
 from tests.reports.timeline.timelines import of_two, track, with_timeline
 
 EN = Labels("en")

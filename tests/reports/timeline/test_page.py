@@ -85,10 +85,11 @@ def test_the_page_draws_what_the_trace_holds(example: ModuleType, name: str) -> 
                 start = before + late
                 before = start + ns
                 spans.append((number, lane["title"], lane["kinds"][kind][0], start, ns))
-    events = json.loads(TraceRenderer().render(result, "en"))["traceEvents"]
+    trace = json.loads(TraceRenderer().render(result, "en"))
+    events, first = trace["traceEvents"], trace["otherData"]["origin_ns"]
     titles = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert spans == [
-        (e["pid"], titles[e["pid"], e["tid"]], e["name"], int(e["ts"].replace(".", "")), round(e["dur"] * 1000))
+        (e["pid"], titles[e["pid"], e["tid"]], e["name"], first + int(e["ts"].replace(".", "")), round(e["dur"] * 1000))
         for e in events
         if e["ph"] == "X"
     ]

@@ -1,8 +1,8 @@
 """The trace by the rules of the format, checked without the code that writes it.
 
-Perfetto's own trace processor is no package: its binary is downloaded when it is first used. What it asks of a trace
-is checked here: its phases and their fields, slices of a thread that nest, ids of threads that are used once in the
-whole file, and arrows whose ends lie within slices.
+`tests.perfetto` opens it with Perfetto's own trace processor, where that can be had. What it asks of a trace is checked
+here: its phases and their fields, slices of a thread that nest, ids of threads that are used once in the whole file,
+times that a double holds, and arrows whose ends lie within slices, in order of time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from advisor_core.contracts.profile import InputError
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import installed_host
-from reports.timeline.trace import TraceRenderer, microseconds
+from advisor_core.text.units import microseconds
+from reports.timeline.trace import TraceRenderer
 from tests.reports.timeline.timelines import of_two, with_timeline
 
 Event = dict[str, Any]
@@ -57,6 +58,7 @@ def check(events: list[Event]) -> tuple[int, int]:
                     names[lane] = event["args"]["name"]
             case "X":
                 assert isinstance(event["ts"], str) and event["dur"] >= 0 and event["cat"]
+                assert abs(float(event["ts"]) * 1000 - ns(event["ts"])) < 0.01, "Perfetto reads it as a double"
                 slices[lane].append((ns(event["ts"]), ns(event["dur"])))
             case "s" | "f":
                 assert event["cat"] and event["ph"] not in ends[event["id"]]
@@ -74,6 +76,7 @@ def check(events: list[Event]) -> tuple[int, int]:
             open_until.append(start + length)
     for pair in ends.values():
         assert set(pair) == {"s", "f"} and pair["f"]["bp"] == "e" and pair["s"]["cat"] == pair["f"]["cat"]
+        assert ns(pair["s"]["ts"]) <= ns(pair["f"]["ts"]), "Perfetto drops an arrow that ends before it begins"
         for event in pair.values():
             at = ns(event["ts"])
             assert any(start <= at < start + length for start, length in slices[event["pid"], event["tid"]])
@@ -95,7 +98,7 @@ def test_a_wait_is_an_arrow_from_the_last_rank(example: ModuleType) -> None:
     events = written(example.empty().model_copy(update={"timeline": of_two()}))["traceEvents"]
     assert check(events) == (2 + 3 + 2 + 2 + 2, 1)
     start, finish = (next(e for e in events if e["ph"] == phase) for phase in "sf")
-    assert (start["pid"], start["ts"], finish["pid"], finish["ts"]) == (2, "1.080", 1, "1.079")
+    assert (start["pid"], start["ts"], finish["pid"], finish["ts"]) == (2, "0.080", 1, "0.080")
     titles = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     assert titles == {1: "rank 0", 2: "rank 1"}
 
@@ -103,10 +106,10 @@ def test_a_wait_is_an_arrow_from_the_last_rank(example: ModuleType) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {"ph": "X", "name": "x", "cat": "c", "pid": 1, "tid": 1, "ts": "1.090", "dur": 0.02},
-        {"ph": "X", "name": "x", "cat": "c", "pid": 1, "tid": 1, "ts": "1.0901", "dur": 0.001},
-        {"ph": "X", "name": "x", "cat": "c", "pid": 9, "tid": 99, "ts": "1.090", "dur": 0.001},
-        {"ph": "s", "name": "w", "cat": "c", "pid": 1, "tid": 1, "ts": "1.090", "id": 5},
+        {"ph": "X", "name": "x", "cat": "c", "pid": 1, "tid": 1, "ts": "0.090", "dur": 0.02},
+        {"ph": "X", "name": "x", "cat": "c", "pid": 1, "tid": 1, "ts": "0.0901", "dur": 0.001},
+        {"ph": "X", "name": "x", "cat": "c", "pid": 9, "tid": 99, "ts": "0.090", "dur": 0.001},
+        {"ph": "s", "name": "w", "cat": "c", "pid": 1, "tid": 1, "ts": "0.090", "id": 5},
         {"ph": "M", "name": "thread_name", "pid": 3, "tid": 1, "args": {"name": "twice"}},
     ],
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from advisor_core.api.renderers import Evidence, Finding, RankTimeline, RunResult
+from advisor_core.result.evidence import Evidence
+from advisor_core.result.finding import Finding
+from advisor_core.result.run import RunResult
+from advisor_core.result.timeline import RankTimeline
 
 Kind = Literal["evidence", "claimed"]
 
@@ -36,15 +39,27 @@ def places(result: RunResult) -> dict[str, dict[Lane, tuple[Place, ...]]]:
 
 
 def _of_finding(finding: Finding, shown: dict[Lane, RankTimeline]) -> dict[Lane, tuple[Place, ...]]:
+    by_lane = {lane: own for lane, own in places_of_evidence(finding).items() if lane in shown}
+    if by_lane:
+        return by_lane
+    claimed: dict[Lane, set[Place]] = defaultdict(set)
+    for claim in finding.impact.claims:
+        if (finding.role, claim.rank) in shown:
+            claimed[finding.role, claim.rank] |= set(_booked(shown[finding.role, claim.rank], claim.path))
+    return _in_order(claimed)
+
+
+def places_of_evidence(finding: Finding) -> dict[Lane, tuple[Place, ...]]:
+    """Where the evidence of a finding is, on every rank that it is of, in order of time."""
     by_lane: dict[Lane, set[Place]] = defaultdict(set)
     for evidence in finding.evidence:
         rank = finding.rank if evidence.rank is None else evidence.rank
-        if rank is not None and (finding.role, rank) in shown:
+        if rank is not None:
             by_lane[finding.role, rank] |= set(_of_evidence(evidence))
-    if not any(by_lane.values()):
-        for claim in finding.impact.claims:
-            if (finding.role, claim.rank) in shown:
-                by_lane[finding.role, claim.rank] |= set(_booked(shown[finding.role, claim.rank], claim.path))
+    return _in_order(by_lane)
+
+
+def _in_order(by_lane: Mapping[Lane, set[Place]]) -> dict[Lane, tuple[Place, ...]]:
     return {
         lane: tuple(sorted(own, key=lambda place: (place.start_ns, -place.ns))) for lane, own in by_lane.items() if own
     }

@@ -1,0 +1,1 @@
+"""What assistants may ask of profiles and reports, over the Model Context Protocol."""

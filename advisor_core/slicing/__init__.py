@@ -1,0 +1,1 @@
+"""Parts of the recording around findings, as traces that viewers open."""
