@@ -16,8 +16,8 @@ NOTED = 1.005
 """From this slowdown on a map of it says something: as `advisor_core.job.plan.WORTH`."""
 
 STRAGGLING = 1.1
-"""From this slowdown on a job is called straggling: docs/sources.md#slowdown-by-ranks. A map in which all are below is
-not as dark as one in which some are above."""
+"""From this slowdown on a job is called straggling: docs/sources.md#slowdown-by-ranks. A map in which all are below, or
+in which less of the step is spent, is not as dark as one in which some are above."""
 
 NARROW, WIDE = 16, 64
 """Ranks in a line, and in one of more than `MANY`: what two and eight hosts of eight accelerators have."""
@@ -53,6 +53,7 @@ def rank_map(found: Balance, measure: str, t: Labels) -> RankMap | None:
     if not known:
         return None
     is_ratio = measure == "slowdown"
+    darkest = STRAGGLING if is_ratio else (STRAGGLING - 1) * max(rank.step_ns for rank in found.ranks)
     return RankMap(
         lines=tuple(
             RankLine(_label(own, apart, t), tuple((rank.rank, values[rank.rank]) for rank in own), apart)
@@ -60,7 +61,7 @@ def rank_map(found: Balance, measure: str, t: Labels) -> RankMap | None:
         ),
         unit="" if is_ratio else "ns",
         low=1.0 if is_ratio else 0.0,
-        high=max([STRAGGLING, *known]) if is_ratio else max(known),
+        high=max([darkest, *known]),
         together=found.tensor_ranks,
     )
 
