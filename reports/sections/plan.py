@@ -8,6 +8,7 @@ from advisor_core.api.renderers import Action, Advice, Limit, Owner, Plan
 from reports.blocks import (
     Below,
     Block,
+    Code,
     Column,
     Details,
     Line,
@@ -25,7 +26,7 @@ from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import first_sentence
-from reports.sections.problem_words import brief_title, changes, conditions, settings
+from reports.sections.problem_words import brief_title, call_site, changes, conditions, settings
 from reports.sections.slack import slack
 
 FIRST = 4
@@ -110,6 +111,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
     ]
     if (then := next((advice for advice in others if changes(advice)), None)) is not None and not changes(look):
         first.append(Below(line(*_advised(then, t(f"plan.then.{then.kind}"), item, t))))
+    if (frame := call_site(item.finding)) is not None:
+        first.append(Below(line(t("plan.called"), " ", Code(frame))))
     if action.needs:
         first.append(Below(_named("plan.needs", action.needs, outline, t)))
     if action.covers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor_core.api.renderers import Advice
+from advisor_core.api.renderers import Advice, Finding
 from reports.blocks import Code, Link, Stake, line
 from reports.labels import Labels, shorten
 from reports.problems import Item
@@ -27,6 +27,13 @@ def stake(item: Item, t: Labels) -> Stake:
         share=t(item.of_step, share=t.share(problem.share_of_step)),
         basis=t(f"basis.{problem.basis}"),
     )
+
+
+def call_site(finding: Finding) -> str | None:
+    """The innermost frame of the first call stack in the evidence: where the code asks for what costs the time."""
+    frames = (row["frame"] for exhibit in finding.evidence if exhibit.kind == "stack" for row in exhibit.rows)
+    frame = next(frames, None)
+    return None if frame is None else str(frame)
 
 
 def settings(advice: Advice) -> tuple[Code, ...]:

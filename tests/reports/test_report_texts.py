@@ -286,3 +286,28 @@ def test_a_change_of_the_plan_that_holds_on_conditions_only_says_so(example: Mod
     mark = f"on conditions: see {first.problem}"
     assert mark not in told(only_if=None, unless=None)
     assert mark in told(only_if=Text(en="the GPU is of AMD", zh="GPU 是 AMD 的"), unless=None)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_plan_tells_the_first_change_its_hazards_and_where_it_is_called(example: ModuleType, lang: str) -> None:
+    """Behind what to find out, so that nobody has to look for the change itself."""
+    result = example.training()
+    assert result.plan is not None
+    words = Labels(lang)
+    text = " ".join(MarkdownRenderer().render(result, lang).split())
+    rows = [row for row in text.split("| [F")[1:] if "**" in row]
+    told = 0
+    for action in result.plan.actions:
+        (finding,) = (finding for finding in result.findings if finding.fingerprint == action.finding)
+        first, *others = finding.advice
+        change = next((advice for advice in others if advice.kind not in ("investigate", "collect")), None)
+        row = next((row for row in rows if f"F{row}".startswith(f"{action.problem} ")), None)
+        if row is None or change is None or first.kind not in ("investigate", "collect"):
+            continue
+        told += 1
+        _, _, behind = row.partition(words(f"plan.then.{change.kind}"))
+        assert behind
+        assert words.hazards(change) in behind
+        stack = next((exhibit for exhibit in finding.evidence if exhibit.kind == "stack"), None)
+        assert stack is None or f"{words('plan.called')} `{stack.rows[0]['frame']}`" in behind
+    assert told
