@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
@@ -87,6 +88,23 @@ def first_sentence(text: str) -> str:
     outside = _CODE.sub(lambda code: "x" * len(code.group()), text)
     found = _SENTENCE_END.search(outside)
     return text[: found.end()].strip() if found else text
+
+
+def opening(text: str, width: int) -> str:
+    """How a text begins, as plain text at most ``width`` letters wide (a Chinese one is as wide as two), up to the end
+    of a word."""
+    told, at = plain(text), 0
+    for end, character in enumerate(told):
+        at += wide(character)
+        if at > width:
+            cut = told[:end]
+            return f"{cut[: cut.rfind(' ')] if ' ' in cut[end // 2 :] else cut} …"
+    return told
+
+
+def wide(text: str) -> int:
+    """How many letters wide a text stands on a terminal."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _plain(tokens: Sequence[Token]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 
 from advisor_core.api.renderers import RunResult
 from reports.blocks import Figure, Headline, Headlines, LedgerBars, Line, Paragraph, Words
 from reports.labels import Labels, one_line, shorten
 from reports.outline import Outline
-from reports.prose import plain
+from reports.prose import opening
 from reports.sections.brief import brief
 from reports.text_bars import text_bars
 
@@ -69,11 +68,9 @@ def _headline(item: Headline, t: Labels) -> Iterator[str]:
     if item.cause is not None:
         cost += f" · {t('first.because')}{t('word.colon')}{shorten(_text(item.cause.content), CAUSE)}"
     yield f"   {cost}"
-    change = plain(item.change)
     if item.settings:
         change = " ".join([item.kind, *(one_line(setting.text) for setting in item.settings)])
     else:
-        cut = textwrap.shorten(change, CHANGE, placeholder=" …")
-        change = cut if len(cut) > 2 else shorten(change, CHANGE)
+        change = opening(item.change, CHANGE)
     conditions = f" {_text(item.conditions.content)}" if item.conditions is not None else ""
     yield f"   -> {change}{conditions}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from unicodedata import east_asian_width
-
 from reports.blocks import Waterfall
 from reports.comparison.words import signed
 from reports.labels import Labels, one_line, shorten
+from reports.prose import wide
 
 BAR = 24
 NAME = 44
@@ -16,7 +15,7 @@ def text_waterfall(data: Waterfall, t: Labels) -> list[str]:
     """A line for each total and each part; a part's bar is as long as the part, from left to right."""
     largest = max((abs(part.ns) for part in data.parts), default=0)
     names = [shorten(one_line(part.name), NAME) for part in data.parts]
-    width = max(map(_width, (*names, *data.ends)))
+    width = max(map(wide, (*names, *data.ends)))
     values = [signed(part.ns, t) for part in data.parts]
     totals = [t.wall(data.before_ns), t.wall(data.after_ns)]
     room = max(map(len, (*values, *totals)), default=0)
@@ -28,9 +27,4 @@ def text_waterfall(data: Waterfall, t: Labels) -> list[str]:
 
 
 def _padded(name: str, width: int) -> str:
-    return name + " " * (width - _width(name))
-
-
-def _width(name: str) -> int:
-    """Columns of a terminal: Chinese characters take two."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in name)
+    return name + " " * (width - wide(name))

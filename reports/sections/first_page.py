@@ -64,9 +64,9 @@ def first_page(outline: Outline, t: Labels) -> tuple[Block, ...]:
     return (
         *_caution(outline, t),
         *_where(outline, t),
-        *([side_by_side] if side_by_side is not None else []),
         *_phases(outline, t),
         *([planned] if planned is not None else []),
+        *([side_by_side] if side_by_side is not None else []),
         _matters(outline, t),
         *_step(outline, t),
     )

@@ -11,11 +11,9 @@ from reports.blocks import (
     Code,
     Column,
     Details,
-    Line,
     Link,
     Paragraph,
     Piece,
-    Prose,
     Row,
     Section,
     Table,
@@ -25,12 +23,15 @@ from reports.blocks import (
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
-from reports.prose import first_sentence
+from reports.prose import first_sentence, opening
 from reports.sections.problem_words import brief_title, call_site, changes, conditions, settings
 from reports.sections.slack import slack
 
 FIRST = 4
 """So many changes stand on the first screen, the others behind them."""
+
+ADVISED = 96
+"""Letters of an advice in a row: two changes fit the first screen; its finding has the whole of it."""
 
 SHOWN_OWNERS = 8
 """Of the critical path, so many owners are told one by one."""
@@ -111,42 +112,46 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
     ]
     if (then := next((advice for advice in others if changes(advice)), None)) is not None and not changes(look):
         first.append(Below(line(*_advised(then, t(f"plan.then.{then.kind}"), item, t))))
+    about: list[Piece | str] = []
     if (frame := call_site(item.finding)) is not None:
-        first.append(Below(line(t("plan.called"), " ", Code(frame))))
+        about += [t("plan.called"), " ", Code(frame), t("word.stop")]
     if action.needs:
-        first.append(Below(_named("plan.needs", action.needs, outline, t)))
+        about += [_named("plan.needs", action.needs, outline, t), " "]
     if action.covers:
-        first.append(Below(_named("plan.covers", action.covers, outline, t)))
+        about += [_named("plan.covers", action.covers, outline, t)]
+    if about:
+        first.append(Below(line(*about)))
     value, low, high = (t.time(ns) for ns in (action.alone_ns, *action.range_ns))
     vague = low == high or missed(outline) > TRUSTED_ERROR
-    alone = value if vague else t("plan.value_from_to", value=value, low=low, high=high)
+    span = None if vague else Below(line(t("plan.from_to", low=low, high=high)))
     return Row(
         (
             line(*first),
             line(Words(t.time(action.gain_ns), "strong")),
             line(t.time(action.step_after_ns)),
-            line(alone),
+            line(value, span),
             line(t.time(action.last_ns)),
         )
     )
 
 
 def _advised(advice: Advice, kind: str, item: Item, t: Labels) -> list[Piece | str | None]:
-    """An advice in its first sentence, behind its kind in words and what it sets; then whether it holds on conditions,
-    and what can happen."""
+    """How an advice begins, behind its kind in words and what it sets; then whether it holds on conditions, and what
+    can happen."""
     told: list[Piece | str | None] = [f"{kind}{t('word.colon')}"]
     for chip in settings(advice):
         told += [chip, " "]
-    told.append(Prose(first_sentence(t.of(advice.text))))
+    told.append(opening(first_sentence(t.of(advice.text)), ADVISED))
     if (on := conditions(advice, item, t)) is not None:
         told += [" ", on]
     if advice.hazards:
-        told.append(f" {t('plan.hazards', hazards=t.hazards(advice))}")
+        hazards = t.join([t(f"plan.hazard.{hazard}") for hazard in advice.hazards])
+        told.append(f" {t('plan.hazards', hazards=hazards)}")
     return told
 
 
-def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -> Line:
-    return line(t(key, numbers=t.join([outline.numbers[name] for name in fingerprints])))
+def _named(key: str, fingerprints: Sequence[str], outline: Outline, t: Labels) -> str:
+    return t(key, numbers=t.join([outline.numbers[name] for name in fingerprints]))
 
 
 def _limit(limit: Limit, outline: Outline, t: Labels) -> str:
