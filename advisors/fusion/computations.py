@@ -70,6 +70,14 @@ def computations() -> tuple[Computation, ...]:
     )
 
 
+@cache
+def fused_kernels() -> tuple[str, ...]:
+    """Globs of the operator types that do a whole computation at once, forward or backward."""
+    entries = [entry for entry in _file()["computations"].values() if not entry.get("simple")]
+    globs = [glob for entry in entries for glob in entry["fused"]]
+    return tuple(f"{glob}{end}" for glob in globs for end in ("", "Grad*"))
+
+
 def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computation:
     forms = tuple(parse(text) for text in entry["backward" if backward else "forward"])
     absorbs = _operations_with_roles(entry.get("backward_absorbs" if backward else "absorbs", ()))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
 from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.computations import fused_kernels, matches
 from advisors.fusion.dataflow import REACH, Key, Node, Window
 from advisors.fusion.expert_loops import ExpertLoops, expert_loops
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
@@ -71,7 +72,8 @@ def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains, loops
     """The same of these kernels; none where no shapes are recorded."""
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()
-    can_join = _can_join(nodes.nodes, classes[kernels.firsts])[signature]
+    types = kernels.frame["type"].astype(str).to_numpy()
+    can_join = _can_join(nodes.nodes, types[kernels.firsts], classes[kernels.firsts])[signature]
     can_join[chains.members] = False
     can_join[loops.members] = False
     is_heavy = np.isin(classes, HEAVY)
@@ -104,16 +106,20 @@ def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains, loops
     )
 
 
-def _can_join(nodes: Sequence[Node], classes: Sequence[str]) -> Bools:
+def _can_join(nodes: Sequence[Node], types: Sequence[str], classes: Sequence[str]) -> Bools:
     return np.array(
         [
             bool(node.writes)
             and (
                 node.operation in JOINED
                 or (node.operation in BY_ROW and "row" in node.roles)
-                or (operator_class in SIMPLE and node.operation not in BY_ROW)
+                or (
+                    operator_class in SIMPLE
+                    and node.operation not in BY_ROW
+                    and not matches(operator, fused_kernels())  # nobody writes those anew
+                )
             )
-            for node, operator_class in zip(nodes, classes, strict=True)
+            for node, operator, operator_class in zip(nodes, types, classes, strict=True)
         ],
         dtype=np.bool_,
     )

@@ -50,6 +50,13 @@ def test_a_heavy_kernel_ends_a_region(between: Kernel) -> None:
     assert not regions_of(kernel("Abs", (X,), X), between, kernel("Neg", (X,), X))
 
 
+@pytest.mark.parametrize("operator", ["RotaryPositionEmbedding", "RotaryPositionEmbeddingGrad", "SwiGlu", "SwiGluGrad"])
+def test_a_fused_kernel_and_the_copy_that_serves_it_are_no_region(operator: str) -> None:
+    """Nobody writes a fused kernel anew; a copy beside it is told by the rules on copies."""
+    assert not regions_of(HEAVY, kernel("Transpose", (X,), X), kernel(operator, (X,), X), HEAVY)
+    assert regions_of(HEAVY, kernel("Transpose", (X,), X), kernel("Gelu", (X,), X), HEAVY)
+
+
 def test_kernels_that_pass_nothing_on_are_no_region() -> None:
     assert not regions_of(HEAVY, kernel("Abs", (X,), X), kernel("Neg", (W,), W))
 
