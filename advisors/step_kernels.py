@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,11 @@ class StepKernels:
         frame = self.frame
         tiny = frame["core"].isin(VECTOR_CORES) & (frame["bytes"] > 0) & (frame["bytes"] <= NEXT_TO_NOTHING)
         return float(frame.loc[tiny, "duration_ns"].median()) if tiny.any() else 0.0
+
+    def reached(self, best: Any) -> tuple[Any, float]:
+        """The bandwidth of a fused kernel, B/s, and what it takes besides, ns. ``best``: what the best kernel of those
+        that it replaces reaches, which counts its start and end; what large kernels reach hides them."""
+        return (self.bandwidth, self.least_ns) if np.isfinite(self.bandwidth) else (best, 0.0)
 
     def shares(self, per_step: pd.Series) -> dict[str, pd.Series]:
         """``share_of_step`` and ``share_of_computing`` of times per step."""

@@ -36,7 +36,7 @@ def verdict(outline: Outline, labels: Labels) -> str:
     if not outline.by_rank or mean.wall_ns <= 0 or not mean.roots:
         return labels("verdict.no_ledger")
     ranks, steps = outline.ranks, mean.mean.steps
-    time, listed = labels.wall(mean.wall_ns), _parts(mean, labels, len(_in_depth(outline.result)))
+    time, listed = labels.wall(mean.wall_ns), _parts(mean, labels, outline.by_rank)
     if outline.has_roles:
         of = labels("verdict.roles", roles=len(outline.shown), ranks=ranks)
         return labels("verdict.of_roles", time=time, what=of, parts=listed)
@@ -51,9 +51,8 @@ def verdict(outline: Outline, labels: Labels) -> str:
     return labels("verdict.of_mean", time=time, what=of, parts=listed)
 
 
-def _parts(mean: Ledger, labels: Labels, in_depth: int = 0) -> str:
-    """What a mean step consists of, the largest part first. ``in_depth``: how many ranks were read in depth, where of
-    others only sums were."""
+def _parts(mean: Ledger, labels: Labels, by_rank: Sequence[Ledger] = ()) -> str:
+    """What a mean step consists of, the largest part first. ``by_rank``: the ledgers that it is the mean of."""
     parts = sorted(
         zip(mean.roots, percents([node.ns for node in mean.roots]), strict=True), key=lambda pair: -pair[0].ns
     )
@@ -67,15 +66,20 @@ def _parts(mean: Ledger, labels: Labels, in_depth: int = 0) -> str:
         inner = round(100 * mean.share(leaf.ns))
         if percent >= 25 and leaf.path != node.path and leaf.ns * 2 >= node.ns:
             if leaf.path.endswith("/unknown"):
-                what = (
-                    labels("verdict.unread", what=what, count=in_depth)
-                    if in_depth
-                    else labels("verdict.unknown", what=what)
-                )
+                known = sum(_knows_cause(ledger, node.path) for ledger in by_rank)
+                key = "verdict.known_of" if known else "verdict.unknown"
+                what = labels(key, what=what, known=known, ranks=len(by_rank))
             else:
                 what = labels("verdict.within", what=what, percent=inner, inner=labels.trail(leaf.path))
         clauses.append(labels("verdict.next" if clauses else "verdict.part", percent=percent or "< 1", what=what))
     return labels("word.clause").join(clauses)
+
+
+def _knows_cause(ledger: Ledger, path: str) -> bool:
+    """Whether most of a part of a rank is booked under a cause."""
+    leaves = [leaf for node in ledger.roots if node.path == path for leaf in node.leaves()]
+    largest = max(leaves, key=lambda leaf: leaf.ns, default=None)
+    return largest is not None and largest.ns > 0 and not largest.path.endswith("/unknown")
 
 
 _NAMES = {"pytorch": "PyTorch", "mindspore": "MindSpore"} | {f"level{n}": f"Level{n}" for n in ("_none", 0, 1, 2)}

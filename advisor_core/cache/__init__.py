@@ -1,1 +1,1 @@
-"""What reading a rank gave, kept in the cache directory of the user and mapped into memory the next time."""
+"""Ranks as they were read, kept in the cache directory of the user and mapped into memory the next time."""

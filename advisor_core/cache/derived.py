@@ -1,30 +1,30 @@
-"""What was derived from a rank, kept from one run to the next."""
+"""Results that were derived from a rank, kept from one run to the next."""
 
 from __future__ import annotations
 
 import pickle
 from typing import TypeVar
 
-from advisor_core.cache.fingerprint import Files, files_of
+from advisor_core.cache.fingerprint import Files
 from advisor_core.cache.folder import CacheFolder
-from advisor_core.cache.names import name_of
+from advisor_core.cache.names import files_of_rank, name_of
 from advisor_core.contracts.profile import RankInput
 
 T = TypeVar("T")
 
 
 class Derived:
-    """What was derived from one rank. ``about``, in each call: all that it depends on besides the files of the rank and
+    """Results derived from one rank. ``about``, in each call: all that it depends on besides the files of the rank and
     our code; equal things print equally. ``plugins``: those that take part."""
 
     def __init__(self, folder: CacheFolder, source: RankInput, plugins: tuple[str, ...]) -> None:
         self._folder = folder
         self._source = source
         self._plugins = plugins
-        self.files = None if source.coarse or source.problem else files_of(source.directory)
+        self.files = files_of_rank(source)
 
     def read(self, about: object, kind: type[T]) -> T | None:
-        """What was written about the files as they are now."""
+        """The result that was written about the files as they are now; ``None`` for none."""
         name = None if self.files is None else name_of(self._source, self.files, (self._plugins, about))
         found = None if name is None else self._folder.read(name)
         if name is None or found is None:

@@ -1,4 +1,4 @@
-"""What tells that files of a rank are the same as when they were read, and that the code that read them is.
+"""Signs that files of a rank are the same as when they were read, and that the code that read them is.
 
 Size and time of change are what the system tells of a file without reading it. Two holes of that are closed. A file
 that was changed within the last moments may be changed once more in the same tick of its file system's clock: nothing

@@ -30,12 +30,13 @@ _LEFT_BEHIND_S: Final = 3600
 """A file that is still being written after an hour was left by a process that was ended; our choice, a rank of
 gigabytes takes minutes."""
 
-_DIGEST: Final = hashlib.sha256().digest_size
+HEAD: Final = hashlib.sha256().digest_size
+"""Bytes that stand before what was written: its digest."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What is in the folder. ``files``: how many; ``bytes``: what they take together."""
+    """Contents of the folder. ``files``: how many; ``bytes``: what they take together."""
 
     files: int = 0
     bytes: int = 0
@@ -49,7 +50,7 @@ class CacheFolder:
         self.most_bytes = most_bytes
 
     def read(self, name: str) -> pa.Buffer | None:
-        """What was written under a name, mapped into memory; it stays readable when the file is taken away meanwhile.
+        """The bytes written under a name, mapped into memory; it stays readable when the file is taken away meanwhile.
         A damaged file is taken away."""
         import pyarrow as pa
 
@@ -63,7 +64,7 @@ class CacheFolder:
             if file.is_file():
                 _tell(f"{file.name} cannot be read: {error}")
             return None
-        if whole.size <= _DIGEST or _digest([whole[_DIGEST:]]) != whole[:_DIGEST].to_pybytes():
+        if whole.size <= HEAD or _digest([whole[HEAD:]]) != whole[:HEAD].to_pybytes():
             _tell(f"{file.name} is damaged")
             self.drop(name)
             return None
@@ -71,13 +72,13 @@ class CacheFolder:
             os.utime(file)  # used just now
         except OSError as error:
             _tell(f"{file.name} cannot be marked as used: {error}")
-        return whole[_DIGEST:]
+        return whole[HEAD:]
 
     def write(self, name: str, parts: Iterable[Any]) -> None:
         """Keep the parts, which are bytes or buffers, one after the other; files that were not used for longest go
         until all fit."""
         parts = list(parts)
-        size = _DIGEST + sum(len(memoryview(part)) for part in parts)
+        size = HEAD + sum(len(memoryview(part)) for part in parts)
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if size > self.most_bytes or not self._usable():

@@ -5,8 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 
-from advisor_core.cache.fingerprint import Files, code_digest
+from advisor_core.cache.fingerprint import Files, code_digest, files_of
 from advisor_core.contracts.profile import RankInput
+
+
+def files_of_rank(source: RankInput) -> Files | None:
+    """The files that tell whether a rank is as it was; ``None`` for one of which nothing is kept: sums are read for all
+    ranks at once."""
+    return None if source.coarse or source.problem else files_of(source.directory)
 
 
 def name_of(source: RankInput, files: Files, about: object) -> str | None:

@@ -12,9 +12,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from advisor_core.cache.fingerprint import Files, files_of
-from advisor_core.cache.folder import CacheFolder
+from advisor_core.cache.folder import HEAD, CacheFolder
 from advisor_core.cache.frames import UnkeepableError, from_stream, to_stream
-from advisor_core.cache.names import name_of
+from advisor_core.cache.names import files_of_rank, name_of
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS, RowSource, Table
 from advisor_core.text.base import Text
@@ -24,8 +24,6 @@ _ALIGNED: Final = 64
 """Arrow wants its buffers at such addresses, and puts them there from the beginning of a stream on."""
 
 _LENGTH: Final = 8
-_HEAD: Final = 32
-"""What the folder writes before the parts; the first stream begins at the next aligned place."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,10 @@ class Loaded:
 
 
 def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput], Profile]) -> Loaded:
-    """What ``load(source)`` gives, from the cache where no file of the rank has changed. ``load``: of our own loaders.
-    Raises what it raises."""
+    """The rank that ``load(source)`` gives, from the cache where no file of it has changed. ``load``: of our own
+    loaders. Raises what it raises."""
     began = time.time_ns()
-    files = None if source.coarse or source.problem else files_of(source.directory)  # sums are read for all at once
+    files = files_of_rank(source)
     name = None if files is None else name_of(source, files, "tables")
     if name is None or files is None:
         return Loaded(load(source))
@@ -60,11 +58,11 @@ def _write(folder: CacheFolder, name: str, profile: Profile) -> None:
         streams = {table: to_stream(held.frame) for table, held in profile.tables.items()}
         rest = dataclasses.replace(profile, tables={})
         sources = {table: held.source for table, held in profile.tables.items()}
-        places, parts, end = {}, [], _HEAD
+        places, parts, end = {}, [], HEAD
         for table, stream in streams.items():
             gap = -end % _ALIGNED
             parts += [bytes(gap), stream]
-            places[table] = (end + gap - _HEAD, stream.size)
+            places[table] = (end + gap - HEAD, stream.size)
             end += gap + stream.size
         tail = pickle.dumps((rest, sources, places), protocol=pickle.HIGHEST_PROTOCOL)
     except (UnkeepableError, pickle.PicklingError, TypeError, AttributeError):

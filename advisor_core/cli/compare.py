@@ -9,7 +9,7 @@ import click
 
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import cache_option, language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.options import cache_option, jobs_option, language_option, quiet_option, ruleset_option, split
 from advisor_core.cli.progress import Progress, begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
@@ -45,7 +45,7 @@ PAGE = "compare.html"
     metavar="NAME,...",
     help="What to write: html, md, json [all].",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@jobs_option
 @language_option("report and summary")
 @ruleset_option
 @cache_option

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from advisor_core.cli.console import EXIT_USAGE, epilog, stop
-from advisor_core.cli.options import ruleset_option
+from advisor_core.cli.options import jobs_option, ruleset_option
 from advisor_core.cli.settings import rule_options, settings_options
 
 
@@ -19,7 +19,7 @@ from advisor_core.cli.settings import rule_options, settings_options
     metavar="DIR",
     help="Read only what is in this folder; links that lead out of it are refused.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@jobs_option
 @ruleset_option
 @settings_options()
 def mcp(root: Path, jobs: int | None, rulesets: tuple[Path, ...]) -> None:

@@ -55,6 +55,14 @@ def cache_option(command: _F) -> _F:
     return none(command)
 
 
+def jobs_option(command: _F) -> _F:
+    """``--jobs``, for a command with the parameter ``jobs``."""
+    jobs = click.option(
+        "--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay]."
+    )
+    return jobs(command)
+
+
 def quiet_option(also: str = "") -> Callable[[_F], _F]:
     """``-q``; ``also``: what the command leaves out besides progress and warnings."""
     left_out = f"no progress, no warnings{also and f', {also}'}"
@@ -73,10 +81,10 @@ def deep_option(command: _F) -> _F:
 
 
 def deep_ranks(text: str | None) -> DeepRanks:
-    """What ``--deep`` asks for."""
-    from advisor_core.run.deep_ranks import DeepRanks
+    """The ranks that ``--deep`` asks for."""
+    from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 
     try:
-        return DeepRanks.of(text) if text else DeepRanks()
+        return DeepRanks.of(text) if text else BY_SIZE
     except ValueError:
         stop(EXIT_USAGE, f"--deep takes a number, all, or ranks such as 0,8-15, not {text!r}")

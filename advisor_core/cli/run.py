@@ -17,6 +17,7 @@ from advisor_core.cli.options import (
     cache_option,
     deep_option,
     deep_ranks,
+    jobs_option,
     language_option,
     quiet_option,
     ruleset_option,
@@ -101,7 +102,7 @@ PAGE = "report.html"
     "my_generate=rollout; may be repeated.",
 )
 @click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
-@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@jobs_option
 @click.option(
     "--fail-on",
     "conditions",

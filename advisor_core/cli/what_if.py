@@ -15,6 +15,7 @@ from advisor_core.cli.options import (
     cache_option,
     deep_option,
     deep_ranks,
+    jobs_option,
     language_option,
     quiet_option,
     ruleset_option,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @deep_option
-@click.option("--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay].")
+@jobs_option
 @language_option("titles")
 @ruleset_option
 @cache_option

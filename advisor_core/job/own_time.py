@@ -17,6 +17,7 @@ from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
+from advisor_core.job.same_work import scaled
 from advisor_core.replay.graph import Graph
 
 JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
@@ -139,7 +140,7 @@ def _scaled(graph: Graph, share: np.ndarray, *, waits: bool = False) -> Graph:
     def times(values: Ints, by: np.ndarray) -> Ints:
         return np.where(values > 0, np.rint(values * by), values).astype(np.int64)
 
-    duration = times(graph.duration, share)
+    changed = scaled(graph, share)
     if not waits:
-        return graph.changed(duration=duration)
-    return graph.changed(duration=duration, pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))
+        return changed
+    return changed.changed(pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))

@@ -36,13 +36,13 @@ class Layout:
         stages = self.sizes.get("pp")
         if stages is None or stages == 1:
             return stages
-        return stages if self.world_size and self.world_size % stages == 0 else None
+        return stages if stages > 1 and self.world_size and self.world_size % stages == 0 else None
 
     def stage(self, rank: int) -> int | None:
         """The stage of a rank; ``None`` where it is not known. Stages are the outermost dimension."""
         if self.stages is None or self.stages == 1:
             return None if self.stages is None else 0
-        return rank * self.stages // self.world_size if self.world_size else None
+        return rank * self.stages // self.world_size if self.world_size and rank < self.world_size else None
 
     @property
     def tensor(self) -> int:

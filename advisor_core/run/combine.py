@@ -149,26 +149,33 @@ def _common_variables(outcomes: Sequence[RankOutcome]) -> dict[str, str]:
     return dict(sorted(variables.items()))
 
 
+NEARLY = 0.9
+"""A rank that was read in depth stands for a finding, rather than one of which only sums are known, where it costs at
+least this share of the most: its evidence tells more. Our choice; ranks that do the same work differ by less."""
+
+
 def _merge(drafts: Sequence[Draft], in_depth_ranks: Container[int]) -> list[Draft]:
-    """The same finding on several ranks becomes one, shown for the rank where it costs most; for one of those that were
-    read in depth, where it is known of any."""
-
-    def shown(draft: Draft) -> tuple[bool, int, int]:
-        rank = draft.finding.rank or 0
-        return rank in in_depth_ranks, draft.finding.impact.gross_ns_per_step, -rank
-
+    """The same finding on several ranks becomes one, shown for the rank where it costs most; for one that was read in
+    depth where that costs nearly as much."""
     groups: dict[str, list[Draft]] = {}
     for draft in drafts:
         groups.setdefault(draft.finding.fingerprint, []).append(draft)
     merged = []
     for group in groups.values():
-        leader = max(group, key=shown)
+        most = max(draft.finding.impact.gross_ns_per_step for draft in group)
+        leader = max(group, key=lambda draft: _tells(draft, in_depth_ranks, NEARLY * most))
         ranks = sorted({rank for draft in group for rank in draft.finding.ranks})
         severity = min((draft.finding.severity for draft in group), key=SEVERITIES.index)
         finding = leader.finding.model_copy(update={"ranks": ranks, "severity": severity})
         wants = {rank: want for draft in group for rank, want in draft.wants.items()}
         merged.append(replace(leader, finding=finding, wants=wants))
     return merged
+
+
+def _tells(draft: Draft, in_depth_ranks: Container[int], enough_ns: float) -> tuple[bool, int, int]:
+    """The order of ranks to show a finding for."""
+    rank, ns = draft.finding.rank or 0, draft.finding.impact.gross_ns_per_step
+    return rank in in_depth_ranks and ns >= enough_ns, ns, -rank
 
 
 def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: RuleBook) -> list[Finding]:

@@ -15,6 +15,7 @@ from typing import Final
 
 from advisor_core.contracts.profile import InputError, Loader, RankInput
 from advisor_core.contracts.tables import STEP_TRACE
+from advisor_core.result.layout import Layout
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.messages import message
 
@@ -133,8 +134,7 @@ def telling(sums: Mapping[RankInput, StepSums]) -> Iterator[RankInput]:
 
 
 def _sums(loaders: Mapping[str, Loader], source: RankInput) -> StepSums | None:
-    """The sums of the steps of a rank; ``None`` where there are none that can be used. Stages are the outermost
-    dimension, as Megatron numbers ranks."""
+    """The sums of the steps of a rank; ``None`` where there are none that can be used."""
     if not source.has_sums:
         return None
     try:
@@ -144,9 +144,8 @@ def _sums(loaders: Mapping[str, Loader], source: RankInput) -> StepSums | None:
     table = profile.tables.get(STEP_TRACE.name)
     if table is None or (steps := table.frame[_PARTS].dropna()).empty:
         return None
-    stages, world = profile.parallel.get("pp", 1), profile.world_size or 0
-    stage = source.rank * stages // world if world and world % stages == 0 and source.rank < world else 0
-    return StepSums(stage, *(float(part) for part in steps.median()))
+    stage = Layout(profile.parallel, profile.world_size).stage(source.rank)
+    return StepSums(stage or 0, *(float(part) for part in steps.median()))
 
 
 def _asked(

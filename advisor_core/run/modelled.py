@@ -11,13 +11,12 @@ from advisor_core.job.job_graph import job_graph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
 from advisor_core.run.rank_outcome import RankOutcome
+from advisor_core.run.rank_timeline import FOR_RANK
 from advisor_core.run.run_rules import RuleRun
 
 AWAITED = 0.05
 """Share of the step from which waiting for a rank that was not recorded decides what a change wins: as much as the
 error above which a promise is doubtful (docs/sources.md#replay-and-its-error)."""
-
-_AWAITED = re.compile(r"communication/wait/rank (\d+)")
 
 
 def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | None:
@@ -49,7 +48,7 @@ def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:
     steps = [step for outcome in in_depth for step in outcome.ledger]
     waits: dict[int, int] = defaultdict(int)
     for entry in (entry for step in steps for entry in step.entries):
-        if (named := _AWAITED.fullmatch(entry.path)) and int(named[1]) not in recorded:
+        if (named := re.fullmatch(FOR_RANK, entry.path)) and int(named[1]) not in recorded:
             waits[int(named[1])] += entry.ns
     wall = sum(step.wall_ns for step in steps)
     return {rank: ns // len(steps) for rank, ns in sorted(waits.items()) if ns >= AWAITED * wall}

@@ -215,7 +215,7 @@ def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) ->
 def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOutcome:
     host, book = prepared(options)
     kept = _kept_of(source, options)
-    about = ("judged", _read_as(options), asked_by(book, host.advisors), printed(compared))
+    about = () if kept is None else ("judged", _read_as(options), asked_by(book, host.advisors), printed(compared))
     if kept is not None and (found := kept.read(about, Kept)) is not None:
         tell_read(source.bytes)
         answers = found.told.answers()

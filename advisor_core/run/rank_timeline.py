@@ -20,7 +20,9 @@ from advisor_core.result.timeline import RankTimeline, Track, Why, Window
 SPANS = 50_000
 """Spans of all ranks together: about 7 MB as trace events of 130 bytes. Our choice: what any viewer opens at once."""
 
-_FOR_RANK = r"^communication/wait/rank (\d+)$"
+FOR_RANK = r"^communication/wait/rank (\d+)$"
+"""The entry of the ledger for waiting for a rank."""
+
 _PIPELINE = "communication/wait/pipeline"
 
 NO_CALLS = pd.DataFrame({"work": pd.Series(dtype="int64"), "call": pd.Series(dtype="int64")})
@@ -188,7 +190,7 @@ def _calls(
         {"call": here["call"].to_numpy(), **{name: found[name].to_numpy() for name in ("stream", "start_ns", "end_ns")}}
     )
     paths = pieces["path"].astype(str)
-    named = paths.str.extract(_FOR_RANK)[0]
+    named = paths.str.extract(FOR_RANK)[0]
     waiting = pieces[["collective", "start_ns", "end_ns"]].assign(
         last_rank=pd.to_numeric(named).fillna(-1).astype("int64"), ns=pieces["end_ns"] - pieces["start_ns"]
     )[named.notna() | (paths == _PIPELINE)]

@@ -77,11 +77,11 @@ def find_loops(kernels: StepKernels, nodes: KernelNodes) -> ExpertLoops:
     for part in np.split(np.arange(len(signature)), np.flatnonzero(kernels.breaks)[1:]):
         own = signature[part]
         places = np.flatnonzero(is_heavy[own])
-        found += [
-            _with_edges(kernels, loop, int(part[0]), int(part[-1]) + 1, part[places])
-            for loop in _repeats(sizes[own[places]], part[places])
-            if _passes_on(loop, nodes.nodes, signature)
-        ]
+        for loop in _repeats(sizes[own[places]], part[places]):
+            if _passes_on(loop, nodes.nodes, signature):
+                # What stands between two loops belongs to the first.
+                start = max(int(part[0]), found[-1].last if found else 0)
+                found.append(_with_edges(kernels, loop, start, int(part[-1]) + 1, part[places]))
     counts = np.array([loop.last - loop.first for loop in found], dtype=np.int64)
     members = np.concatenate([np.zeros(0, np.int64), *(np.arange(loop.first, loop.last) for loop in found)])
     return ExpertLoops(

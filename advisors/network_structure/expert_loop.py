@@ -80,19 +80,14 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     product_ns = np.bincount(found.loop_of, took * found.is_product, count).astype(np.float64)
     # One kernel for each product of an expert, and one for what stands between two of them, before and behind.
     kernels_after = 2 * found.products + 1
-    bandwidth = _bandwidth(own, found)
-    moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * own.least_ns
+    bandwidth, begin = own.reached(_best(own, found))
+    moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * begin
     after_ns = np.fmin(product_ns + moved_ns, loop_ns)
-    known = np.isfinite(product_ns + moved_ns)
-    merging = Merging(
-        own.frame["work"].to_numpy()[found.members],
-        found.loop_of,
-        loop_ns,
-        np.where(known, after_ns, loop_ns),
-    )
+    known = bool(np.isfinite(moved_ns).all())
+    merging = Merging(own.frame["work"].to_numpy()[found.members], found.loop_of, loop_ns, after_ns)
     replayed = facts.get(replay)
-    kernel_saving = float((loop_ns - after_ns).sum()) if known.all() else np.nan
-    saving = kernel_saving if replayed is None or not known.all() else float(replayed.saved_by_each([merging])[0])
+    kernel_saving = float((loop_ns - after_ns).sum()) if known else np.nan
+    saving = kernel_saving if replayed is None or not known else float(replayed.saved_by_each([merging])[0])
     longest = int(found.experts.argmax())
     result = row(
         loops=count / own.steps,
@@ -105,7 +100,7 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         backward_ns=float(loop_ns[found.backward].sum()) / own.steps,
         product_ns=float(product_ns.sum()) / own.steps,
         grouped_kernels=float(kernels_after.sum()) / own.steps,
-        fused_ns=float(after_ns.sum()) / own.steps if known.all() else np.nan,
+        fused_ns=float(after_ns.sum()) / own.steps if known else np.nan,
         saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
         kernel_saving_ns=kernel_saving / own.steps,
         saving_ns=saving / own.steps,
@@ -127,10 +122,8 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     return Observations(result, evidence, cure=lambda _: merging)
 
 
-def _bandwidth(own: StepKernels, found: ExpertLoops) -> float:
-    """What fused kernels reach, B/s; NaN where no kernel tells."""
-    if np.isfinite(own.bandwidth):
-        return own.bandwidth
+def _best(own: StepKernels, found: ExpertLoops) -> float:
+    """The bandwidth of the best small kernel, B/s; NaN where no kernel tells."""
     small = own.frame.iloc[found.members[~found.is_product]]
     speed = small["bytes"].to_numpy() / np.maximum(small["duration_ns"].to_numpy(), 1) * 1e9
     return float(speed.max()) if len(speed) and speed.max() > 0 else np.nan

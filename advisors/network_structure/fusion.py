@@ -108,7 +108,7 @@ def fusion(facts: Facts, params: Params) -> Observations:
     found = found.assign(
         fused_ns=fused,
         least_ns=_fused_at(found, chip.hbm if (chip := facts.get(peaks)) is not None else np.nan, 0.0, fused),
-        longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], _speed(own, found)[0]), own.least_ns, fused),
+        longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], _reached(own, found)[0]), own.least_ns, fused),
         moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved),
     )
     # What autograd runs counts only where the forward chain was seen: the same backward runs for other forms too, such
@@ -159,21 +159,19 @@ def fusion(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda row: merged[row])
 
 
-def _speed(own: StepKernels, found: pd.DataFrame) -> tuple[Any, float]:
-    """The bandwidth of a fused kernel, B/s, and what it takes besides, ns. What the best kernel of a chain reaches
-    counts its start and end; what large kernels reach hides them."""
-    return (own.bandwidth, own.least_ns) if np.isfinite(own.bandwidth) else (found["best_bandwidth"], 0.0)
+def _reached(own: StepKernels, found: pd.DataFrame) -> tuple[Any, float]:
+    return own.reached(found["best_bandwidth"])
 
 
 def _moved_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
     """What the bytes of the fused kernel of each chain take; NaN unknown."""
-    return np.asarray(np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / _speed(own, found)[0] * 1e9)
+    return np.asarray(np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / _reached(own, found)[0] * 1e9)
 
 
 def fused_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
     """What a fused kernel takes in place of each chain of `Chains`, with the kernels whose work stays; NaN unknown."""
     kept, took = found["kept_ns"].to_numpy(), found["chain_ns"].to_numpy()
-    moving = _moved_ns(own, found) + _speed(own, found)[1]
+    moving = _moved_ns(own, found) + _reached(own, found)[1]
     return np.asarray(np.minimum(kept + np.where(kept > 0, 0, moving), took))
 
 

@@ -176,10 +176,8 @@ def _by_region(own: StepKernels, found: Regions, measured: KernelWork) -> pd.Dat
         fills=("fills", "any"),
         strided=("strided", "sum"),
     ).assign(shape=shapes, fused_bytes=found.moved)
-    # What the best kernel of a region reaches counts its start and end; what large kernels reach hides them.
-    large = np.isfinite(own.bandwidth)
-    sums["bandwidth"] = own.bandwidth if large else sums["best"]
-    fused = sums["fused_bytes"] / sums["bandwidth"] * 1e9 + (own.least_ns if large else 0.0) + sums["strided"]
+    sums["bandwidth"], begin = own.reached(sums["best"])
+    fused = sums["fused_bytes"] / sums["bandwidth"] * 1e9 + begin + sums["strided"]
     sums["fused_ns"] = np.fmin(fused.fillna(np.inf), sums["region_ns"])
     return sums
 

@@ -8,6 +8,7 @@ from advisor_core.api import Text
 from advisor_core.api.renderers import Heatmap, HeatmapView
 from reports import tables
 from reports.blocks import Block, Code, Column, Details, Figure, Line, Paragraph, Row, Section, Swatch, Table, line
+from reports.comparison.words import signed, signed_share
 from reports.headline import rank_name
 from reports.labels import Labels, TimeColumn
 from reports.ledgers import Ledger, LedgerRow, together
@@ -110,7 +111,7 @@ def _steps(own: Steps, led: Ledger, t: Labels) -> Details:
             (
                 line("–" if step.step is None else str(step.step)),
                 line(t.time(step.wall_ns)),
-                line(f"{100 * step.apart:+.1f} %"),
+                line(signed_share(step.apart, t)),
                 line(_differs(step, t)),
             )
         )
@@ -123,12 +124,15 @@ def _steps(own: Steps, led: Ledger, t: Labels) -> Details:
 
 
 def _notable(own: Steps) -> tuple[StepBeside, ...]:
-    return tuple(step for step in own.steps if step.unlike or step in (own.shortest, own.longest))[:ALL_STEPS]
+    ends = (own.shortest, own.longest)
+    notable = [step for step in own.steps if step.unlike or step in ends]
+    kept = sorted(notable, key=lambda step: (step not in ends, -abs(step.apart)))[:ALL_STEPS]
+    return tuple(step for step in notable if step in kept)
 
 
 def _differs(step: StepBeside, t: Labels) -> str:
     """The entries that make most of the difference of a step, with how much more it has of each."""
-    named = (f"{'+' if ns > 0 else '−'}{t.time(abs(ns))} {t.trail(path)}" for path, ns in step.differs)
+    named = (f"{signed(ns, t)} {t.trail(path)}" for path, ns in step.differs)
     return t("word.semicolon").join(named)
 
 

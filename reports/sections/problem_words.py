@@ -29,11 +29,16 @@ def stake(item: Item, t: Labels) -> Stake:
     )
 
 
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
+
 def call_site(finding: Finding) -> str | None:
-    """The innermost frame of the first call stack in the evidence: where the code asks for what costs the time."""
-    frames = (row["frame"] for exhibit in finding.evidence if exhibit.kind == "stack" for row in exhibit.rows)
-    frame = next(frames, None)
-    return None if frame is None else str(frame)
+    """Where the code asks for what costs the time: the innermost frame of the first call stack in the evidence, of code
+    that is not an installed package where there is one."""
+    stack = next((exhibit.rows for exhibit in finding.evidence if exhibit.kind == "stack"), [])
+    frames = [str(row["frame"]) for row in stack]
+    own = (frame for frame in frames if not any(folder in frame.replace("\\", "/") for folder in _INSTALLED))
+    return next(own, frames[0] if frames else None)
 
 
 def settings(advice: Advice) -> tuple[Code, ...]:

@@ -38,7 +38,7 @@ def ranks(outline: Outline, t: Labels) -> Section | None:
     if found is None:
         return None
     drawn = {measure: data for measure in MEASURES if (data := rank_map(found, measure, t)) is not None}
-    first = _chosen(found, drawn)
+    first = _chosen(found)
     blocks: list[Block] = [Figure(drawn[first], t(f"ranks.{first}")), Paragraph(line(_costs(found, t)))]
     rest = tuple(Figure(data, t(f"ranks.{measure}")) for measure, data in drawn.items() if measure != first)
     behind = (*rest, *_table(found, first, t), Paragraph(line(t("ranks.note")), "small"))
@@ -91,7 +91,7 @@ def _label(own: Sequence[RankBalance], first_of_stage: bool, t: Labels) -> str:
     return t("ranks.of_stage", stage=stage, ranks=named if first == last else listed)
 
 
-def _chosen(found: Balance, drawn: dict[str, RankMap]) -> str:
+def _chosen(found: Balance) -> str:
     """The measure that tells most on the first page: the slowdown where ranks differ by it, else what ranks wait, else
     what they compute."""
     if any((rank.slowdown or 1.0) >= NOTED for rank in found.ranks):

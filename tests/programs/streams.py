@@ -61,8 +61,6 @@ class Operator:
     sequence: int
     reads: tuple[Tensor, ...]
     writes: tuple[Tensor, ...]
-    in_place: bool
-    scalars: dict[str, Any]
 
     @property
     def forward(self) -> bool:
@@ -80,10 +78,10 @@ class Stream:
     views: set[int]
     readers: dict[int, list[int]] = field(default_factory=dict)
 
-    def of(self, names: Iterable[str], *, forward: bool = True) -> Iterator[Operator]:
-        """The operators of these names, in order."""
+    def of(self, names: Iterable[str]) -> Iterator[Operator]:
+        """The forward operators of these names, in order."""
         wanted = frozenset(names)
-        return (one for one in self.operators.values() if one.name in wanted and (one.forward or not forward))
+        return (one for one in self.operators.values() if one.name in wanted and one.forward)
 
     def writer(self, tensor: Tensor) -> Operator | None:
         """The operator that wrote a tensor."""
@@ -129,8 +127,6 @@ def read(path: Path) -> Stream:
             sequence,
             tuple(_tensor(entry, entry[3]) for entry in record["in"]),
             tuple(_tensor(entry, number) for entry in record.get("out", ())),
-            bool(record.get("inplace")),
-            record.get("sc", {}),
         )
         operators[number] = one
         for tensor in one.reads:

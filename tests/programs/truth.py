@@ -67,10 +67,7 @@ def occurrences(stream: Stream) -> list[Occurrence]:
 
 def _backward(stream: Stream, forward: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[int]]:
     """What autograd runs for each computation of the forward pass; nothing where that is not recorded."""
-    nodes: dict[int, list[int]] = defaultdict(list)
-    for one in stream.operators.values():
-        if one.phase == "bwd" and one.sequence >= 0:
-            nodes[one.sequence].append(one.number)
+    nodes = _nodes(stream)
     sequences = [_sequences(stream, own) & nodes.keys() for _, own in forward]
     taken = set().union(*sequences)
     unrecorded = {

@@ -23,17 +23,17 @@ def product(rows: int, depth: int, columns: int) -> Kernel:
     return ("MatMulV3", 20, (f"{rows},{depth} BF16", f"{depth},{columns} BF16"), (f"{rows},{columns} BF16",))
 
 
-def expert(rows: int) -> list[Kernel]:
+def expert(rows: int, inner: int = INNER) -> list[Kernel]:
     """Its rows are taken, go through two projections with a gate between them, are weighted and added to the others."""
-    own, gates, gate = f"{rows},{HIDDEN} BF16", f"{rows},{2 * INNER} BF16", f"{rows},{INNER} BF16"
+    own, gates, gate = f"{rows},{HIDDEN} BF16", f"{rows},{2 * inner} BF16", f"{rows},{inner} BF16"
     return [
         ("Index", 5, (ALL, f"{rows} INT64"), (own,)),
-        product(rows, HIDDEN, 2 * INNER),
+        product(rows, HIDDEN, 2 * inner),
         ("Slice", 5, (gates,), (gate,)),
         ("Swish", 5, (gate,), (gate,)),
         ("Slice", 5, (gates,), (gate,)),
         ("Mul", 5, (gate, gate), (gate,)),
-        product(rows, INNER, HIDDEN),
+        product(rows, inner, HIDDEN),
         ("Mul", 5, (own, f"{rows},1 BF16"), (own,)),
         ("InplaceIndexAdd", 5, (ALL, f"{rows} INT64", own), (ALL,)),
     ]
@@ -70,6 +70,12 @@ def test_experts_differ_in_their_rows_only() -> None:
     experts = [kernel for rows in (40, 7, 90, 12) for kernel in expert(rows)]
     router = product(TOKENS, HIDDEN, 4)
     assert loops_in(ATTENTION, router, *experts, ATTENTION) == [(2, 2 + 4 * 9, 4)]
+
+
+def test_loops_that_follow_each_other_share_no_kernel() -> None:
+    layers = [[kernel for rows in (40, 7, 90, 12) for kernel in expert(rows, inner)] for inner in (INNER, INNER + 8)]
+    (first, end, _), (start, last, _) = loops_in(ATTENTION, *layers[0], *layers[1], ATTENTION)
+    assert (first, end) == (1, start) and last == 1 + 8 * 9
 
 
 def test_backward_the_gradients_of_weights_sum_over_the_rows() -> None:
