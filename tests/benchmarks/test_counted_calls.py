@@ -18,7 +18,7 @@ from advisor_core.run.rank import RunOptions
 from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT
 
-CALLS = {"healthy-training-single": 447}
+CALLS = {"healthy-training-single": 377}
 """Of a run of that sample with its three reports, in thousands; CPython 3.11 and 3.13 agree within the room."""
 
 ROOM = 0.1
