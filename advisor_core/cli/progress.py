@@ -1,4 +1,4 @@
-"""What stderr tells while a command works: lines as things begin, and on a terminal how far the work is."""
+"""Lines on stderr while a command works: as things begin, and on a terminal how far the work is."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Progress:
 
 
 class Estimate:
-    """How far work is, and how long it may take on, as long as it goes on as it went."""
+    """The state of work, and how long it may take on, as long as it goes on as it went."""
 
     def __init__(self, began_s: float) -> None:
         self._began_s = began_s

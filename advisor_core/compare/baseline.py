@@ -20,14 +20,12 @@ def against(baseline: Baseline, after: RunResult) -> Match:
 
 
 def accepted(baseline: Baseline, after: RunResult) -> Judged:
-    """What the baseline found, by conditions that are not known. It does not say of which role a finding was, only the
-    fingerprint does."""
+    """The findings of the baseline, by conditions that are not known."""
     answered = set(baseline.judged.split())
-    roles = {finding.fingerprint: finding.role for finding in after.findings}
     return Judged(
         [
             Found(
-                (known.rule, roles.get(known.fingerprint)),
+                (known.rule, known.role),
                 known.fingerprint,
                 Text(en=known.title, zh=known.title_zh or known.title),
                 known.severity,

@@ -20,7 +20,7 @@ class BaselineError(ValueError):
 
 class Accepted(Model):
     """A finding that is known. ``expires``: the first day on which it counts as new again; ``ns``: per step, as
-    its rule measured it, ``None`` in files of earlier versions."""
+    its rule measured it, ``None`` in files of earlier versions; ``role``: as of the finding."""
 
     fingerprint: str
     rule: str
@@ -28,6 +28,7 @@ class Accepted(Model):
     title: str
     title_zh: str = ""
     ns: int | None = None
+    role: str | None = None
     reason: str = Field("", description="why it may stay; for people to fill in")
     expires: date | None = Field(None, description="the first day on which it counts as new again")
 
@@ -88,6 +89,7 @@ def baseline_of(result: RunResult, earlier: Baseline | None = None, steps_ns: Se
                 title=finding.title.en,
                 title_zh=finding.title.zh,
                 ns=finding.impact.gross_ns_per_step,
+                role=finding.role,
                 reason=before.reason if before else "",
                 expires=before.expires if before else None,
             )

@@ -1,4 +1,4 @@
-"""Which ranks of a large job are read in depth: those that explain it, by the sums of the steps of all of them.
+"""Choice of the ranks of a large job to read in depth: those that explain it, by the sums of the steps of all.
 
 A job of hundreds of ranks is terabytes of traces, and the small file with the sums of each step tells which ranks
 differ. Ranks that work in step end their steps together: the one that communicates least is the one the others wait
@@ -39,7 +39,7 @@ class RankError(InputError):
 
 @dataclass(frozen=True)
 class DeepRanks:
-    """Which ranks to read in depth: ``everything``, so many (``count``), or these ``ranks``; by default as many as the
+    """The ranks to read in depth: ``everything``, so many (``count``), or these ``ranks``; by default as many as the
     size of the job allows."""
 
     everything: bool = False

@@ -24,13 +24,11 @@ from advisor_core.contracts.problems import RuleFileError
 from advisor_core.contracts.profile import InputError, RoleError
 from advisor_core.contracts.registry import writes_comparisons
 from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
-from advisor_core.loaders.discover import discover
-from advisor_core.plugins.guarded_loaders import loaders
 from advisor_core.result.result_file import ResultFileError, is_result, read_result
 from advisor_core.result.run import RunResult
 from advisor_core.run.explain import explain
 from advisor_core.run.nothing_judged import nothing_judged
-from advisor_core.run.pipeline import StepError, run
+from advisor_core.run.pipeline import StepError, run, sources
 from advisor_core.run.rank import RunOptions, installed_host
 from advisor_core.run.what_if import WhatIfError, what_if
 from advisor_core.serving.root import OutsideError, Root, Stamp
@@ -143,7 +141,7 @@ class Answers:
             directory = self._root.path(path)
             if is_result(directory):
                 raise AnswerError(f"{path} is a report.json, which holds no replay: give the profile")
-            self._confined(directory)
+            self._confined(_Question(directory))
             _, answer = what_if(
                 [directory],
                 self._options,
@@ -182,8 +180,10 @@ class Answers:
 
     def _result(self, asked: _Question, progress: Progress) -> RunResult:
         if is_result(asked.path):
+            if asked != _Question(asked.path):
+                raise AnswerError("rank, roles and step choose what is read of a profile; this is a report.json")
             return read_result(asked.path)
-        stamp = self._confined(asked.path)
+        stamp = self._confined(asked)
         kept = self._kept.get(asked)
         if kept is None or kept[0] != stamp:
             options = replace(self._options, step=asked.step)
@@ -197,14 +197,12 @@ class Answers:
             raise AnswerError(unusable)
         return kept[1]
 
-    def _confined(self, path: Path) -> Stamp:
+    def _confined(self, asked: _Question) -> Stamp:
         """The files of a profile. Loaders also read what lies above a part of a profile that is named: it is looked at
         where they look."""
-        below = self._root.stamp([path])
-        host = installed_host()
-        with quiet():
-            found = discover(loaders(host), path)
-        further = {source.directory for source in found if not source.directory.is_relative_to(path)}
+        below = self._root.stamp([asked.path])
+        found = sources(installed_host(), [asked.path], rank=asked.rank, roles=asked.roles)
+        further = {source.directory for source in found if not source.directory.is_relative_to(asked.path)}
         return below | self._root.stamp(further)
 
 

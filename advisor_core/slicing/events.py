@@ -58,10 +58,11 @@ class Events:
         much, the margin is halved, then the stretch; in a moment with too much the longest events are kept."""
         while True:
             start, end = start_ns - margin_ns, end_ns + margin_ns
-            mask, arrows = self._around(start, end)
-            size = int(self.bytes[mask].sum())
-            if size <= most_bytes:
-                return Chosen(np.flatnonzero(mask), start, end, arrows)
+            plain = (self.start_ns <= end) & (self.end_ns >= start) & ((self.kind == SLICE) | (self.kind == POINT))
+            if int(self.bytes[plain].sum()) <= most_bytes:  # arrows and headings only add to it
+                mask, arrows = self._around(start, end)
+                if int(self.bytes[mask].sum()) <= most_bytes:
+                    return Chosen(np.flatnonzero(mask), start, end, arrows)
             if margin_ns > 0:
                 margin_ns //= 2
             elif end_ns - start_ns > 1:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from advisor_core.compare.baseline import accepted
 from advisor_core.compare.compare import compare
+from advisor_core.compare.findings import finding_differences, judged
+from advisor_core.gates.baseline import baseline_of
 from advisor_core.result.comparison import Comparison
+from tests import report_fixtures
 from tests.compare.results import finding, plan, result, step
 
 BEFORE = [step({"compute/matmul": 600, "idle/sync": 400}, 0, number) for number in range(5)]
@@ -106,3 +110,12 @@ def test_versions_forbid_promises() -> None:
     before = result(BEFORE, [finding("A", 300)], plan=plan(1000, ("A", 280, 280)), source={"versions": {"torch": "1"}})
     told = compare(before, result(AFTER, states={"A": "pass"}, source={"versions": {"torch": "2"}}))
     assert told.promises is None and "promises" in told.withheld
+
+
+def test_what_a_baseline_found_in_a_role_is_gone_where_the_role_was_asked() -> None:
+    result = report_fixtures.of_roles()
+    (role,) = {finding.role for finding in result.findings[:1]}
+    assert role is not None
+    after = result.model_copy(update={"findings": result.findings[1:]})
+    rows = finding_differences(accepted(baseline_of(result), after), judged(after), 1_000_000)
+    assert [row.state for row in rows if row.fingerprint == result.findings[0].fingerprint] == ["gone"]
