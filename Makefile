@@ -72,7 +72,7 @@ report-fixtures: $(VENV)/installed
 
 # Time and memory of `advisor run`, beside the vendor's advisor where NPU_ADVISOR_VENDOR or the PATH has it.
 benchmark: $(VENV)/installed
-	$(BIN)/python -m pytest -q tests/benchmarks/bench_run.py
+	$(BIN)/python -m pytest -q tests/benchmarks/bench_run.py tests/benchmarks/bench_size.py
 
 # Builds the wheel and runs it in an environment that has nothing else, beside the example plugin's own wheel.
 wheel: $(VENV)/installed

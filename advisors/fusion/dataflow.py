@@ -45,6 +45,16 @@ class Node:
     creates: bool
 
     @cached_property
+    def read_keys(self) -> frozenset[Key]:
+        """The keys of what it reads."""
+        return frozenset(key for _, key in self.reads)
+
+    @cached_property
+    def written_keys(self) -> frozenset[Key]:
+        """The keys of what it writes."""
+        return frozenset(key for _, key in self.writes)
+
+    @cached_property
     def expands(self) -> bool:
         """Whether what it reads is listed as large as what it writes, as exports list an expanded view."""
         return (

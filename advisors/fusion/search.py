@@ -7,6 +7,7 @@ in its expression (copies made for a layout, casts, the gradient of a weight) ar
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisors.fusion.computations import Computation
-from advisors.fusion.dataflow import REACH, Node, Window, fits
+from advisors.fusion.dataflow import REACH, Key, Node, Window, fits
 from advisors.fusion.expressions import Expression
 from advisors.fusion.match import match
 
@@ -26,6 +27,9 @@ CLOSE = 3
 
 BESIDE = 5
 """Kernels that a computation absorbs begin so many kernels before it, at most, or end so many behind it."""
+
+AROUND = 4 * BESIDE
+"""What a computation absorbs is remembered by so many kernels before it and behind it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[
     """The computations and their kernels; a kernel belongs to one computation at most."""
     taken = np.zeros(len(kernels.signature), dtype=np.bool_)
     matches: list[tuple[Computation, set[int]]] = []
-    surroundings = _Surroundings(kernels)
+    surroundings, absorbing = _Surroundings(kernels), _Absorbing(kernels, taken)
     # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,
     # that is what it is, whatever the pass is taken to be.
     for in_its_pass in (True, False):
@@ -69,7 +73,7 @@ def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[
             if computation.in_a_row > 1:
                 _drop_scattered(computation, matches, taken)
         for computation, members in matches[first_new:]:
-            _absorb(kernels, computation, members, taken)
+            absorbing.absorb(computation, members)
     return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in matches]
 
 
@@ -102,16 +106,18 @@ class _Surroundings:
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
-        self._borders = {across: _borders(kernels.part if across else kernels.group) for across in (False, True)}
+        self._borders = {
+            across: _borders(kernels.part if across else kernels.group).tolist() for across in (False, True)
+        }
         self._windows: dict[bytes, Window] = {}
         self._found: dict[tuple[int, int, bytes], frozenset[int] | None] = {}
 
     def match(self, computation: Computation, form: Expression, anchor: int) -> set[int] | None:
         """The kernels of the form of the computation around this anchor."""
         borders = self._borders[computation.across]
-        border = int(np.searchsorted(borders, anchor, side="right"))
-        start = max(anchor - REACH, int(borders[border - 1]))
-        end = min(anchor + REACH + 1, int(borders[border]))
+        border = bisect_right(borders, anchor)
+        start = max(anchor - REACH, borders[border - 1])
+        end = min(anchor + REACH + 1, borders[border])
         signatures = self._kernels.signature[start:end]
         key = (id(form), anchor - start, signatures.tobytes())
         if key not in self._found:
@@ -131,6 +137,36 @@ def _borders(group: Ints) -> Ints:
     return np.concatenate([[0], np.flatnonzero(np.diff(group)) + 1, [len(group)]])
 
 
+class _Absorbing:
+    """Adds to computations what serves them, and remembers what that was in the same surroundings."""
+
+    def __init__(self, kernels: Kernels, taken: Bools) -> None:
+        self._kernels, self._taken = kernels, taken
+        self._added: dict[tuple[int, bytes, bytes, bytes, bytes], Ints] = {}
+
+    def absorb(self, computation: Computation, members: set[int]) -> None:
+        """Add the kernels to ``members``, and mark them as taken."""
+        first, last = min(members), max(members)
+        start, end = max(first - AROUND, 0), last + 1 + AROUND
+        group = self._kernels.within(computation)
+        key = (
+            id(computation),
+            (np.array(sorted(members), dtype=np.int64) - start).tobytes(),
+            self._kernels.signature[start:end].tobytes(),
+            self._taken[start:end].tobytes(),
+            (group[start:end] == group[first]).tobytes(),
+        )
+        if key in self._added:
+            added = self._added[key] + start
+            members.update(added.tolist())
+            self._taken[added] = True
+            return
+        before = frozenset(members)
+        _absorb(self._kernels, computation, members, self._taken)
+        if start <= min(members) - BESIDE and max(members) + BESIDE < end:  # it depends on nothing further away
+            self._added[key] = np.array(sorted(members - before), dtype=np.int64) - start
+
+
 def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken: Bools) -> None:
     """Add what serves the kernels of the expression, and what the fused kernel does as well."""
     group = kernels.within(computation)
@@ -146,7 +182,7 @@ def _absorb(kernels: Kernels, computation: Computation, members: set[int], taken
     last = max(members)
     for following in _free(group, taken, last, _range_behind(members, 1)):
         node = kernels.node(following)
-        if node.operation == "cast" and {key for _, key in node.reads} & {key for _, key in kernels.node(last).writes}:
+        if node.operation == "cast" and node.read_keys & kernels.node(last).written_keys:
             members.add(following)
             taken[following] = True
 
@@ -162,17 +198,16 @@ def _serving(kernels: Kernels, group: Ints, members: set[int], taken: Bools) -> 
     while todo:
         number = todo.pop()
         served = kernels.node(number)
-        reads, writes = {key for _, key in served.reads}, {key for _, key in served.writes}
+        reads, writes = served.read_keys, served.written_keys
         for earlier in range(number - 1, max(number - CLOSE, 0) - 1, -1):
             node = kernels.node(earlier)
-            written = {key for _, key in node.writes}
-            serves = (node.carries and written & reads) or (node.creates and written & writes)
+            serves = (node.carries and node.written_keys & reads) or (node.creates and node.written_keys & writes)
             if serves and not taken[earlier] and group[earlier] == group[number]:
                 members.add(earlier)
                 taken[earlier] = True
                 todo.append(earlier)
             elif earlier not in members:
-                reads -= written
+                reads -= node.written_keys
 
 
 def _sharing(
@@ -188,14 +223,14 @@ def _sharing(
     while changed:
         changed = False
         first, last = min(members), max(members)
-        read = {key for member in members for _, key in kernels.node(member).reads}
-        written = {key for member in members for _, key in kernels.node(member).writes}
+        nodes = [kernels.node(member) for member in members]
+        read = frozenset[Key]().union(*(node.read_keys for node in nodes))
+        written = frozenset[Key]().union(*(node.written_keys for node in nodes))
         for number in _free(group, taken, first, candidates()):
             node = kernels.node(number)
             if {(node.operation, role) for role in ("", *node.roles)}.isdisjoint(operations):
                 continue
-            writes, reads = {key for _, key in node.writes}, {key for _, key in node.reads}
-            if (number < last and writes & read) or (number > first and reads & written):
+            if (number < last and node.written_keys & read) or (number > first and node.read_keys & written):
                 members.add(number)
                 taken[number] = changed = True
                 break

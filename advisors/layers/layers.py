@@ -74,7 +74,7 @@ class _Booking:
         self._kernels, self._nodes = kernels, nodes
         self._marks = marks_of(kernels, nodes, chains)
         self._signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
-        self._type = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)[1]
+        self._type = pd.factorize(kernels.frame["type"])[0]
         self._stream = kernels.frame["stream"].to_numpy()
         self._start = kernels.frame["start_ns"].to_numpy()
         self._towers = Towers(self._marks, nodes, self._signature)

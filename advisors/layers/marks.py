@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from advisors.fusion.chains import Chains
 from advisors.fusion.dataflow import Node
@@ -53,7 +54,7 @@ class Marks:
 
 def marks_of(kernels: StepKernels, nodes: KernelNodes, chains: Chains) -> Marks:
     """The marks of the kernels of a rank."""
-    types, type_code = np.unique(kernels.frame["type"].astype(str).to_numpy(), return_inverse=True)
+    type_code, types = pd.factorize(kernels.frame["type"])
     classes = kernels.frame["operator_class"].astype(str).to_numpy()
 
     def typed(pattern: re.Pattern[str]) -> Bools:

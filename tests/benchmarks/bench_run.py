@@ -14,12 +14,13 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from advisor_core.sample import write_sample
+from tests.benchmarks.conftest import Say
 from tests.benchmarks.costs import MIB, Command, Cost, compare
 from tests.benchmarks.material import size, write_gpu_trace, write_steps
 
@@ -30,19 +31,6 @@ STEPS = (40, 104)
 """Of the written profiles: a trace of 100 MB, and 2.6 times as much."""
 
 ROUNDS_SMALL, ROUNDS_LARGE = 7, 3
-
-Say = Callable[[str], None]
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Writes a line that is seen whether or not the test passes."""
-
-    def write(line: str) -> None:
-        with capsys.disabled():
-            sys.stdout.write(f"{line}\n")
-
-    return write
 
 
 def advisor(*arguments: str) -> list[str]:

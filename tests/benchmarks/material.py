@@ -6,8 +6,11 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from itertools import count
 from pathlib import Path
+
+import pandas as pd
 
 from advisor_core.sample import SCENARIOS
 from advisor_core.sample.export.generation import NAMES
@@ -24,6 +27,26 @@ def write_steps(directory: Path, steps: int) -> Path:
     job = replace(scenario.job, training=replace(scenario.job.training, steps=steps))
     timeline = simulate(replace(scenario, job=job), seed=0)[0]
     return write_text(timeline, directory, NAMES[scenario.headers], RECORDINGS["level1"])
+
+
+def write_kernels(directory: Path, kernels: int) -> Path:
+    """Write the kernels of a step of the embedded sample again and again, at least so many, as one long step: nothing
+    but ``kernel_details.csv`` and the times of the step."""
+    written = write_steps(directory / "step", 1) / "ASCEND_PROFILER_OUTPUT"
+    once = pd.read_csv(written / "kernel_details.csv", dtype=str, keep_default_na=False)
+    times = -(-kernels // len(once))
+    step = pd.read_csv(written / "step_trace_time.csv")
+    start = [Decimal(text.strip()) for text in once["Start Time(us)"]]
+    apart = Decimal(str(step["Computing"][0] + step["Free"][0] + step["Communication(Not Overlapped)"][0]))
+    folder = directory / "repeated_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    folder.mkdir(parents=True)
+    for number in range(times):
+        once["Start Time(us)"] = [f"{time + number * apart}" for time in start]
+        first = not number
+        once.to_csv(folder / "kernel_details.csv", mode="w" if first else "a", header=first, index=False)
+    step.loc[:, step.columns != "Step"] *= times
+    step.to_csv(folder / "step_trace_time.csv", index=False, float_format="%.3f")
+    return folder.parent
 
 
 STEP_US = 20_000

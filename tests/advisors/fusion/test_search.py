@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisors.fusion import search as searching
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.dataflow import Node, Window, node_of
 from advisors.fusion.expressions import Expression, parse
 from advisors.fusion.match import match
 from advisors.fusion.passes import backward_kernels
+from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, traffic
+from tests.advisors.fusion.chains import LAYER_NORM, RMS, RMS_BACK, Kernel
 
 
 def node(type_: str, reads: Sequence[str], writes: Sequence[str]) -> Node:
@@ -89,6 +93,29 @@ def test_order_and_what_lies_between_do_not_matter(chance: random.Random, others
     wanted = {place for place, one in enumerate(mixed) if one in (0, 2, 4, 5, 6)}
     assert found is not None
     assert found - {mixed.index(1), mixed.index(3)} == wanted, "slices serve it and may come with it"
+
+
+@given(st.sampled_from([RMS, RMS_BACK, LAYER_NORM]), st.randoms(use_true_random=False))
+def test_what_was_absorbed_in_the_same_surroundings_is_absorbed_again(
+    computed: list[Kernel], chance: random.Random
+) -> None:
+    """As if nothing was remembered, of a repeated computation with something else before it each time."""
+    kernels = [(name, reads, writes) for name, _, reads, writes in computed]
+    others = [("TensorMove", reads[:1], reads[:1]) for _, reads, _ in kernels[:2]]
+    others.append(("Neg", ("7,11 FLOAT",), ("7,11 FLOAT",)))
+    repeated = [one for _ in range(9) for one in (*chance.choices(others, k=3), *kernels)]
+    kinds = list(dict.fromkeys(repeated))
+    signature = np.array([kinds.index(one) for one in repeated], dtype=np.int64)
+    backward = np.full(len(repeated), computed is RMS_BACK)
+    together = np.zeros(len(repeated), dtype=np.int64)
+    sequence = Kernels(signature, [node(*one) for one in kinds], backward, together, together)
+    with patch.object(searching, "AROUND", 0):
+        fresh = search(sequence, computations())
+    found = search(sequence, computations())
+    assert len(found) >= 9
+    assert [(one.name, members.tolist()) for one, members in found] == [
+        (one.name, members.tolist()) for one, members in fresh
+    ]
 
 
 def test_the_nearest_way_to_read_an_expression_holds() -> None:
