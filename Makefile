@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
-.PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs benchmark report-fixtures versions lowest clean
+.PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs recordings benchmark report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -61,6 +61,11 @@ diagnosis: $(VENV)/installed
 # The part of it about what a change would win; with JOBS="name ..." of some jobs, which is only printed.
 counterfactuals: $(VENV)/installed
 	$(BIN)/python -m tests.diagnosis counterfactuals $(JOBS)
+
+# Records the operators of public model code anew, for the simulator (advisor_core/sample/recorded; installs PyTorch).
+recordings: $(VENV)/installed
+	$(BIN)/pip install --quiet --editable '.[record]'
+	$(BIN)/python -m tests.programs.recording
 
 # Looks for the computations of recorded programs (NPU_ADVISOR_PROGRAMS: their folder), writes docs/programs.md.
 programs: $(VENV)/installed

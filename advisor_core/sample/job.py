@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from .loops.communicator import Place
 from .loops.pipeline import PipelineLoop
+from .loops.recorded import RecordedLoop, RecordedTraining
 from .loops.reinforcement import Reinforcement, ReinforcementLoop
 from .loops.serving import ServingLoop
 from .loops.training import Training, TrainingLoop
@@ -116,7 +117,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop:
+def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | ReinforcementLoop | VisionLoop | RecordedLoop:
     work, rank = setup.training_of(number), setup.ranks[number]
     place = Place(setup.arrangement, number)
     if isinstance(work, Training):
@@ -126,6 +127,8 @@ def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | Reinforceme
         return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
     if isinstance(work, VisionTraining):
         return VisionLoop(work, place, rank.loading_ns)
+    if isinstance(work, RecordedTraining):
+        return RecordedLoop(work, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 
 

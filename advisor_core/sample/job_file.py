@@ -29,6 +29,7 @@ from advisor_core.text.base import Model, Text
 from .causes import CAUSES, Cause
 from .export.generation import Headers
 from .layout import Layout
+from .loops.recorded import RecordedTraining
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
@@ -38,10 +39,11 @@ from .machine.chip import Chip
 from .machine.context import HostCosts
 from .machine.links import HCCS, Link
 from .machine.physics import IDEAL, Physics
+from .models.recorded import record_of
 from .scenario import Scenario
 from .setup import Dispatch, RankSetup, Setup, Work
 
-WORK = ("training", "serving", "reinforcement", "vision")
+WORK = ("training", "serving", "reinforcement", "vision", "recorded")
 """The kinds of work, of which a job has one."""
 Catalogue = Callable[[str], Mapping[str, Any] | None]
 """Finds the document of a job in the catalogue, by its name."""
@@ -87,7 +89,7 @@ def _like(default: Any, description: str) -> Any:
 
 
 class JobFile(Model):
-    """One document. It has one of `training`, `serving`, `reinforcement` and `vision`."""
+    """One document. It has one of `training`, `serving`, `reinforcement`, `vision` and `recorded`."""
 
     name: str | None = Field(
         default=None,
@@ -102,6 +104,7 @@ class JobFile(Model):
     serving: Serving | None = None
     reinforcement: Reinforcement | None = None
     vision: VisionTraining | None = None
+    recorded: RecordedTraining | None = None
     layout: LayoutEntry = _like(LayoutEntry(), "the ranks")
     loading_ns: int = Field(
         default=RankSetup().loading_ns,
@@ -190,6 +193,10 @@ def _fit(setup: Setup) -> None:
     if not isinstance(work, Training):
         if not layout.only_data:
             raise ValueError("only training is spread by tp, pp or ep")
+        if isinstance(work, RecordedTraining):
+            record_of(work.program, work.written_out)
+            if layout.ranks > 1:
+                raise ValueError("a recorded program runs on one rank")
         return
     for stage in range(layout.pipeline):
         work.part(stage, layout.pipeline)
@@ -284,6 +291,7 @@ def _cause(
 _KINDS = {
     "training": Text(en="Training", zh="训练"),
     "vision": Text(en="Training", zh="训练"),
+    "recorded": Text(en="Training of recorded model code", zh="录制的模型代码的训练"),
     "serving": Text(en="Serving", zh="推理"),
     "reinforcement": Text(en="Reinforcement learning", zh="强化学习"),
 }

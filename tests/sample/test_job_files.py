@@ -97,7 +97,7 @@ def test_the_job_without_its_causes_is_the_job_that_has_none(tmp_path: Path) -> 
         ("like: healthy-compact\ncauses:\n- slow-python: {ns: 1, layer: runtime}\n", "unknown key 'layer'"),
         ("like: healthy-compact\ncauses:\n- slow-link: {pair: [0, 7], slowdown: 2.0}\n", "the job has no rank 7"),
         ("like: healthy-compact\ncauses:\n- slow-reward: {ns: 1}\n", "only reinforcement learning has rewards"),
-        ("like: healthy-cnn\ncauses: [unfused-swiglu]\n", "a convolutional network does not have what"),
+        ("like: healthy-cnn\ncauses: [unfused-swiglu]\n", "a recorded program does not have what"),
         ("like: healthy-compact\ncauses:\n- launch-blocking: {dose: 0.5}\n", "either there or not"),
         ("like: healthy-compact\ncauses:\n- slow-python: {ns: 9000, dose: 0}\n", "a dose is more than 0 and at most 1"),
         ("like: healthy-compact\ntraining: {steps: 2, steps: 3}\n", "key 'steps' is given twice"),

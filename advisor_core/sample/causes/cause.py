@@ -126,5 +126,5 @@ def transformer(setup: Setup) -> Training | Serving | Reinforcement:
     """The work of a job with a transformer. Raises :class:`ValueError` for another one."""
     work = setup.training
     if not isinstance(work, Training | Serving | Reinforcement):
-        raise ValueError("a convolutional network does not have what this cause changes")
+        raise ValueError("a convolutional network or a recorded program does not have what this cause changes")
     return work

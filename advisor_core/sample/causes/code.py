@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..described import Natural, Positive
+from ..loops.recorded import RecordedTraining
+from ..models.recorded import Part
 from ..setup import Setup
 from .cause import Cause, change_code, change_shape, change_work, transformer
+
+_RECORDED: dict[str, Part] = {"rms-norm": "norm", "rotary": "rotary", "swiglu": "swiglu"}
+"""The parts of recorded programs by the names of causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Unfused(CauseInLayers):
         return self.what != "cross-entropy"
 
     def afflict(self, setup: Setup) -> Setup:
+        if isinstance(setup.training, RecordedTraining):
+            return self._in_recorded(setup, setup.training)
         if self.what == "optimizer":
             if self.dose == 1:
                 return change_work(setup, fused_optimizer=False)
@@ -51,6 +58,12 @@ class Unfused(CauseInLayers):
             "cross-entropy": "fused_loss",
         }[self.what]
         return self.in_layers(setup, **{switch: False})
+
+    def _in_recorded(self, setup: Setup, training: RecordedTraining) -> Setup:
+        part = _RECORDED.get(self.what)
+        if part is None or self.dose != 1:
+            raise ValueError("of a recorded program a whole RMSNorm, rotary embedding or SwiGLU can be written out")
+        return change_work(setup, written_out=(*training.written_out, part))
 
 
 @dataclass(frozen=True, slots=True)

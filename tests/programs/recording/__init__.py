@@ -1,0 +1,1 @@
+"""Records the operators of public model code, which the simulator then runs (``make recordings``)."""

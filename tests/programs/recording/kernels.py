@@ -1,0 +1,309 @@
+"""The kernels that the operators of PyTorch become on an Ascend NPU.
+
+Types are those of public recordings and of the operators that torch_npu calls (docs/sources.md#kernels-of-operators).
+What costs more than names: an operand that is no plain array in memory is copied before the kernel, and one of another
+element type is cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tests.programs.recording.calls import Call, Seen
+
+NO_KERNEL = frozenset(
+    {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach", "alias", "lift_fresh", "set_"}
+)
+"""Operators that take memory or do nothing."""
+
+TYPES = {
+    "mm": "MatMulV3",
+    "addmm": "MatMulV3",
+    "bmm": "BatchMatMulV2",
+    "baddbmm": "BatchMatMulV2",
+    "pow": "Pows",
+    "mean": "ReduceMean",
+    "sum": "ReduceSum",
+    "rsqrt": "Rsqrt",
+    "sqrt": "Sqrt",
+    "add": "Add",
+    "sub": "Sub",
+    "rsub": "Sub",
+    "mul": "Mul",
+    "div": "RealDiv",
+    "neg": "Neg",
+    "exp": "Exp",
+    "cos": "Cos",
+    "sin": "Sin",
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "tanh_backward": "TanhGrad",
+    "silu": "Swish",
+    "silu_backward": "SiluGrad",
+    "gelu": "Gelu",
+    "gelu_backward": "GeluGrad",
+    "_softmax": "SoftmaxV2",
+    "_softmax_backward_data": "SoftmaxGrad",
+    "_log_softmax": "LogSoftmaxV2",
+    "_log_softmax_backward_data": "LogSoftmaxGrad",
+    "nll_loss_forward": "NLLLoss",
+    "nll_loss_backward": "NLLLossGrad",
+    "native_layer_norm": "LayerNormV3",
+    "native_layer_norm_backward": "LayerNormGradV3",
+    "embedding": "GatherV2",
+    "embedding_dense_backward": "EmbeddingDenseGradV2",
+    "where": "SelectV2",
+    "masked_fill": "MaskedFill",
+    "le": "LessEqual",
+    "lt": "Less",
+    "ge": "GreaterEqual",
+    "gt": "Greater",
+    "eq": "Equal",
+    "ne": "NotEqual",
+    "logical_and": "LogicalAnd",
+    "bitwise_and": "LogicalAnd",
+    "logical_not": "LogicalNot",
+    "arange": "Range",
+    "bitwise_not": "LogicalNot",
+    "bitwise_or": "LogicalOr",
+    "zeros": "ZerosLike",
+    "zero": "ZerosLike",
+    "zeros_like": "ZerosLike",
+    "new_zeros": "ZerosLike",
+    "ones": "OnesLike",
+    "ones_like": "OnesLike",
+    "full": "Fill",
+    "full_like": "Fill",
+    "fill": "Fill",
+    "scalar_tensor": "Fill",
+    "tril": "Tril",
+    "triu": "Triu",
+    "cat": "ConcatD",
+    "stack": "Pack",
+    "lerp": "Lerp",
+    "addcmul": "Addcmul",
+    "addcdiv": "Addcdiv",
+    "all": "ReduceAll",
+    "any": "ReduceAny",
+    "constant_pad_nd": "PadV3",
+    "cumsum": "Cumsum",
+    "index": "Index",
+    "gather": "GatherElementsV2",
+    "split": "SplitVD",
+    "npu_rms_norm": "RmsNorm",
+    "npu_rms_norm_backward": "RmsNormGrad",
+    "npu_swiglu": "SwiGlu",
+    "npu_swiglu_backward": "SwiGluGrad",
+    "npu_rotary_mul": "RotaryPositionEmbedding",
+    "npu_rotary_mul_backward": "RotaryPositionEmbeddingGrad",
+    "npu_fusion_attention": "FlashAttentionScore",
+    "npu_fusion_attention_grad": "FlashAttentionScoreGrad",
+    "new_ones": "OnesLike",
+    "diff": "Sub",
+    "max": "ReduceMax",
+    "clamp": "ClipByValueV2",
+    "unfold_backward": "ViewCopy",
+}
+"""The type of the kernel by the name of the operator."""
+
+PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
+"""Operators that read a transposed operand as it is."""
+
+ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
+"""Operators whose operands get the element type of the result first."""
+
+BROADCASTING = frozenset(
+    {"add", "sub", "mul", "where", "le", "lt", "ge", "gt", "eq", "ne", "sum", "bitwise_and", "logical_and"}
+)
+"""Operators that read a tensor of one element along an axis as it is."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A tensor of a kernel."""
+
+    storage: int
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A kernel: its type, the function of CANN that it belongs to, and its tensors. ``depth``: of a product, the length
+    of the axis that is summed."""
+
+    type: str
+    function: str
+    reads: tuple[Part, ...]
+    writes: tuple[Part, ...]
+    depth: int = 0
+
+
+class UnknownOperatorError(Exception):
+    """An operator whose kernels are not known."""
+
+
+def camel(name: str) -> str:
+    """A name of PyTorch as CANN writes it."""
+    return "".join(word.capitalize() for word in name.strip("_").split("_"))
+
+
+class Kernels:
+    """The kernels of operators. Copies that are made for a kernel are memory of their own, with numbers from ``first``
+    on."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+
+    def of(self, call: Call) -> list[Task]:
+        """The kernels of a call, in order. Raises `UnknownOperatorError`."""
+        name = call.name.partition("::")[2]
+        in_place = name.endswith("_") and not name.startswith("__")
+        base = name.rstrip("_") if in_place else name
+        if call.view or base in NO_KERNEL or name in NO_KERNEL or not call.writes:
+            return []
+        function = ("aclnnInplace" if in_place else "aclnn") + camel(base)
+        if call.name.startswith("npu::"):  # these are called as what they compute
+            function = f"aclnn{TYPES[base]}"
+        return list(self._kernels(call, base, function))
+
+    def _kernels(self, call: Call, base: str, function: str) -> Iterator[Task]:
+        if base in ("_to_copy", "clone", "copy", "contiguous"):
+            yield from self._copied(call, base)
+            return
+        if base in ("slice_backward", "select_backward"):
+            target = _part(call.writes[0])
+            yield Task("ZerosLike", "aclnnInplaceZero", (target,), (target,))
+            prepared, operand = self._plain(call.reads[0], "aclnnInplaceCopy")
+            yield from prepared
+            yield Task("ViewCopy", "aclnnInplaceCopy", (operand,), (target,))
+            return
+        if base.startswith("_foreach_"):
+            yield self._foreach(call, base)
+            return
+        kind = TYPES.get(base)
+        if kind is None:
+            raise UnknownOperatorError(call.name)
+        operands = []
+        product = base in PRODUCTS
+        for seen in call.reads:
+            if product and len(seen.shape) >= 2 and _turned(seen):
+                stored = (*seen.shape[:-2], seen.shape[-1], seen.shape[-2])
+                operands.append(Part(seen.storage, stored, seen.dtype))
+                continue
+            if base in BROADCASTING and _expanded(seen):
+                seen = _narrow(seen)
+            prepared, operand = self._plain(seen, function)
+            yield from prepared
+            if base in ARITHMETIC and seen.shape and operand.dtype != call.writes[0].dtype:
+                cast = Part(self._new(), operand.shape, call.writes[0].dtype)
+                yield Task("Cast", function, (operand,), (cast,))
+                operand = cast
+            operands.append(operand)
+        results = tuple(_part(one) for one in call.writes)
+        if base == "addmm":  # the bias is added by the kernel
+            operands = [*operands[1:], operands[0]]
+        depth = call.reads[-1].shape[-2] if product else 0
+        if base == "mul" and len(operands) == 1 and operands[0].dtype == "bfloat16":
+            kind = "Muls"  # by a number; in other types that is a Mul
+        yield Task(kind, function, tuple(operands), results, depth)
+
+    def _foreach(self, call: Call, base: str) -> Task:
+        scalars = "List" if call.overload.startswith("List") else "Scalar" if call.overload.startswith("Scalar") else ""
+        scalars += "List" if call.overload == "ScalarList" else ""
+        kind = f"Foreach{camel(base.removeprefix('_foreach_'))}{scalars}"
+        return Task(kind, f"aclnn{kind}", tuple(map(_part, call.reads)), tuple(map(_part, call.writes)))
+
+    def _copied(self, call: Call, base: str) -> Iterator[Task]:
+        """A conversion or a copy; a part of a tensor is written by a kernel of its own."""
+        source = call.reads[-1] if base == "copy" else call.reads[0]
+        target = call.writes[0]
+        function = "aclnnInplaceCopy"
+        cast = source.dtype != target.dtype
+        if cast or not _contiguous(target):
+            prepared, operand = self._plain(source, function)
+            yield from prepared
+            if cast:
+                result = _part(target) if _contiguous(target) else Part(self._new(), target.shape, target.dtype)
+                yield Task("Cast", function, (operand,), (result,))
+                operand = result
+            if not _contiguous(target):
+                yield Task("ViewCopy", function, (operand,), (_part(target),))
+            return
+        kind = _copy_of(source) or "TensorMove"
+        yield Task(kind, function, (_read_by(kind, source),), (_part(target),))
+
+    def _plain(self, seen: Seen, function: str) -> tuple[list[Task], Part]:
+        """The tensor as a plain array, with the copy that makes it one."""
+        kind = _copy_of(seen)
+        if kind is None:
+            return [], _part(seen)
+        copy = Part(self._new(), seen.shape, seen.dtype)
+        return [Task(kind, function, (_read_by(kind, seen),), (copy,))], copy
+
+    def _new(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def _part(seen: Seen) -> Part:
+    return Part(seen.storage, seen.shape, seen.dtype)
+
+
+def _read_by(kind: str, seen: Seen) -> Part:
+    """What a copy reads: parts are cut out of the whole tensor, an expanded one is listed as it is in memory."""
+    if kind in ("Slice", "StridedSlice", "AsStrided"):
+        return Part(seen.storage, seen.whole, seen.dtype)
+    return _part(_narrow(seen)) if kind == "BroadcastTo" else _part(seen)
+
+
+def _axes(seen: Seen) -> list[tuple[int, int]]:
+    """Length and stride of each axis of more than one element."""
+    return [(length, stride) for length, stride in zip(seen.shape, seen.strides, strict=True) if length != 1]
+
+
+def _contiguous(seen: Seen) -> bool:
+    return _filled(_axes(seen)[::-1])
+
+
+def _filled(axes: Sequence[tuple[int, int]]) -> bool:
+    """Whether the axes, the quickest first, fill their memory."""
+    expected = 1
+    for length, stride in axes:
+        if stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def _expanded(seen: Seen) -> bool:
+    return any(not stride for _, stride in _axes(seen))
+
+
+def _narrow(seen: Seen) -> Seen:
+    """An expanded tensor as it is in memory."""
+    shape = tuple(1 if not stride else length for length, stride in zip(seen.shape, seen.strides, strict=True))
+    return replace(seen, shape=shape)
+
+
+def _turned(seen: Seen) -> bool:
+    """Whether it is plain once its last two axes are exchanged, and not without."""
+    shape, strides = seen.shape, seen.strides
+    turned = replace(seen, shape=(*shape[:-2], shape[-1], shape[-2]), strides=(*strides[:-2], strides[-1], strides[-2]))
+    return not _contiguous(seen) and _contiguous(turned)
+
+
+def _copy_of(seen: Seen) -> str | None:
+    """The type of the kernel that makes a plain array of it; none where it is one."""
+    axes = _axes(seen)
+    if not axes or _contiguous(seen):
+        return None
+    if _expanded(seen):
+        return "BroadcastTo"
+    if _filled(sorted(axes, key=lambda axis: axis[1])):
+        return "Transpose"
+    if all(first[1] >= second[1] for first, second in pairwise(axes)):
+        return "Slice" if axes[-1][1] == 1 else "StridedSlice"
+    return "AsStrided"

@@ -1,0 +1,98 @@
+"""The operators that a program calls below autograd, each with the tensors that it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from tests.programs.recording.calls import Call, Seen
+
+
+class Recorder(TorchDispatchMode):
+    """Records what runs within it on meta tensors. What is computed is contiguous, as operators of NPUs leave it; on
+    other devices it keeps the order of axes of what it was computed from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self.phase = "forward"
+        self._numbers: dict[int, int] = {}
+        self._whole: dict[int, tuple[int, ...]] = {}
+        self._kept: list[Any] = []
+
+    def seen(self, tensor: torch.Tensor) -> Seen:
+        """The tensor, its memory numbered in order of appearance."""
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self._numbers:
+            self._numbers[storage._cdata] = len(self._numbers)
+            self._kept.append(storage)  # else its address could be that of another one later
+            self._whole[storage._cdata] = tuple(tensor.shape)
+        return Seen(
+            self._numbers[storage._cdata],
+            tuple(tensor.shape),
+            tuple(tensor.stride()),
+            str(tensor.dtype).removeprefix("torch."),
+            self._whole[storage._cdata],
+        )
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Run an operator and keep it."""
+        kwargs = dict(kwargs or {})
+        schema = func._schema
+        given = {argument.name: value for argument, value in zip(schema.arguments, args, strict=False)} | kwargs
+        reads = tuple(self.seen(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+        if func is torch.ops.aten._local_scalar_dense.default:
+            return 1
+        result = func(*args, **kwargs)
+        in_place = any(one.alias_info is not None and one.alias_info.is_write for one in schema.arguments)
+        old = {one.storage for one in reads}
+        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        view = bool(results) and not in_place and all(self.seen(one).storage in old for one in results)
+        if not view and not in_place:
+            result = tree_map_only(torch.Tensor, _contiguous, result)
+        written = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        if in_place and not written:
+            names = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
+            written = [
+                leaf for name in names for leaf in tree_leaves(given.get(name)) if isinstance(leaf, torch.Tensor)
+            ]
+        node = torch._C._current_autograd_node()
+        phase = "backward" if node is not None and self.phase == "forward" else self.phase
+        sequence = -1
+        if node is not None:
+            sequence = node._sequence_nr()
+        elif phase == "forward" and torch.is_grad_enabled():
+            sequence = torch._C._autograd._get_sequence_nr() - 1
+        self.calls.append(
+            Call(
+                name=schema.name,
+                overload=schema.overload_name,
+                phase=phase,
+                node="" if node is None else node.name(),
+                sequence=sequence,
+                reads=reads,
+                writes=tuple(self.seen(one) for one in written),
+                view=view,
+                scalars={name: value for name, value in given.items() if isinstance(value, (bool, int, float, list))},
+            )
+        )
+        return result
+
+
+def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.is_contiguous() else tensor.new_empty(tensor.shape)
+
+
+@contextmanager
+def recording() -> Iterator[Recorder]:
+    """Record what runs within the block."""
+    recorder = Recorder()
+    with recorder:
+        yield recorder

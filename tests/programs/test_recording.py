@@ -1,0 +1,70 @@
+"""Which kernels a recorded operator becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.programs.recording.calls import Call, Seen
+from tests.programs.recording.kernels import Kernels, UnknownOperatorError
+
+
+def tensor(
+    *shape: int, strides: tuple[int, ...] | None = None, dtype: str = "bfloat16", whole: tuple[int, ...] | None = None
+) -> Seen:
+    if strides is None:
+        found = [1]
+        for length in reversed(shape[1:]):
+            found.insert(0, found[0] * length)
+        strides = tuple(found)
+    return Seen(0, shape, strides, dtype, whole or shape)
+
+
+def types(name: str, *reads: Seen, writes: Seen, view: bool = False, overload: str = "", **scalars: Any) -> list[str]:
+    call = Call(f"aten::{name}", overload, "forward", "", 1, reads, (writes,), view, scalars)
+    return [task.type for task in Kernels(100).of(call)]
+
+
+@pytest.mark.parametrize(
+    ("read", "copy"),
+    [
+        (tensor(4, 6), []),
+        (tensor(6, 4, strides=(1, 6)), ["Transpose"]),
+        (tensor(4, 3, strides=(6, 1), whole=(4, 6)), ["Slice"]),
+        (tensor(4, 3, strides=(6, 2), whole=(4, 6)), ["StridedSlice"]),
+        (tensor(2, 4, 3, strides=(6, 12, 1), whole=(4, 2, 6)), ["AsStrided"]),
+        (tensor(4, 6, strides=(0, 1), whole=(6,)), ["BroadcastTo"]),
+    ],
+)
+def test_a_view_is_copied_before_the_kernel(read: Seen, copy: list[str]) -> None:
+    assert types("neg", read, writes=tensor(*read.shape)) == [*copy, "Neg"]
+
+
+def test_products_read_a_transposed_matrix_as_it_is() -> None:
+    weight = tensor(6, 8, strides=(1, 6))
+    call = Call("aten::mm", "", "forward", "", 1, (tensor(4, 6), weight), (tensor(4, 8),), False, {})
+    (task,) = Kernels(100).of(call)
+    assert task.type == "MatMulV3" and task.depth == 6
+    assert [part.shape for part in task.reads] == [(4, 6), (8, 6)]
+
+
+def test_operands_of_another_type_are_cast() -> None:
+    assert types("mul", tensor(4), tensor(4, dtype="float32"), writes=tensor(4, dtype="float32")) == ["Cast", "Mul"]
+    assert types("mul", tensor(4), writes=tensor(4)) == ["Muls"]
+
+
+def test_copies_and_conversions() -> None:
+    half = tensor(4, 3, strides=(6, 1), whole=(4, 6))
+    assert types("_to_copy", tensor(4), writes=tensor(4, dtype="float32")) == ["Cast"]
+    assert types("clone", tensor(4), writes=tensor(4)) == ["TensorMove"]
+    assert types("copy_", half, tensor(4, 3), writes=half) == ["ViewCopy"]
+    assert types("slice_backward", tensor(4, 3), writes=tensor(4, 6)) == ["ZerosLike", "ViewCopy"]
+    assert types("view", tensor(4), writes=tensor(4), view=True) == []
+    with pytest.raises(UnknownOperatorError, match="aten::fft"):
+        types("fft", tensor(4), writes=tensor(4))
+
+
+def test_lists_of_tensors_are_one_kernel() -> None:
+    lists = (tensor(4), tensor(5), tensor(4), tensor(5))
+    assert types("_foreach_add_", *lists, writes=tensor(4), overload="List") == ["ForeachAddList"]
