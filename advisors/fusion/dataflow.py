@@ -25,7 +25,11 @@ CANDIDATES = 6
 """So many kernels are tried for one tensor, the nearest first."""
 
 NEARBY = 8
-"""So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing."""
+"""So many kernels are looked at for what follows at once: a copy that extends a tensor, a step that may be missing, or
+that has to stand right there."""
+
+MOST_EXPERTS = 2048
+"""No router has more (the operators for routers take no more, see docs/sources.md#moe-gating), every vocabulary has."""
 
 Key = tuple[int, str]
 """The key that tells tensors apart: number of elements and type."""
@@ -110,6 +114,8 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
+    if largest_shape[-1] <= MOST_EXPERTS:
+        roles.add("narrow")
     return frozenset(roles)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single", "halves")
-_TOKEN = re.compile(r"\s*([@~]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow")
+_TOKEN = re.compile(r"\s*([@~^]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 
 
@@ -15,7 +15,7 @@ class Expression:
     """A step and what it reads. ``operations``: either of them; none stands for any tensor. ``role``: one of `ROLES`,
     '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
-    belongs to the computation; so have all steps below it."""
+    belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -24,6 +24,7 @@ class Expression:
     repeated: bool = False
     anchor: bool = False
     beside: bool = False
+    close: bool = False
 
     def steps(self) -> list[Expression]:
         """This step and all below it."""
@@ -50,7 +51,7 @@ def parse(text: str) -> Expression:
     return expression
 
 
-def _read(text: str, start: int, *, beside: bool = False) -> tuple[Expression, int]:
+def _read(text: str, start: int, *, beside: bool = False, close: bool = False) -> tuple[Expression, int]:
     token = _TOKEN.match(text, start)
     if token is None:
         raise ValueError(f"{text!r}: an operation should stand at {text[start:]!r}")
@@ -59,21 +60,22 @@ def _read(text: str, start: int, *, beside: bool = False) -> tuple[Expression, i
         raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
     names = [name.strip() for name in repeated.split(",")] if repeated else alternatives.split("|")
     operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
-    beside = beside or mark == "~"
-    operands, end = _operands(text, token.end(), beside=beside)
+    close = close or mark == "^"
+    beside = beside or close or mark == "~"
+    operands, end = _operands(text, token.end(), beside=beside, close=close)
     if (optional or repeated) and len(operands) > 1:
         raise ValueError(f"{text!r}: a step that may be missing reads one operand")
-    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", beside)
+    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", beside, close)
     return step, end
 
 
-def _operands(text: str, start: int, *, beside: bool) -> tuple[tuple[Expression, ...], int]:
+def _operands(text: str, start: int, *, beside: bool, close: bool) -> tuple[tuple[Expression, ...], int]:
     if start >= len(text) or text[start] != "(":
         return (), start
     operands = []
     end = start
     while text[end : end + 1] in ("(", ","):
-        operand, end = _read(text, end + 1, beside=beside)
+        operand, end = _read(text, end + 1, beside=beside, close=close)
         operands.append(operand)
     if text[end : end + 1] != ")":
         raise ValueError(f"{text!r}: a bracket should close at {text[end:]!r}")

@@ -64,7 +64,7 @@ class _Matching:
         ways: list[Kernels] = []
         for number in self._window.writers(key, reader, halves=step.role == "halves")[: self._tried(step, key, reader)]:
             node = self._window.nodes[number]
-            if step.optional and reader - number > NEARBY:
+            if (step.optional or step.close) and reader - number > NEARBY:
                 break
             if fits(step, node):
                 operand_ways = self._repeated(step, number, depth) if step.repeated else self.below(step, number)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream
+from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
 
 LONG_AXIS = 2_000
 """No router has so many experts, no vocabulary of a language model fewer entries."""
@@ -17,24 +17,33 @@ ON_SCORES = frozenset(
 
 IN_EXPERTS = PRODUCTS | {"silu", "gelu", "sigmoid", "mul", "add", "div", "cat", "index", *CARRYING}
 
+IN_ORDERS = frozenset({"sort", "argsort", "floor_divide", "div"})
+
 BRINGING_BACK = frozenset({"index_add", "scatter_add", "sum"})
 
 
 @dataclass(frozen=True)
 class Experts:
     """The operators of a layer with experts. ``routing``: what makes the weights out of the scores; ``taking``: what
-    takes the rows of each expert; ``products``; ``behind``: what weighs the results and brings them back."""
+    orders and takes the rows of each expert; ``products``; ``behind``: what weighs the results and brings them back.
+    ``by_row``: the rows stay in the order of the tokens, and each gets copies of the weights of its experts."""
 
     routing: frozenset[int]
     taking: frozenset[int]
     products: frozenset[int]
     behind: frozenset[int]
     inside: frozenset[int]
+    by_row: bool
 
     @property
     def one_by_one(self) -> bool:
         """Whether each expert has products of its own."""
         return len(self.products) > 3
+
+    @property
+    def grouped(self) -> bool:
+        """Whether rows that are in the order of the experts go into few products."""
+        return not self.one_by_one and not self.by_row
 
 
 def layers_with_experts(stream: Stream) -> Iterator[Experts]:
@@ -47,22 +56,27 @@ def layers_with_experts(stream: Stream) -> Iterator[Experts]:
     for router in routers.values():
         hidden, passed = stream.source(router.reads[0], lambda one: one.name in CARRYING)
         written = passed | ({hidden.number} if hidden else set())
-        rows = {row for number in written for row in _taken(stream, number, router.reads[0].shape[-1])}
-        if rows:
-            yield _layer(stream, router, rows)
+        for by_row in (False, True):
+            rows = set().union(*(_rows(stream, number, router.reads[0], repeated=by_row) for number in written))
+            if rows:
+                yield _layer(stream, router, rows, by_row=by_row)
+                break
 
 
-def _taken(stream: Stream, hidden: int, width: int) -> set[int]:
-    """The operators that take rows of the input of the experts."""
+def _rows(stream: Stream, hidden: int, tokens: Tensor, *, repeated: bool) -> set[int]:
+    """The operators that take rows of the input of the experts, or that repeat all of them."""
+    taken = ("clone",) if repeated else ("index", "index_select")
     return {
         one.number
         for one in stream.behind(hidden)
-        if one.name in ("index", "index_select") and one.writes[0].shape[-1] == width
+        if one.name in taken
+        and one.writes[0].shape[-1] == tokens.shape[-1]
+        and (not repeated or prod(one.writes[0].shape) > prod(tokens.shape))
     }
 
 
-def _layer(stream: Stream, router: Operator, rows: set[int]) -> Experts:
-    routing = _follow_scores(stream, router)
+def _layer(stream: Stream, router: Operator, rows: set[int], *, by_row: bool) -> Experts:
+    scores = _follow_scores(stream, router)
     inside = set(rows)
     todo = sorted(rows)
     hidden = prod(router.reads[0].shape)
@@ -76,13 +90,53 @@ def _layer(stream: Stream, router: Operator, rows: set[int]) -> Experts:
                 todo.append(one.number)
     products = {number for number in inside if stream.operators[number].name in PRODUCTS}
     behind = {number for number in inside - products if not _reaches(stream, number, inside, products)}
+    # What balances the load of the experts is computed of the same scores, for the loss.
+    needed = scores & _before(stream, inside, router.number)
+    routing = needed | {number for number in scores if _keeps_input(stream, number, needed)}
     # The weight of each row is taken like the row.
     for number in sorted(inside):
         for tensor in stream.operators[number].reads:
             weight = stream.writer(tensor)
             if weight is not None and weight.name == "index" and weight.reads[0].writer in routing:
                 behind.add(weight.number)
-    return Experts(*map(frozenset, (routing, rows, products, behind, inside | behind)))
+    taking = rows | _ordering(stream, rows)
+    return Experts(*map(frozenset, (routing, taking, products, behind, inside | behind)), by_row)
+
+
+def _before(stream: Stream, numbers: Iterable[int], first: int) -> set[int]:
+    """The operators from ``first`` on that what these operators read depends on."""
+    found: set[int] = set()
+    todo = list(numbers)
+    while todo:
+        for tensor in stream.operators[todo.pop()].reads:
+            if tensor.writer >= first and tensor.writer not in found and tensor.writer in stream.operators:
+                found.add(tensor.writer)
+                todo.append(tensor.writer)
+    return found
+
+
+def _keeps_input(stream: Stream, number: int, among: set[int]) -> bool:
+    """Whether an operator copies, for the backward pass, what the next one of these changes in place."""
+    one, following = stream.operators[number], stream.operators.get(number + 1)
+    return (
+        one.name == "clone"
+        and following is not None
+        and following.number in among
+        and one.reads[0].storage in {tensor.storage for tensor in following.writes}
+    )
+
+
+def _ordering(stream: Stream, rows: set[int]) -> set[int]:
+    """What puts the choices in the order of the experts, and makes numbers of tokens of the places."""
+    own: set[int] = set()
+    todo = list(rows)
+    while todo:
+        for tensor in stream.operators[todo.pop()].reads:
+            one = stream.writer(tensor)
+            if one is not None and one.name in IN_ORDERS and one.number not in own:
+                own.add(one.number)
+                todo.append(one.number)
+    return own
 
 
 def _reaches(stream: Stream, number: int, inside: set[int], targets: set[int]) -> bool:

@@ -235,12 +235,30 @@ def _group_norms(stream: Stream) -> Iterator[set[int]]:
 
 
 def _entropies(stream: Stream) -> Iterator[set[int]]:
+    """Of the log-softmax l the sum of exp(l) * l; of the logits x what the sum of softmax(x) * x is less than the
+    logarithm of the sum of exp(x)."""
     for exponential in stream.of({"exp"}):
         log_softmax, own = _chain(stream, exponential.reads[0], {"_log_softmax"})
-        weighted, weighing = _reading(stream, exponential.number, {"mul"})
-        summed, summing = _reading(stream, weighted.number, {"sum"}) if weighted else (None, set())
-        if log_softmax is not None and summed is not None:
-            yield own | weighing | summing | {exponential.number}
+        summed, summing = _summed(stream, exponential, log_softmax.writes[0]) if log_softmax else (None, set())
+        if summed is not None:
+            _, negating = _reading(stream, summed.number, {"neg"})
+            yield own | summing | negating | {exponential.number}
+    for softmax in stream.of({"_softmax"}):
+        summed, own = _summed(stream, softmax, softmax.reads[0])
+        entropy, more = _reading(stream, summed.number, {"sub"}) if summed else (None, set())
+        logarithms = [_chain(stream, tensor, {"logsumexp"}) for tensor in entropy.reads] if entropy else []
+        if any(one for one, _ in logarithms):
+            own |= more.union(*(passed for _, passed in logarithms)) | {softmax.number}
+            yield _with_casts(stream, own, of=softmax.reads[0])
+
+
+def _summed(stream: Stream, probabilities: Operator, of: Tensor) -> tuple[Operator | None, set[int]]:
+    """The sum of the product of the two."""
+    weighted, weighing = _reading(stream, probabilities.number, {"mul"})
+    if weighted is None or of.storage not in {tensor.storage for tensor in weighted.reads}:
+        return None, set()
+    summed, summing = _reading(stream, weighted.number, {"sum"})
+    return summed, weighing | summing
 
 
 def _expert_loops(stream: Stream) -> Iterator[set[int]]:
@@ -248,11 +266,11 @@ def _expert_loops(stream: Stream) -> Iterator[set[int]]:
 
 
 def _permutations(stream: Stream) -> Iterator[set[int]]:
-    yield from (set(layer.taking) for layer in layers_with_experts(stream) if not layer.one_by_one)
+    yield from (set(layer.taking) for layer in layers_with_experts(stream) if layer.grouped)
 
 
 def _combinations(stream: Stream) -> Iterator[set[int]]:
-    yield from (set(layer.behind) for layer in layers_with_experts(stream) if not layer.one_by_one)
+    yield from (set(layer.behind) for layer in layers_with_experts(stream) if layer.grouped)
 
 
 def _samplings(stream: Stream) -> Iterator[set[int]]:

@@ -134,9 +134,21 @@ def _sequences(stream: Stream, own: frozenset[int]) -> set[int]:
     for number in own:
         sequence = stream.operators[number].sequence
         of_node = stream.of_node.get(sequence, [])
-        if stream.operators[number].phase == "fwd" and of_node[0] in own and len(of_node) < OF_A_CHECKPOINT:
+        if stream.operators[number].phase != "fwd" or len(of_node) >= OF_A_CHECKPOINT:
+            continue
+        if of_node[0] in own:
             found.add(sequence)
+        if _of_the_node_before(stream, number, of_node):
+            found.add(sequence - 1)
     return found
+
+
+def _of_the_node_before(stream: Stream, number: int, of_node: Sequence[int]) -> bool:
+    """Whether an operator in place has the number of the copy of its input, which autograd makes for the backward pass
+    when the node is there."""
+    one, first = stream.operators[number], stream.operators[of_node[0]]
+    storages = {tensor.storage for tensor in one.writes} & {tensor.storage for tensor in one.reads}
+    return first.name == "clone" and number in of_node[1:] and {tensor.storage for tensor in first.reads} == storages
 
 
 def _with_views(stream: Stream, name: str, behind: frozenset[int]) -> frozenset[int]:
