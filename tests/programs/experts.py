@@ -99,7 +99,7 @@ def _layer(stream: Stream, router: Operator, rows: set[int], *, by_row: bool) ->
             weight = stream.writer(tensor)
             if weight is not None and weight.name == "index" and weight.reads[0].writer in routing:
                 behind.add(weight.number)
-    taking = rows | _ordering(stream, rows)
+    taking = rows | (_ordering(stream, rows) - routing)
     return Experts(*map(frozenset, (routing, taking, products, behind, inside | behind)), by_row)
 
 

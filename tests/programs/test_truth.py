@@ -97,11 +97,30 @@ def test_experts_are_told_by_the_rows_that_a_router_chose(tmp_path: Path) -> Non
     program.run("mm", "h wr", "logits", scores)
     program.run("_softmax", "logits", "p", scores)
     program.run("topk", "p", "weights", [32, 2])
+    program.run("sum", "p", "balance", [4])  # for a loss, not for the choice
     for expert, rows in enumerate((20, 30, 14)):
-        program.run("index", "h which", f"rows{expert}", [rows, 16])
+        program.run("index", "h weights", f"rows{expert}", [rows, 16])
         program.run("mm", f"rows{expert} w1", f"mid{expert}", [rows, 16])
         program.run("silu", f"mid{expert}", f"act{expert}", [rows, 16])
         program.run("mm", f"act{expert} w2", f"res{expert}", [rows, 16])
         program.run("index_add", f"sum res{expert}", "sum", tokens)
     found = [(name, own) for name, _, own, _ in found_in(program.stream(tmp_path))]
-    assert found == [("moe_routing", [2, 3]), ("moe_expert_loop", list(range(4, 19)))]
+    assert found == [("moe_routing", [2, 3]), ("moe_expert_loop", list(range(5, 20)))]
+
+
+def test_rows_in_the_order_of_experts_are_told_with_what_orders_them(tmp_path: Path) -> None:
+    program = Program()
+    program.run("add", "a b", "h", [32, 16])
+    program.run("mm", "h wr", "logits", [32, 4])
+    program.run("_softmax", "logits", "p", [32, 4])
+    program.run("topk", "p", "chosen", [32, 2])
+    program.run("clone", "chosen", "kept", [32, 2])  # for the backward pass of what is in place
+    program.run("div_", "chosen sums", "chosen", [32, 2])
+    program.run("sort", "chosen", "order", [64])
+    program.run("floor_divide", "order", "tokens", [64])
+    program.run("index", "h tokens", "rows", [64, 16])
+    program.run("_grouped_mm", "rows w1", "mid", [64, 16])
+    program.run("_grouped_mm", "mid w2", "res", [64, 16])
+    program.run("sum", "res", "y", [32, 16])
+    found = [(name, own) for name, _, own, _ in found_in(program.stream(tmp_path))]
+    assert found == [("moe_routing", [2, 3, 4, 5]), ("moe_token_permute", [6, 7, 8]), ("moe_token_unpermute", [11])]

@@ -91,6 +91,42 @@ UNPERMUTE_BACK: list[Kernel] = [
     ("ReduceSum", 10, (HALF,), ("1000,1 BF16",)),
 ]
 
+CHOSEN, EXPERTS = "1000,8 BF16", "1000,8 INT64"  # 8 of 1000 experts for each token
+
+ROUTER: list[Kernel] = [
+    ("SoftmaxV2", 10, (HALF,), (HALF,)),
+    ("TopKV2", 10, (HALF,), (CHOSEN, EXPERTS)),
+    ("ReduceSum", 10, (CHOSEN,), ("1000,1 BF16",)),
+    ("RealDiv", 10, (CHOSEN, "1000,1 BF16"), (CHOSEN,)),
+]
+
+ROUTER_BACK: list[Kernel] = [
+    ("RealDiv", 10, (CHOSEN, "1000,1 BF16"), (CHOSEN,)),
+    ("RealDiv", 10, (CHOSEN, "1000,1 BF16"), (CHOSEN,)),
+    ("Neg", 10, (CHOSEN,), (CHOSEN,)),
+    ("Mul", 10, (CHOSEN, CHOSEN), (CHOSEN,)),
+    ("RealDiv", 10, (CHOSEN, "1000,1 BF16"), (CHOSEN,)),
+    ("ReduceSum", 10, (CHOSEN,), ("1000,1 BF16",)),
+    ("BroadcastTo", 10, (CHOSEN,), (CHOSEN,)),
+    ("Add", 10, (CHOSEN, CHOSEN), (CHOSEN,)),
+    ("ZerosLike", 10, (HALF,), (HALF,)),
+    ("ScatterElementsV2", 10, (HALF, EXPERTS, CHOSEN), (HALF,)),
+    ("SoftmaxGrad", 10, (HALF, HALF), (HALF,)),
+]
+
+TOKENS = "250,1000 BF16"
+
+PERMUTE: list[Kernel] = [
+    ("Sort", 10, (PLACES,), (PLACES, PLACES)),
+    ("FloorDiv", 10, (PLACES,), (PLACES,)),
+    ("Index", 10, (TOKENS, PLACES), (HALF,)),
+]
+
+PERMUTE_BACK: list[Kernel] = [
+    ("ZerosLike", 10, (TOKENS,), (TOKENS,)),
+    ("IndexPutV2", 10, (TOKENS, PLACES, HALF), (TOKENS,)),
+]
+
 SWIGLU: list[Kernel] = [
     ("Slice", 10, (GU,), (HALF,)),
     ("Swish", 10, (HALF,), (HALF,)),
@@ -211,6 +247,23 @@ LOG_PROBS_BACK: list[Kernel] = [
     ("ZerosLike", 10, (LOGITSW,), (LOGITSW,)),
     ("ScatterElementsV2", 20, (LOGITSW, "1000,1 INT64", LABEL), (LOGITSW,)),
     ("LogSoftmaxGrad", 30, (LOGITSW, LOGITSW), (LOGITSW,)),
+]
+
+# The sum of p * log(p) in each row, and what autograd runs for it.
+SPREAD: list[Kernel] = [
+    ("LogSoftmaxV2", 20, (LOGITSW,), (LOGITSW,)),
+    ("Exp", 10, (LOGITSW,), (LOGITSW,)),
+    ("Mul", 10, (LOGITSW, LOGITSW), (LOGITSW,)),
+    ("ReduceSum", 10, (LOGITSW,), ("1000 FLOAT",)),
+    ("Neg", 5, ("1000 FLOAT",), ("1000 FLOAT",)),
+]
+
+SPREAD_BACK: list[Kernel] = [
+    ("Mul", 10, (LOGITSW, LOGITSW), (LOGITSW,)),
+    ("Mul", 10, (LOGITSW, LOGITSW), (LOGITSW,)),
+    ("Mul", 10, (LOGITSW, LOGITSW), (LOGITSW,)),
+    ("Add", 10, (LOGITSW, LOGITSW), (LOGITSW,)),
+    ("LogSoftmaxGrad", 20, (LOGITSW, LOGITSW), (LOGITSW,)),
 ]
 
 # The same in halves: the largest logit, and the sums, go through an AllReduce.

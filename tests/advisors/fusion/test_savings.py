@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034, NS037, NS038, NS041: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS034, NS037, NS038, NS041 to NS044: chains of each pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ from tests.advisors.fusion.chains import (
     LAYER_NORM,
     LOG_PROBS,
     LOG_PROBS_BACK,
+    PERMUTE,
+    PERMUTE_BACK,
     RMS,
     RMS_BACK,
     ROTARY,
+    ROUTER,
+    ROUTER_BACK,
     ROW,
     SGD,
+    SPREAD,
+    SPREAD_BACK,
     SWIGLU,
     SWIGLU_BACK,
     TANH_GELU,
@@ -67,6 +73,12 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "log_probs": ("NS037", [LOG_PROBS, LOG_PROBS_BACK], 30 + 60, 2 * 2 + 2 * 2),
     # The rows and their weights in, the sums out; backward: rows and their gradient read, one of them written.
     "moe_token_unpermute": ("NS041", [UNPERMUTE, UNPERMUTE_BACK], 30 + 60, 2 + 0.01 + 0.5 + 3 * 2),
+    # The logits in, a number for each row out; backward: once in, once out.
+    "entropy": ("NS042", [SPREAD, SPREAD_BACK], 55 + 60, 2.004 + 2 * 2),
+    # The scores in, the weights out; backward: once in, once out.
+    "moe_routing": ("NS043", [ROUTER, ROUTER_BACK], 40 + 110, 2.016 + 2 * 2),
+    # The choices of 8 kB and the tokens in, the rows out; backward the same the other way round.
+    "moe_token_permute": ("NS044", [PERMUTE, PERMUTE_BACK], 30 + 20, 2 * (0.008 + 0.5 + 2)),
     "group_norm_silu": ("NS033", [GROUP_NORM_SILU, GROUP_NORM_SILU_BACK], 30 + 40, 2 * 2 + 3 * 2),
 }
 
@@ -133,10 +145,12 @@ FUSED = {
     "NS037": "CrossEntropyLoss",
     "NS038": "LayerNormV4",
     "NS041": "MoeTokenUnpermute",
+    "NS043": "MoeGatingTopK",
+    "NS044": "MoeTokenPermute",
 }
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", FUSED)
 def test_fused_kernel_is_in_order(rule: str) -> None:
     found = judge_rule(rule, scene_of([(FUSED[rule], 300, (X, X), (X,))]).store())
     assert found.state == "pass" and found.observed is not None
