@@ -131,7 +131,7 @@ def _described(computation: Computation, types: Iterable[str], chain: Sequence[T
     shapes = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
     largest_shape = max(shapes, key=elements, default=())
     return (
-        traffic(chain, computation.passes, wide=computation.wide),
+        traffic(chain, computation.passes, wide=computation.wide, appends=computation.appends),
         " + ".join(types),
         ",".join(map(str, largest_shape)),
     )

@@ -15,7 +15,8 @@ from advisors.fusion.expressions import Expression, parse
 @dataclass(frozen=True)
 class Computation:
     """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
-    they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor.
+    they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor, or
+    (``appends``) only the smallest that comes from outside.
     ``in_a_row`` is 1 where it counts wherever it stands. ``across``: its forward kernels lie on both sides of a
     collective."""
 
@@ -30,6 +31,7 @@ class Computation:
     passes: float
     in_a_row: int
     wide: bool
+    appends: bool
     across: bool
 
 
@@ -98,6 +100,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         float(entry.get("backward_passes" if backward else "passes", 0)),
         int(entry.get("in_a_row", 1)),
         bool(entry.get("wide", False)),
+        bool(entry.get("appends", False)),
         bool(entry.get("across_collectives", False)) and not backward,
     )
 

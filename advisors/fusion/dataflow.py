@@ -114,9 +114,17 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
+    if any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
+        roles.add("append")
     if largest_shape[-1] <= MOST_EXPERTS:
         roles.add("narrow")
     return frozenset(roles)
+
+
+def _is_row_of(shape: Shape, whole: Shape) -> bool:
+    """Whether a tensor has the axes of another one, but one row in an axis that is neither the first nor the last."""
+    differ = [axis for axis, sizes in enumerate(zip(shape, whole, strict=False)) if sizes[0] != sizes[1]]
+    return len(shape) == len(whole) and len(differ) == 1 and 0 < differ[0] < len(shape) - 1 and shape[differ[0]] == 1
 
 
 class Window:

@@ -44,13 +44,17 @@ def _bytes(shape: Shape, size: int) -> int:
     return 0 if elements(shape) == 1 else -1
 
 
-def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool) -> int:
+def traffic(chain: Sequence[Tensors], passes: float, *, wide: bool, appends: bool = False) -> int:
     """Bytes that a fused kernel moves for the chain; -1 where not known. ``passes``: multiples of the largest tensor of
     the chain; as it stands outside of the chain, that is in its narrowest dtype, unless it is ``wide``. 0: the inputs
-    of the chain and its last output, each once."""
+    of the chain and its last output, each once; or, where it ``appends`` a tensor to another of as many axes, that
+    tensor, read and written."""
     last_outputs = chain[-1].outputs
     if any(size < 0 for _, size in last_outputs) or not last_outputs:
         return -1
+    if appends:
+        most_axes = max(len(shape) for shape, _ in last_outputs)
+        return 2 * min((size for shape, size in chain[-1].inputs if len(shape) == most_axes), default=-1)
     if passes:
         return int(passes * _largest(chain, wide=wide))
     total, written_sizes, counted = sum(size for _, size in last_outputs), set[int](), set[Shape]()

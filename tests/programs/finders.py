@@ -261,6 +261,23 @@ def _summed(stream: Stream, probabilities: Operator, of: Tensor) -> tuple[Operat
     return summed, weighing | summing
 
 
+def _cache_writes(stream: Stream) -> Iterator[set[int]]:
+    """What puts the keys or values of one token beside those of the tokens before it, for attention."""
+    for one in stream.of({"cat", "index_copy"}):
+        whole, row = one.reads[0].shape, one.reads[-1].shape
+        different = [axis for axis in range(len(row)) if len(row) == len(whole) and row[axis] != whole[axis]]
+        is_row = len(row) == 4 and len(different) == 1 and row[different[0]] == 1 and different[0] in (1, 2)
+        if is_row and _feeds_attention(stream, one.number):
+            yield {one.number}
+
+
+def _feeds_attention(stream: Stream, number: int) -> bool:
+    return any(
+        one.name in ("fusion_attention", "bmm") or (one.name in CARRYING and _feeds_attention(stream, one.number))
+        for one in stream.behind(number)
+    )
+
+
 def _expert_loops(stream: Stream) -> Iterator[set[int]]:
     yield from (set(layer.inside) for layer in layers_with_experts(stream) if layer.one_by_one)
 
@@ -315,6 +332,7 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "moe_expert_loop": _expert_loops,
     "moe_token_permute": _permutations,
     "moe_token_unpermute": _combinations,
+    "kv_cache_write": _cache_writes,
     "adam": _updates,
 }
 """Each gives the operators of one occurrence after another."""

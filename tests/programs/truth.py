@@ -29,6 +29,9 @@ APART = 8
 OF_PARTS = ("rotary", "swiglu", "geglu", "moe_expert_loop")
 """Computations that take parts of one tensor."""
 
+APPENDING = ("kv_cache_write",)
+"""Computations that write a part of a tensor: the least is that part, read and written."""
+
 OF_A_CHECKPOINT = 40
 """A node that runs so many operators computes a layer again, and is no part of a computation."""
 
@@ -56,7 +59,8 @@ def occurrences(stream: Stream) -> list[Occurrence]:
         after[name] |= behind
     found: list[Occurrence] = []
     for (name, own), behind in zip(forward, backward, strict=True):
-        found.append(Occurrence(name, False, own, _bytes(stream, own, after[name])))
+        moved = _bytes_appended(stream, own) if name in APPENDING else _bytes(stream, own, after[name])
+        found.append(Occurrence(name, False, own, moved))
         if behind:
             read = {tensor.writer for number in behind for tensor in stream.operators[number].reads}
             source = next((other for kind, other in forward if kind == name and other & read), own)
@@ -201,6 +205,10 @@ def _bytes(stream: Stream, own: frozenset[int], behind: Set[int]) -> int:
     if any(stream.operators[number].name in HEAVY for number in own):
         return 0
     return sum(_outside(stream, own).values()) + _results(stream, own, behind)
+
+
+def _bytes_appended(stream: Stream, own: frozenset[int]) -> int:
+    return sum(2 * stream.operators[number].reads[-1].bytes for number in own)
 
 
 def _bytes_backward(stream: Stream, own: frozenset[int], behind: frozenset[int], written: Set[int]) -> int:
