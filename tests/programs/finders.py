@@ -217,14 +217,31 @@ def _divided_losses(stream: Stream) -> Iterator[set[int]]:
 def _updates(stream: Stream) -> Iterator[set[int]]:
     """What the optimizer computes for each operator that changes weights."""
     for last in (one for one in stream.operators.values() if one.name in ("addcdiv", "_foreach_addcdiv")):
-        own, todo = {last.number}, [last]
-        while todo:
-            for tensor in todo.pop().reads:
-                one = stream.writer(tensor)
-                if one is not None and one.phase == "opt" and one.number not in own and one.name in IN_UPDATES:
-                    own.add(one.number)
-                    todo.append(one)
-        yield own
+        yield _of_update(stream, last)
+
+
+def _updates_of_sgd(stream: Stream) -> Iterator[set[int]]:
+    """What the optimizer computes for each sum that it writes into weights."""
+    weights = {tensor.storage for one in stream.operators.values() if one.forward for tensor in one.reads}
+    for last in stream.operators.values():
+        if last.phase != "opt" or last.name not in ("add", "_foreach_add"):
+            continue
+        # What changes lists of tensors in place is recorded without a result.
+        is_in_place = {tensor.storage for tensor in last.writes} <= {tensor.storage for tensor in last.reads}
+        if is_in_place and last.reads[0].storage in weights:
+            yield _of_update(stream, last)
+
+
+def _of_update(stream: Stream, last: Operator) -> set[int]:
+    """The operators of the optimizer that the last one of an update depends on, and itself."""
+    own, todo = {last.number}, [last]
+    while todo:
+        for tensor in todo.pop().reads:
+            one = stream.writer(tensor)
+            if one is not None and one.phase == "opt" and one.number not in own and one.name in IN_UPDATES:
+                own.add(one.number)
+                todo.append(one)
+    return own
 
 
 def _group_norms(stream: Stream) -> Iterator[set[int]]:
@@ -334,5 +351,6 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "moe_token_unpermute": _combinations,
     "kv_cache_write": _cache_writes,
     "adam": _updates,
+    "sgd": _updates_of_sgd,
 }
 """Each gives the operators of one occurrence after another."""
