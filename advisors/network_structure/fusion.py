@@ -107,7 +107,9 @@ def fusion(facts: Facts, params: Params) -> Observations:
     moved, fused = _moved_ns(own, found), fused_ns(own, found)
     found = found.assign(
         fused_ns=fused,
-        least_ns=_fused_at(found, chip.hbm if (chip := facts.get(peaks)) is not None else np.nan, 0.0, fused),
+        least_ns=_fused_at(
+            found, chip.hbm if (chip := facts.get(peaks)) is not None else np.nan, _least_begin(own, found), fused
+        ),
         longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], _reached(own, found)[0]), own.least_ns, fused),
         moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved),
     )
@@ -171,11 +173,18 @@ def _moved_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
 def fused_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
     """What a fused kernel takes in place of each chain of `Chains`, with the kernels whose work stays; NaN unknown."""
     kept, took = found["kept_ns"].to_numpy(), found["chain_ns"].to_numpy()
-    moving = _moved_ns(own, found) + _reached(own, found)[1]
+    moving = _moved_ns(own, found) + np.maximum(_reached(own, found)[1], _least_begin(own, found))
     return np.asarray(np.minimum(kept + np.where(kept > 0, 0, moving), took))
 
 
-def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float, otherwise: np.ndarray) -> np.ndarray:
+def _least_begin(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
+    """What the shortest kernels take, ns, for chains that write a row of what they take: the bandwidth that these reach
+    counts start and end for the whole. 0 for others."""
+    appending = [computation.name for computation in computations() if computation.appends]
+    return np.where(found["pattern"].isin(appending), own.least_ns, 0.0)
+
+
+def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float | np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """What fused kernels take that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise`` where
     a kernel of the chain stays, or the bandwidth is unknown."""
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / bandwidth * 1e9
