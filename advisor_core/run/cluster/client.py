@@ -6,6 +6,7 @@ The only module that imports ``distributed`` on this side; the extra ``npu-advis
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from distributed import Client, Future, KilledWorker
 
 from advisor_core.cache.fingerprint import CODE
 from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.plugins.crash import DEBUG
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.on_worker import (
     Expected,
@@ -49,6 +51,7 @@ LEAVE_S: Final = 0.5
 ends."""
 
 _LOOK_S: Final = 2.0
+_LOGGERS: Final = ("distributed", "distributed.client", "distributed.core", "tornado.application")
 _LARGE: Final = 1 << 40
 """Dask warns of arguments of more than 10 MB; what was compared may be more in a job of thousands of ranks."""
 
@@ -96,7 +99,8 @@ def _no_answer(worker: str, error: Exception) -> str:
 def connected(address: str) -> Iterator[Cluster]:
     """The cluster of a scheduler, by its address or the file that it wrote. Nothing of the run is left on it
     afterwards. Raises `ClusterError`."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it has to say, our messages say
+    for name in _LOGGERS if not os.environ.get(DEBUG) else ():
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # our messages say what there is to know
     file = Path(address)
     where = {"scheduler_file": str(file)} if file.is_file() else {"address": address}
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE}):

@@ -39,8 +39,8 @@ class Expected:
 @dataclass
 class Phase:
     """The result of a phase of a rank. ``value``: what it gives; ``place``: the address of the worker; ``keeps``:
-    whether the tables of the rank were kept there, and ``held``: those tables, while they are; ``size``: of its files in
-    bytes, which is about what the tables take."""
+    whether the tables of the rank were kept there, and ``held``: those tables, while they are; ``size``: bytes of its
+    files, which is about what the tables take."""
 
     value: Any
     place: str
