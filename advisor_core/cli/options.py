@@ -60,7 +60,9 @@ def cache_option(command: _F) -> _F:
 def jobs_option(command: _F) -> _F:
     """``--jobs``, for a command with the parameter ``jobs``."""
     jobs = click.option(
-        "--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay]."
+        "--jobs",
+        type=click.IntRange(1),
+        help="Processes that read ranks at the same time [as many as pay and memory allows].",
     )
     return jobs(command)
 

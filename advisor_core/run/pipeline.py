@@ -28,6 +28,7 @@ from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.compose_timeline import wanted
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, unreadable
+from advisor_core.run.memory import available_bytes, most_processes
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import ALONE, Compared, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.rank_outcome import RankOutcome
@@ -240,8 +241,10 @@ def _processes(sources: Sequence[RankInput], jobs: int | None) -> Workers:
 
 
 def _default_jobs(sources: Sequence[RankInput]) -> int:
-    total = sum(source.bytes for source in sources)
-    return 1 if total < PARALLEL_BYTES else usable_processors()
+    if sum(source.bytes for source in sources) < PARALLEL_BYTES:
+        return 1
+    processors = usable_processors()
+    return min(processors, most_processes(sources, available_bytes()) or processors)
 
 
 def _require_step(outcomes: Sequence[RankOutcome], options: RunOptions) -> None:
