@@ -144,6 +144,8 @@ def test_no_scheduler_and_no_worker_are_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(client, "WORKERS_S", 0.3)
     with pytest.raises(ClusterError, match="no scheduler of Dask answers at tcp://127"):
         client.connected("tcp://127.0.0.1:9").__enter__()
+    with pytest.raises(ClusterError, match=r"scheduler.json: no such file"):
+        client.connected("scheduler.json").__enter__()
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
         pytest.raises(ClusterError, match="had no worker"),
@@ -215,8 +217,8 @@ def test_what_machines_have_otherwise() -> None:
 def test_the_command_says_what_is_missing(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["run", str(job), "--no-config", "--scheduler", "tcp://127.0.0.1:9"]
     both = CliRunner().invoke(cli, [*command, "--jobs", "2"])
-    assert both.exit_code == EXIT_USAGE and "--jobs" in both.stderr
+    assert both.exit_code == EXIT_USAGE and "--jobs" in both.output
     monkeypatch.delitem(sys.modules, "advisor_core.run.cluster.client")
     monkeypatch.setitem(sys.modules, "dask", None)
     without = CliRunner().invoke(cli, command)
-    assert without.exit_code == EXIT_USAGE and 'pip install "npu-advisor[cluster]"' in without.stderr
+    assert without.exit_code == EXIT_USAGE and 'pip install "npu-advisor[cluster]"' in without.output

@@ -101,8 +101,10 @@ def connected(address: str) -> Iterator[Cluster]:
     afterwards. Raises `ClusterError`."""
     for name in _LOGGERS if not os.environ.get(DEBUG) else ():
         logging.getLogger(name).setLevel(logging.CRITICAL)  # our messages say what there is to know
-    file = Path(address)
-    where = {"scheduler_file": str(file)} if file.is_file() else {"address": address}
+    by_file = address.endswith(".json")
+    if by_file and not Path(address).is_file():  # Dask would wait for it, for ever
+        raise ClusterError(f"{address}: no such file; a scheduler writes it when it begins")
+    where = {"scheduler_file" if by_file else "address": address}
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE}):
         try:
             client = Client(**where, timeout=CONNECT_S, set_as_default=False, name="npu-advisor")
