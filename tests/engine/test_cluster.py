@@ -7,6 +7,7 @@ import pickle
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,7 @@ def test_the_result_is_that_of_a_local_run_though_a_worker_is_killed(
     assert any("rank 2" in diagnostic.message.en for diagnostic in local.diagnostics if diagnostic.severity == "error")
     judge = judge_and_be_killed
     with client.connected(address) as cluster, monkeypatch.context() as patch:
+        assert cluster.workers == len(client._running(cluster._client)) == 2
         patch.setattr(pipeline, "judge", judge)
         far = run(paths, RunOptions(timeline=True), elsewhere=cluster, progress=lines[1].append, work=works[1])
     assert (job.parent / KILLED).exists()
@@ -162,6 +164,23 @@ def test_a_rank_that_ends_every_worker_is_a_rank_that_cannot_be_read(tmp_path: P
     pool = client.ClusterPool(None, {}, {})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="rank: 4 workers ended while they read it"):
         pool._result(Killer(), source, source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("workers", "running", "told"),
+    [([], [], "all workers of the cluster have ended"), (["tcp://worker"], [], "paused .* memory is nearly full")],
+)
+def test_a_run_does_not_wait_for_ever(
+    workers: list[str], running: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_LOOK_S", 0.01)
+    monkeypatch.setattr(client, "WORKERS_S", 0.02)
+    monkeypatch.setattr(client, "PAUSED_S", 0.05)
+    monkeypatch.setattr(client, "_workers", lambda asked: workers)
+    monkeypatch.setattr(client, "_running", lambda asked: running)
+    pool = client.ClusterPool(None, {}, {})  # type: ignore[arg-type]
+    with pytest.raises(ClusterError, match=told):
+        pool._await(threading.Event())
 
 
 def test_tables_stay_where_they_are() -> None:

@@ -46,6 +46,10 @@ WORKERS_S: Final = 60.0
 """So long a run waits for a first worker, or for another one when all have ended: about what a job or pod takes to
 begin once it has its place. Our choice."""
 
+PAUSED_S: Final = 600.0
+"""A worker whose memory is nearly full ends the phase that it is at, and begins no other until it has room. After so
+long, more than a phase of a gigabyte takes, it never will. Our choice."""
+
 LEAVE_S: Final = 0.5
 """So long the scheduler is asked to forget what is not needed any more; it forgets by itself when the connection
 ends."""
@@ -132,6 +136,14 @@ def _workers(client: Client) -> Sequence[str]:
         raise ClusterError(f"the scheduler does not answer any more: {error}") from None
 
 
+def _running(client: Client) -> Sequence[str]:
+    """Those of `_workers` that begin tasks."""
+    try:
+        return list(client.sync(client.scheduler.ncores_running))
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"the scheduler does not answer any more: {error}") from None
+
+
 class ClusterPool:
     """A place for each rank: the worker that has its tables, else any. A context manager; afterwards nothing of the
     ranks is left on the cluster, except that a worker ends the phase that it is at."""
@@ -202,12 +214,18 @@ class ClusterPool:
         return self._seen[directory]
 
     def _await(self, ended: threading.Event) -> None:
-        """Wait for the end of a task, as long as there are workers."""
-        without_s = 0.0
+        """Wait for the end of a task, as long as there are workers for it."""
+        without_s = paused_s = 0.0
         while not ended.wait(_LOOK_S):
             without_s = 0.0 if _workers(self._client) else without_s + _LOOK_S
+            paused_s = 0.0 if _running(self._client) else paused_s + _LOOK_S
             if without_s >= WORKERS_S:
                 raise ClusterError(f"all workers of the cluster have ended, and none came for {WORKERS_S:.0f} s")
+            if paused_s >= PAUSED_S:
+                raise ClusterError(
+                    f"all workers of the cluster have paused for {PAUSED_S:.0f} s, as their memory is nearly full: "
+                    "start them with more of it"
+                )
 
     def _result(self, future: Future[Phase], source: RankInput, here: RankInput) -> Phase:
         try:

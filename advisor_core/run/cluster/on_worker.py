@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from advisor_core.contracts.collector import collecting_later
 from advisor_core.contracts.profile import RankInput
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
@@ -77,7 +78,7 @@ def answer(question: bytes, before: Phase | None = None) -> Phase:
     from distributed import get_worker
 
     place = get_worker().address
-    with _ONE_AT_A_TIME:
+    with _ONE_AT_A_TIME, collecting_later():
         expected, function, source, more = pickle.loads(question)
         require(place, expected, source)
         try:
