@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import dask
 from distributed import Client, Future, KilledWorker
@@ -139,7 +139,8 @@ def _workers(client: Client) -> Sequence[str]:
 def _running(client: Client) -> Sequence[str]:
     """Those of `_workers` that begin tasks."""
     try:
-        return list(client.sync(client.scheduler.ncores_running))
+        scheduler: Any = client.scheduler
+        return list(client.sync(scheduler.ncores_running))
     except (OSError, TimeoutError) as error:
         raise ClusterError(f"the scheduler does not answer any more: {error}") from None
 
