@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -155,15 +156,31 @@ def test_no_scheduler_and_no_worker_are_told(monkeypatch: pytest.MonkeyPatch) ->
         client.connected(empty.scheduler_address).__enter__()
 
 
-def test_a_rank_that_ends_every_worker_is_a_rank_that_cannot_be_read(tmp_path: Path) -> None:
-    class Killer:
-        def result(self) -> None:
-            raise distributed.KilledWorker("task", None, 3)
+class Ended:
+    """A task that raised."""
 
-    source = RankInput(tmp_path, tmp_path / "rank", "", 0, "", 0)
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def result(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "told"),
+    [
+        (distributed.KilledWorker("task", None, 3), InputError, "here: 4 workers ended while they read it"),
+        (InputError("/far/rank: empty"), InputError, "^here: empty"),
+        (CancelledError("lost"), ClusterError, "the cluster has ended"),
+        (ModuleNotFoundError("No module named 'advisor_core'"), ClusterError, "lacks npu-advisor"),
+        (ModuleNotFoundError("No module named 'other'"), ModuleNotFoundError, "other"),
+    ],
+)
+def test_what_becomes_of_a_task_that_raises(error: Exception, kind: type[Exception], told: str) -> None:
+    here, far = (RankInput(Path(), Path(place), "", 0, "", 0) for place in ("here", "/far/rank"))
     pool = client.ClusterPool(None, {}, {})  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="rank: 4 workers ended while they read it"):
-        pool._result(Killer(), source, source)  # type: ignore[arg-type]
+    with pytest.raises(kind, match=told):
+        pool._result(Ended(error), here, far)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

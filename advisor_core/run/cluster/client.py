@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -92,11 +93,14 @@ class Cluster:
 
 
 def _no_answer(worker: str, error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError):
-        return (
-            f'worker {worker} has no npu-advisor ({error}): pip install "npu-advisor[cluster]" there, the same version'
-        )
+    if _lacks_us(error):
+        return f'worker {worker} lacks npu-advisor ({error}): pip install "npu-advisor[cluster]" of this version there'
     return f"worker {worker} cannot be used: {type(error).__name__}: {error}"
+
+
+def _lacks_us(error: Exception) -> bool:
+    """Whether an error is that of a worker that cannot import us; Dask may have put it into the text of another."""
+    return any(f"No module named '{name}" in str(error) for name in CODE)
 
 
 @contextmanager
@@ -111,7 +115,9 @@ def connected(address: str) -> Iterator[Cluster]:
     where = {"scheduler_file" if by_file else "address": address}
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE}):
         try:
-            client = Client(**where, timeout=CONNECT_S, set_as_default=False, name="npu-advisor")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # other versions on workers, which we compare ourselves
+                client = Client(**where, timeout=CONNECT_S, set_as_default=False, name="npu-advisor")
         except (OSError, ValueError, TypeError) as error:
             raise ClusterError(f"no scheduler of Dask answers at {address}: {error}") from None
         try:
@@ -240,10 +246,10 @@ class ClusterPool:
             raise type(error)(str(error).replace(str(here.directory), str(source.directory))) from None
         except CancelledError as error:
             raise ClusterError(f"the cluster has ended, or the connection to it: {error}") from None
-        except ModuleNotFoundError as error:  # a worker that came after the others were asked
-            if (error.name or "").partition(".")[0] not in CODE:
-                raise
-            raise ClusterError(_no_answer("of the cluster", error)) from None
+        except Exception as error:
+            if _lacks_us(error):  # a worker that came after the others were asked
+                raise ClusterError(_no_answer("of the cluster", error)) from None
+            raise
 
     def __enter__(self) -> ClusterPool:
         return self
