@@ -26,9 +26,14 @@ PART = (
     "tests/loaders/kineto/test_kineto_tables.py",
     "tests/reports/test_report_texts.py",
     "tests/reports/test_report_phases.py",
+    "tests/engine/test_cluster.py",
     "tests/testing",
 )
-"""The embedded sample in every format, tables read from files, results of whole runs rendered, rules over scenes."""
+"""The embedded sample in every format, tables read from files, results of whole runs rendered, ranks on a cluster,
+rules over scenes."""
+
+EXTRAS = ("cluster",)
+"""Extras of the wheel that these tests need: installed with it, and held at their lower bounds as the rest is."""
 
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema")
 """Packages that these tests need beside the wheel, always the newest: they are no part of what is installed."""
@@ -62,7 +67,7 @@ def check(interpreter: str, wheel: Path, constraints: list[str], folder: Path) -
     python = environment / "bin" / "python"
     pins = folder / "constraints.txt"
     pins.write_text("\n".join(constraints), encoding="utf-8")
-    call(python, "-m", "pip", "install", "--quiet", "--constraint", pins, wheel, *TOOLS)
+    call(python, "-m", "pip", "install", "--quiet", "--constraint", pins, f"{wheel}[{','.join(EXTRAS)}]", *TOOLS)
     shutil.copytree(ROOT / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", work)
     printed = call(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
@@ -75,7 +80,8 @@ def main() -> None:
     arguments.add_argument("--lowest", action="store_true")
     chosen = arguments.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    constraints = lowest(project["dependencies"]) if chosen.lowest else []
+    extras = [requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]]
+    constraints = lowest([*project["dependencies"], *extras]) if chosen.lowest else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         call(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)

@@ -30,8 +30,11 @@ choice."""
 _DEEPEST: Final = 2
 """Directories below that of a rank whose files loaders read: ``PROF_*/device_*``."""
 
-_CODE: Final = ("advisor_core", "advisors", "rulesets", "reports")
-_LIBRARIES: Final = ("msgspec", "numpy", "pandas", "pyarrow", "pydantic")
+CODE: Final = ("advisor_core", "advisors", "rulesets", "reports")
+"""Our packages."""
+
+LIBRARIES: Final = ("msgspec", "numpy", "pandas", "pyarrow", "pydantic")
+"""Those whose objects are kept, or sent to another process."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,17 @@ def files_of(place: Path) -> Files | None:
     except OSError:
         return None
     return Files(digest.hexdigest(), newest)
+
+
+def names_and_sizes(place: Path) -> str | None:
+    """A sign of the files of `files_of` that is the same on every machine that sees them; ``None`` where they are too
+    many. Raises OSError where they cannot be asked for."""
+    digest = hashlib.sha256()
+    for count, (name, status) in enumerate(_entries(place)):
+        if count == MOST_ENTRIES:
+            return None
+        digest.update(f"{name} {status.st_size}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _entries(place: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -93,9 +107,9 @@ def code_digest() -> str:
     code is no files."""
     root = Path(__file__).parents[2]
     digest = hashlib.sha256(f"{root}\n{sys.version}\n{sys.byteorder}\n".encode())
-    for name in _LIBRARIES:
+    for name in LIBRARIES:
         digest.update(f"{name} {metadata.version(name)}\n".encode())
-    for package in _CODE:
+    for package in CODE:
         for line in _sources(root / package, ""):
             digest.update(line)
     return digest.hexdigest()

@@ -9,7 +9,16 @@ import click
 
 from advisor_core.cli.console import EXIT_INPUT, EXIT_INTERNAL, epilog, say, stop
 from advisor_core.cli.engine import engine_call
-from advisor_core.cli.options import cache_option, jobs_option, language_option, quiet_option, ruleset_option, split
+from advisor_core.cli.options import (
+    cache_option,
+    deep_option,
+    deep_ranks,
+    jobs_option,
+    language_option,
+    quiet_option,
+    ruleset_option,
+    split,
+)
 from advisor_core.cli.progress import Progress, begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
@@ -26,6 +35,7 @@ from advisor_core.cli.settings import cache_bytes, rule_options, settings_option
 if TYPE_CHECKING:
     from advisor_core.gates.baseline import Baseline
     from advisor_core.result.run import RunResult
+    from advisor_core.run.deep_ranks import DeepRanks
     from advisor_core.run.rank import RunOptions
 
 DEFAULT_OUTPUT = Path("advisor-compare")
@@ -45,11 +55,12 @@ PAGE = "compare.html"
     metavar="NAME,...",
     help="What to write: html, md, json [all].",
 )
+@deep_option
 @jobs_option
 @language_option("report and summary")
 @ruleset_option
 @cache_option
-@settings_options(lang="lang")
+@settings_options(lang="lang", deep="deep")
 @click.option("--open", "open_report", is_flag=True, help="Show compare.html with the program of the system for it.")
 @quiet_option("no summary")
 def compare(
@@ -57,6 +68,7 @@ def compare(
     after: tuple[Path, ...],
     output: str | None,
     formats: tuple[str, ...],
+    deep: str | None,
     jobs: int | None,
     lang: str,
     rulesets: tuple[Path, ...],
@@ -81,7 +93,8 @@ def compare(
     options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
     accepted = _baseline(before)
-    results = [_result(path, options, jobs, progress) for path in (paths if accepted is None else after)]
+    chosen = deep_ranks(deep)
+    results = [_result(path, options, chosen, jobs, progress) for path in (paths if accepted is None else after)]
     try:
         compared = compare_all(short_names(paths), results, accepted)
     except CompareError as error:
@@ -106,7 +119,7 @@ def _baseline(path: Path) -> Baseline | None:
         stop(EXIT_INPUT, str(error))
 
 
-def _result(path: Path, options: RunOptions, jobs: int | None, progress: Progress) -> RunResult:
+def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, progress: Progress) -> RunResult:
     """A report.json read back, or the result of a run."""
     from advisor_core.gates.baseline import is_baseline
     from advisor_core.result.result_file import is_result
@@ -119,7 +132,7 @@ def _result(path: Path, options: RunOptions, jobs: int | None, progress: Progres
     if is_baseline(path):
         stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
     with engine_call(), progress.of(Work()) as work:
-        result = run([path], options, jobs=jobs, progress=progress, work=work)
+        result = run([path], options, deep=deep, jobs=jobs, progress=progress, work=work)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result

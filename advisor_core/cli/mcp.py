@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from advisor_core.cli.console import EXIT_USAGE, epilog, stop
-from advisor_core.cli.options import jobs_option, ruleset_option
+from advisor_core.cli.options import deep_option, deep_ranks, jobs_option, ruleset_option
 from advisor_core.cli.settings import rule_options, settings_options
 
 
@@ -19,10 +19,11 @@ from advisor_core.cli.settings import rule_options, settings_options
     metavar="DIR",
     help="Read only what is in this folder; links that lead out of it are refused.",
 )
+@deep_option
 @jobs_option
 @ruleset_option
-@settings_options()
-def mcp(root: Path, jobs: int | None, rulesets: tuple[Path, ...]) -> None:
+@settings_options(deep="deep")
+def mcp(root: Path, deep: str | None, jobs: int | None, rulesets: tuple[Path, ...]) -> None:
     """Answer assistants over the Model Context Protocol, on stdin and stdout.
 
     The tools are run, findings, explain, what_if, compare and collect, and give the data of the commands of these
@@ -37,4 +38,4 @@ def mcp(root: Path, jobs: int | None, rulesets: tuple[Path, ...]) -> None:
     from advisor_core.serving.answers import Answers
     from advisor_core.serving.root import Root
 
-    serve(Answers(Root(root), rule_options(rulesets), jobs))
+    serve(Answers(Root(root), rule_options(rulesets), deep_ranks(deep), jobs))

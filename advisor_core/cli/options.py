@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ from advisor_core.cli.console import EXIT_USAGE, stop
 
 if TYPE_CHECKING:
     from advisor_core.run.deep_ranks import DeepRanks
+    from advisor_core.run.pipeline import Elsewhere
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -58,9 +60,47 @@ def cache_option(command: _F) -> _F:
 def jobs_option(command: _F) -> _F:
     """``--jobs``, for a command with the parameter ``jobs``."""
     jobs = click.option(
-        "--jobs", type=click.IntRange(1), help="Processes that read ranks at the same time [as many as pay]."
+        "--jobs",
+        type=click.IntRange(1),
+        help="Processes that read ranks at the same time [as many as pay and memory allows].",
     )
     return jobs(command)
+
+
+def scheduler_option(command: _F) -> _F:
+    """``--scheduler``, for a command with the parameter ``scheduler``."""
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Read ranks on the workers of a Dask cluster that see PATH: tcp://HOST:PORT of its scheduler, or the file "
+        "that the scheduler wrote.",
+    )
+    return scheduler(command)
+
+
+@contextmanager
+def cluster_of(scheduler: str | None, jobs: int | None, tell: Callable[[str], None]) -> Iterator[Elsewhere | None]:
+    """The cluster that ``--scheduler`` names, while it is used; ``None`` for this machine. Stops where it cannot be."""
+    if scheduler is None:
+        yield None
+        return
+    if jobs is not None:
+        stop(EXIT_USAGE, "--jobs is about processes on this machine, and excludes --scheduler")
+    from advisor_core.run.cluster.error import ClusterError
+
+    try:
+        from advisor_core.run.cluster.client import connected
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("dask", "distributed"):
+            raise
+        stop(EXIT_USAGE, f'Dask is not installed: pip install "npu-advisor[cluster]" ({error})')
+    try:
+        with connected(scheduler) as cluster:
+            count = cluster.workers
+            tell(f"cluster: {count} worker{'s' if count > 1 else ''} of {scheduler}")
+            yield cluster
+    except ClusterError as error:
+        stop(EXIT_USAGE, str(error))
 
 
 def quiet_option(also: str = "") -> Callable[[_F], _F]:

@@ -15,12 +15,14 @@ from advisor_core.cli.gates import Gates
 from advisor_core.cli.options import (
     assignment,
     cache_option,
+    cluster_of,
     deep_option,
     deep_ranks,
     jobs_option,
     language_option,
     quiet_option,
     ruleset_option,
+    scheduler_option,
     split,
 )
 from advisor_core.cli.outcome import crashed, remarks
@@ -103,6 +105,7 @@ PAGE = "report.html"
 )
 @click.option("--step", type=int, help="Look only at this step, by the id that the profile gives it.")
 @jobs_option
+@scheduler_option
 @click.option(
     "--fail-on",
     "conditions",
@@ -161,6 +164,7 @@ def run(
     phase_marks: tuple[str, ...],
     step: int | None,
     jobs: int | None,
+    scheduler: str | None,
     conditions: tuple[str, ...],
     baseline_file: Path | None,
     redact: bool,
@@ -204,9 +208,17 @@ def run(
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
-    with engine_call(), progress.of(Work()) as work:
+    with engine_call(), cluster_of(scheduler, jobs, progress) as cluster, progress.of(Work()) as work:
         result = run_engine(
-            paths, options, rank=rank, roles=roles, deep=deep_ranks(deep), jobs=jobs, progress=progress, work=work
+            paths,
+            options,
+            rank=rank,
+            roles=roles,
+            deep=deep_ranks(deep),
+            jobs=jobs,
+            elsewhere=cluster,
+            progress=progress,
+            work=work,
         )
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)

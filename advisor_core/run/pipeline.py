@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from advisor_core.contracts.plain_text import plain_text
 from advisor_core.contracts.profile import InputError, Loader, RankInput
@@ -28,17 +28,24 @@ from advisor_core.run.compose_headings import compose_headings
 from advisor_core.run.compose_timeline import wanted
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, unreadable
+from advisor_core.run.memory import available_bytes, most_processes
 from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.rank import ALONE, Compared, Recorded, RunOptions, derive, judge, prepared, release
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.work import Work
-from advisor_core.run.workers import Workers, usable_processors
+from advisor_core.run.workers import Pool, Workers, usable_processors
 
 PARALLEL_BYTES = 64 << 20
 """Below this much input a second process costs more (about half a second of imports) than it saves."""
 
 Progress = Callable[[str], None]
 T = TypeVar("T")
+
+
+class Elsewhere(Protocol):
+    """Other machines, which read the ranks of a run."""
+
+    def pool(self, sources: Sequence[RankInput], options: RunOptions) -> Pool: ...
 
 
 class StepError(Exception):
@@ -53,18 +60,30 @@ def run(
     roles: Sequence[str] = (),
     deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
+    elsewhere: Elsewhere | None = None,
     progress: Progress = lambda line: None,
     work: Work | None = None,
 ) -> RunResult:
     """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
     profiles each role by itself; all of its roles are the roles of one result. ``deep``: the ranks of which more than
-    the sums of their steps is read. ``jobs``: processes, by default as many as pay. ``work``: takes how
-    far the run is.
+    the sums of their steps is read. ``jobs``: processes, by default as many as pay. ``elsewhere``: the
+    machines that read the ranks in place of this one; the result has the same bytes. ``work``: takes how far the run
+    is.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
-    return analysed(paths, options, rank=rank, roles=roles, deep=deep, jobs=jobs, progress=progress, work=work)[0]
+    return analysed(
+        paths,
+        options,
+        rank=rank,
+        roles=roles,
+        deep=deep,
+        jobs=jobs,
+        elsewhere=elsewhere,
+        progress=progress,
+        work=work,
+    )[0]
 
 
 @plain_text()
@@ -76,6 +95,7 @@ def analysed(
     roles: Sequence[str] = (),
     deep: DeepRanks = BY_SIZE,
     jobs: int | None = None,
+    elsewhere: Elsewhere | None = None,
     progress: Progress = lambda line: None,
     work: Work | None = None,
 ) -> tuple[RunResult, JobReplay | None]:
@@ -88,7 +108,8 @@ def analysed(
     guarded = loaders(host)
     found = _sources(host, guarded, paths, rank, roles)
     chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
-    outcomes, failures = _judged(chosen, options, jobs, progress, work)
+    pool = _processes(chosen, jobs) if elsewhere is None else elsewhere.pool(chosen, options)
+    outcomes, failures = _judged(chosen, options, pool, progress, work)
     if not outcomes:
         raise failures[0][1]
     _require_step(outcomes, options)
@@ -149,13 +170,13 @@ def _of_roles(
 
 
 def _judged(
-    sources: Sequence[RankInput], options: RunOptions, jobs: int | None, progress: Progress, work: Work
+    sources: Sequence[RankInput], options: RunOptions, pool: Pool, progress: Progress, work: Work
 ) -> tuple[list[RankOutcome], list[Failure]]:
     """Ranks that could be read, in order, and those that could not. The ranks of a role are compared with one another
     before any of them is judged."""
     ranks_of = Counter(source.role for source in sources)
     number = {source: n for n, source in enumerate(sources)}
-    with Workers(min(len(sources), jobs or _default_jobs(sources))) as workers:
+    with pool as workers:
         work.begin_ranks(sources, workers.read_bytes)
         listen_to_reads(work.add)
         try:
@@ -215,9 +236,15 @@ def _compared(
     return wanted(told, recorded) if options.timeline else told
 
 
+def _processes(sources: Sequence[RankInput], jobs: int | None) -> Workers:
+    return Workers(min(len(sources), jobs or _default_jobs(sources)))
+
+
 def _default_jobs(sources: Sequence[RankInput]) -> int:
-    total = sum(source.bytes for source in sources)
-    return 1 if total < PARALLEL_BYTES else usable_processors()
+    if sum(source.bytes for source in sources) < PARALLEL_BYTES:
+        return 1
+    processors = usable_processors()
+    return min(processors, most_processes(sources, available_bytes()) or processors)
 
 
 def _require_step(outcomes: Sequence[RankOutcome], options: RunOptions) -> None:

@@ -162,12 +162,22 @@ HELD_BYTES = 2 << 30
 """A process keeps the tables of its ranks from `derive` to `judge` while their files have at most this many bytes
 together (in memory they take about as much); further ranks are read a second time."""
 
-_held: dict[tuple[RankInput, RunOptions], _Loaded] = {}
+Held = dict[tuple[RankInput, RunOptions], _Loaded]
+"""Ranks in memory, as they were asked for."""
+
+_held: Held = {}
 
 
-def release() -> None:
-    """Forget the ranks that `derive` keeps, also those that are not judged any more."""
+def release() -> Held:
+    """Forget the ranks that `derive` keeps, also those that are not judged any more; gives what was kept."""
+    held = dict(_held)
     _held.clear()
+    return held
+
+
+def hold(held: Held) -> None:
+    """Keep these ranks for `judge`, as if `derive` had just read them."""
+    _held.update(held)
 
 
 def derive(source: RankInput, options: RunOptions) -> Recorded:

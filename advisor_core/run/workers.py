@@ -11,9 +11,10 @@ import os
 import signal
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from advisor_core.contracts.collector import spare_lasting_objects
+from advisor_core.contracts.profile import RankInput
 from advisor_core.loaders.readers.files import listen_to_reads
 
 if TYPE_CHECKING:
@@ -70,19 +71,54 @@ class _Further:
                 process.terminate()
 
 
+class Pool(Protocol):
+    """Places where the ranks of a run are read. A context manager; afterwards nothing of them is left there."""
+
+    def start(
+        self,
+        number: int,
+        function: Callable[Concatenate[RankInput, P], T],
+        source: RankInput,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Callable[[], T]:
+        """A call that gives ``function(source, *args)``, or raises what it raised. What the function before it with the
+        same ``number`` kept in its process is there, if that process still is."""
+        ...
+
+    def read_bytes(self) -> int:
+        """Bytes of input files that other processes have read."""
+        ...
+
+    def __enter__(self) -> Pool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
 class Workers:
     """``count`` processes with this one among them. A context manager; an exception ends the further ones at once."""
 
     def __init__(self, count: int) -> None:
         self._further = [_Further() for _ in range(count - 1)]
 
-    def start(self, number: int, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
-        """A call that gives ``function(*args)``, or raises what it raised. Everything with the same ``number`` runs in
-        the same process, in order; in this one it runs when the call is made, in another one from now on."""
+    def start(
+        self,
+        number: int,
+        function: Callable[Concatenate[RankInput, P], T],
+        source: RankInput,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> Callable[[], T]:
+        """As of `Pool`. Everything with the same ``number`` runs in the same process, in order: in this one when the
+        call is made, in another one from now on."""
         place = number % (len(self._further) + 1)
         if place == 0:
-            return functools.partial(function, *args, **kwargs)
-        return self._further[place - 1].pool.submit(function, *args, **kwargs).result
+            return functools.partial(function, source, *args, **kwargs)
+        return self._further[place - 1].pool.submit(function, source, *args, **kwargs).result
 
     def read_bytes(self) -> int:
         """Bytes of input files that the further processes have read."""

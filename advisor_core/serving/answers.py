@@ -26,6 +26,7 @@ from advisor_core.contracts.registry import writes_comparisons
 from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
 from advisor_core.result.result_file import ResultFileError, is_result, read_result
 from advisor_core.result.run import RunResult
+from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.explain import explain
 from advisor_core.run.nothing_judged import nothing_judged
 from advisor_core.run.pipeline import StepError, run, sources
@@ -62,12 +63,13 @@ class _Question:
 
 
 class Answers:
-    """Answers from what is below a folder. ``options``: of every run; ``jobs``: processes, by default as many as pay.
-    Not for several threads at once. Every method raises `AnswerError`."""
+    """Answers from what is below a folder. ``options`` and ``deep``: of every run; ``jobs``: processes, by default as
+    many as pay. Not for several threads at once. Every method raises `AnswerError`."""
 
-    def __init__(self, root: Root, options: RunOptions, jobs: int | None = None) -> None:
+    def __init__(self, root: Root, options: RunOptions, deep: DeepRanks = BY_SIZE, jobs: int | None = None) -> None:
         self._root = root
         self._options = options
+        self._deep = deep
         self._jobs = jobs
         self._kept: OrderedDict[_Question, tuple[Stamp, RunResult]] = OrderedDict()
 
@@ -148,6 +150,7 @@ class Answers:
                 without=without,
                 scale=scale,
                 rank_as=rank_as,
+                deep=self._deep,
                 jobs=self._jobs,
                 progress=progress,
             )
@@ -187,7 +190,15 @@ class Answers:
         kept = self._kept.get(asked)
         if kept is None or kept[0] != stamp:
             options = replace(self._options, step=asked.step)
-            result = run([asked.path], options, rank=asked.rank, roles=asked.roles, jobs=self._jobs, progress=progress)
+            result = run(
+                [asked.path],
+                options,
+                rank=asked.rank,
+                roles=asked.roles,
+                deep=self._deep,
+                jobs=self._jobs,
+                progress=progress,
+            )
             kept = stamp, result
             self._kept[asked] = kept
         self._kept.move_to_end(asked)

@@ -11,8 +11,13 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from advisor_core.cli.console import EXIT_INPUT
 from advisor_core.cli.main import cli
 from advisor_core.compare.names import short_names
+from advisor_core.contracts.profile import InputError
+from advisor_core.run import pipeline
+from advisor_core.run.deep_ranks import DeepRanks
+from advisor_core.run.rank import RunOptions
 from advisor_core.sample import job_from, write_sample
 from reports.sections.plan import TRUSTED_ERROR
 
@@ -52,6 +57,20 @@ def compared(folder: Path, *names: str) -> dict[str, Any]:
     told = json.loads(found.stdout)
     assert isinstance(told, dict)
     return told
+
+
+def test_each_profile_is_read_as_deep_as_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[DeepRanks] = []
+
+    def run(paths: list[Path], options: RunOptions, *, deep: DeepRanks, **others: object) -> None:
+        asked.append(deep)
+        raise InputError("read")
+
+    monkeypatch.setattr(pipeline, "run", run)
+    assert advisor("compare", tmp_path, tmp_path, "--no-config", "--deep", "0,4-5").exit_code == EXIT_INPUT
+    (tmp_path / "advisor.toml").write_text('deep = "all"')
+    assert advisor("compare", tmp_path, tmp_path, "--config", tmp_path / "advisor.toml").exit_code == EXIT_INPUT
+    assert asked == [DeepRanks(ranks=(0, 4, 5)), DeepRanks(everything=True)]
 
 
 def test_a_baseline_tells_what_it_holds_as_its_report_does(folder: Path) -> None:

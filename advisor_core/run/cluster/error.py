@@ -1,0 +1,7 @@
+"""What keeps a cluster from being used."""
+
+from __future__ import annotations
+
+
+class ClusterError(Exception):
+    """A cluster cannot be used, or not for this run; the message names the worker and says why. Exit code 2."""

@@ -1,0 +1,121 @@
+"""What a worker of a cluster does for a run: one phase of one rank, where its tables are.
+
+The tables of a rank stay in the process that loaded it, as a part of the result of its first phase. What travels from
+machine to machine, or is put on disk where memory is short, is that result without the tables: the next phase then
+reads the rank again. So neither where a phase runs nor how often it is begun changes what comes out.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from advisor_core.contracts.collector import collecting_later
+from advisor_core.contracts.profile import RankInput
+from advisor_core.run.cluster.error import ClusterError
+from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
+from advisor_core.run.rank import Held, hold, prepared, release
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Analysing sets options of pandas and the standard output of the process; a worker may have several threads."""
+
+_rules_read: dict[tuple[Path, ...], Described] = {}
+"""The rules that `prepared` has read in this process: a worker lives longer than a run."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the machine that asks has: a worker that has something else answers nothing. ``files``: those of the rank,
+    ``None`` where they are not compared."""
+
+    installed: Described
+    rules: Described
+    files: str | None
+
+
+@dataclass
+class Phase:
+    """The result of a phase of a rank. ``value``: what it gives; ``place``: the address of the worker; ``keeps``:
+    whether the tables of the rank were kept there, and ``held``: those tables, while they are; ``size``: bytes of its
+    files, which is about what the tables take."""
+
+    value: Any
+    place: str
+    keeps: bool = False
+    size: int = 0
+    held: Held = field(default_factory=dict)
+
+    def take(self) -> Held:
+        """The tables, for the one phase that may change them."""
+        held, self.held = self.held, {}
+        return held
+
+    def __sizeof__(self) -> int:
+        """What the scheduler takes into account."""
+        return object.__sizeof__(self) + (self.size if self.held else 0)
+
+    def __reduce__(self) -> tuple[Callable[[bytes, str, bool], Phase], tuple[bytes, str, bool]]:
+        # As bytes, so that arrays arrive as they do from another process of this machine: writeable.
+        return _arrived, (pickle.dumps(self.value, protocol=pickle.HIGHEST_PROTOCOL), self.place, self.keeps)
+
+
+def _arrived(value: bytes, place: str, keeps: bool) -> Phase:
+    return Phase(pickle.loads(value), place, keeps)
+
+
+def asked(expected: Expected, function: Callable[..., Any], source: RankInput, more: Sequence[Any]) -> bytes:
+    """What `answer` is asked."""
+    return pickle.dumps((expected, function, source, tuple(more)), protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def answer(question: bytes, before: Phase | None = None) -> Phase:
+    """The result of a function of a rank. ``before``: the phase before it, with the tables if this is where they are.
+    Raises what the function raises, and `ClusterError` where this worker cannot be used."""
+    from distributed import get_worker
+
+    place = get_worker().address
+    with _ONE_AT_A_TIME, collecting_later():
+        expected, function, source, more = pickle.loads(question)
+        require(place, expected, source)
+        try:
+            hold(before.take() if before is not None else {})
+            value = function(source, *more)
+        finally:
+            held = release()
+        return Phase(value, place, bool(held), source.bytes, held)
+
+
+def require(place: str, expected: Expected, source: RankInput) -> None:
+    """Raises `ClusterError` where this worker, at ``place``, has not what is ``expected``."""
+    if found := differences(expected.installed, installed()):
+        raise ClusterError(other_installation(place, found))
+    read = rules(sorted(map(Path, expected.rules)))
+    if found := differences(expected.rules, read):
+        raise ClusterError(other_rules(place, found))
+    key = tuple(map(Path, expected.rules))
+    if _rules_read.setdefault(key, read) != read:
+        prepared.cache_clear()
+        _rules_read[key] = read
+    if expected.files is not None and (seen := files(source.directory)) != expected.files:
+        raise ClusterError(
+            f"worker {place} sees {'other files' if seen else 'no files'} in {source.directory} than this machine: it "
+            "has to be on storage that all workers share, and nothing may write to it meanwhile"
+        )
+
+
+def other_installation(place: str, found: Sequence[str]) -> str:
+    return f"worker {place} has another installation: {'; '.join(found)}. Install the same and start the worker anew"
+
+
+def other_rules(place: str, found: Sequence[str]) -> str:
+    return f"worker {place} has other rules: {'; '.join(found)}. They have to be on storage that all workers share"
+
+
+def described(roots: Sequence[str], rulesets: Sequence[str]) -> tuple[Described, Described, list[str]]:
+    """What is installed on this worker, the user's rules as it sees them, and those of ``roots`` that it does not."""
+    unseen = [root for root in roots if not Path(root).exists()]
+    return installed(), rules([Path(name) for name in rulesets]), unseen
