@@ -71,8 +71,12 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    from advisors.environment import drawings as of_variables
+    from advisors.host_dispatch import drawings as of_host
     from advisors.layers import drawings as of_layers
     from advisors.roofline import drawings as of_bounds
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
+    registry.add(*of_host.DRAWINGS)
+    registry.add(*of_variables.DRAWINGS)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from advisor_core.api.renderers import Severity, View
+from advisor_core.api.renderers import Drawn, Severity
 from reports.ledgers import Ledger
 
 # --- pieces of a line
@@ -208,7 +208,7 @@ class RankMap(Struct, frozen=True):
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: View | LedgerBars | Waterfall | RankMap
+    data: Drawn | LedgerBars | Waterfall | RankMap
     title: str = ""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.blocks import Document, Entry, Figure, Paragraph, Section, Words, line
+from advisor_core.api.renderers import TableView, View
+from reports.blocks import Block, Details, Document, Entry, Figure, Paragraph, Section, Words, line
 from reports.headline import verdict
 from reports.labels import Labels
 from reports.outline import Outline
@@ -16,6 +17,7 @@ from reports.sections.ledger import ledger, unexplained
 from reports.sections.limits import Limits
 from reports.sections.problem_words import brief_title
 from reports.sections.rules import rules
+from reports.view_tables import written
 
 
 def document(outline: Outline, t: Labels, limits: Limits) -> Document:
@@ -41,12 +43,12 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
         yield ledger(outline, t)
         yield unexplained(outline, t, limits.rows)
     shown = first_strip(outline)
-    views = [view for view in outline.views if view is not shown and view.purpose != "phases"]
+    views = [view for view in outline.views if view is not shown and view.purpose not in ("phases", "settings")]
     if views:
-        figures = [Figure(view, t.of(view.title)) for view in views[: limits.charts]]
-        more = len(views) - len(figures)
+        drawn = [_figure(view, t) for view in views[: limits.charts]]
+        more = len(views) - len(drawn)
         left = [Paragraph(line(t("views.left", count=more)), "small")] if more else []
-        yield Section("charts", t("views.title"), (*figures, *left))
+        yield Section("charts", t("views.title"), (*drawn, *left))
     yield rules(outline, t, limits)
     yield environment(outline, t)
     yield inputs(outline, t, limits)
@@ -54,6 +56,13 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     if (model := replay(outline, t)) is not None:
         yield model
     yield tool(outline, t)
+
+
+def _figure(view: View, t: Labels) -> Block:
+    """A drawing; a table is folded away, since it is long."""
+    if isinstance(view, TableView):
+        return Details(line(t.of(view.title)), (written(view, t),))
+    return Figure(view, t.of(view.title))
 
 
 def _contents(outline: Outline, t: Labels, limits: Limits, sections: tuple[Section, ...]) -> Iterator[Entry]:

@@ -5,6 +5,7 @@ Nothing here knows a format. Times are ns per step, means over the steps of a ra
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from advisor_core.api.renderers import (
     RuleOutcome,
     RunResult,
     State,
+    TableView,
     Unexplained,
     View,
     places,
@@ -244,6 +246,27 @@ class Outline:
             return self.result.views
         slowest = {ledger.lane for ledger in self.detailed}
         return [view for view in self.result.views if view.rank is None or (view.role, view.rank) in slowest]
+
+    @cached_property
+    def settings(self) -> list[TableView]:
+        """What environment variables mean for the job: of the first rank that tells it, of each role."""
+        found: dict[str | None, TableView] = {}
+        for view in self.result.views:
+            if isinstance(view, TableView) and view.purpose == "settings":
+                found.setdefault(view.role, view)
+        return list(found.values())
+
+    def advised_in(self, variable: str) -> list[str]:
+        """The numbers of the problems whose advice sets or names an environment variable."""
+        numbers = self.numbers
+        word = re.compile(rf"(?<!\w){re.escape(variable)}(?!\w)")
+        naming = (
+            numbers[finding.fingerprint]
+            for finding in self.result.findings
+            if finding.fingerprint in numbers
+            and any(variable in advice.set or word.search(advice.text.en) for advice in finding.advice)
+        )
+        return list(dict.fromkeys(naming))
 
     @property
     def unrecorded(self) -> list[str]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from advisor_core.api.renderers import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
+from advisor_core.api import Text
+from advisor_core.api.renderers import (
+    BarsView,
+    Cell,
+    CurveView,
+    HeatmapView,
+    StackedBarsView,
+    StripView,
+    TableView,
+    View,
+)
 from reports.blocks import Block, Code, Column, Line, Row, Table, line
 from reports.charts.keys import Keys
-from reports.labels import Labels
+from reports.labels import Labels, is_number
 from reports.sections.grid import cut
 
 ROWS = 24
@@ -56,6 +66,28 @@ def view_tables(view: View, t: Labels) -> Iterator[Block]:
                 for name, values in zip(heat.rows, heat.values, strict=True)
             ]
             yield from _named([t.either(column) for column in heat.columns[:KEYS]], rows, t)
+        case TableView():
+            yield written(view, t)
+
+
+def written(view: TableView, t: Labels) -> Table:
+    """All rows of a table, its numbers in the unit of their column."""
+    columns = view.data.columns
+    numeric = [any(is_number(row[place]) for row in view.data.rows) for place in range(len(columns))]
+    heads = tuple(Column(t.of(column.label), is_wide) for column, is_wide in zip(columns, numeric, strict=True))
+    rows = (
+        Row(tuple(_cell(cell, column.unit, t) for cell, column in zip(row, columns, strict=True)))
+        for row in view.data.rows
+    )
+    return Table(heads, tuple(rows))
+
+
+def _cell(cell: Cell, unit: str, t: Labels) -> Line:
+    if isinstance(cell, str):
+        return line(Code(cell)) if cell else ()
+    if isinstance(cell, Text):
+        return line(t.of(cell))
+    return line("–" if cell is None else t.quantity(cell, unit))
 
 
 def _largest(intervals: Sequence[tuple[int, int, str]], t: Labels) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, model_validator
 from advisor_core.text.base import Model, Text
 
 Number = int | FiniteFloat
-Purpose = Literal["step", "phases", "operators", "layers", "memory", "memory_peak", "ledger", "other"]
+Purpose = Literal["step", "phases", "operators", "layers", "memory", "memory_peak", "ledger", "settings", "other"]
 
 
 class _View(Model):
@@ -17,7 +17,8 @@ class _View(Model):
     purpose: Purpose = Field(
         "other",
         description="what it is for: a step of a rank over time, the phases of all ranks over time, operator types by "
-        "time, layers of the model by time, memory over time, what was alive at its peak, or the ledgers of many ranks",
+        "time, layers of the model by time, memory over time, what was alive at its peak, the ledgers of many ranks, "
+        "or environment variables and what they mean for the job",
     )
     title: Text
     unit: str
@@ -160,4 +161,35 @@ class CurveView(_View):
     data: Curve
 
 
-View = Annotated[BarsView | StackedBarsView | StripView | HeatmapView | CurveView, Field(discriminator="kind")]
+class TableColumn(Model):
+    """``unit``: of the numbers in it, '' for counts and texts."""
+
+    label: Text
+    unit: str = ""
+
+
+Cell = str | Number | Text | None
+"""A name or value from the profile, a number in the unit of its column, a text of the report, or what is not known."""
+
+
+class Grid(Model):
+    columns: list[TableColumn] = Field(min_length=1)
+    rows: list[list[Cell]]
+
+    @model_validator(mode="after")
+    def _is_a_rectangle(self) -> Self:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a table needs a cell for each column of each row")
+        return self
+
+
+class TableView(_View):
+    """Rows of names, numbers and texts: what is written and not drawn."""
+
+    kind: Literal["table"] = "table"
+    unit: str = ""
+    data: Grid
+
+
+Drawn = BarsView | StackedBarsView | StripView | HeatmapView | CurveView
+View = Annotated[Drawn | TableView, Field(discriminator="kind")]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
@@ -51,6 +50,7 @@ from advisors.measuring import (
     under,
 )
 from advisors.messages import message
+from advisors.task_queue import seen_task_queue
 
 
 @advisor(
@@ -126,7 +126,7 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     operators = (
         calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
     )
-    task_queue = _task_queue(events, facts.get(MEMORY_RECORD))
+    task_queue = seen_task_queue(events, facts.get(MEMORY_RECORD))
     replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
@@ -192,13 +192,3 @@ def _labelled(host: HostActivity | None, *activities: str) -> Layer:
     labels = host.labels
     chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
     return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])
-
-
-def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
-    """TASK_QUEUE_ENABLE is not recorded, but 2 allocates workspace from a pool of its own and 0 queues nothing."""
-    if memory is not None and (memory["component"] == "WORKSPACE").any():
-        return "workspace"
-    categories = events["category"]
-    if categories.isin(["enqueue", "dequeue"]).any():
-        return "on"
-    return "off" if (categories == "cpu_op").any() and (categories == "runtime").any() else "unknown"

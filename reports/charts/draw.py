@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor_core.api.renderers import BarsView, CurveView, HeatmapView, StackedBarsView, StripView, View
+from advisor_core.api.renderers import BarsView, CurveView, Drawn, HeatmapView, StackedBarsView, StripView
 from reports.charts.bars import draw_bars
 from reports.charts.chart import Chart
 from reports.charts.curve import draw_curve
@@ -14,7 +14,7 @@ from reports.charts.strip import draw_strip
 from reports.labels import Labels
 
 
-def draw(view: View, labels: Labels) -> Chart:
+def draw(view: Drawn, labels: Labels) -> Chart:
     """Draw a view."""
     title = labels.of(view.title)
     match view:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
+from advisor_core.api.renderers import TableView
 from reports import tables
 from reports.blocks import (
     Block,
@@ -10,6 +13,7 @@ from reports.blocks import (
     Columns,
     Details,
     Line,
+    Link,
     Pairs,
     Paragraph,
     Row,
@@ -23,6 +27,7 @@ from reports.outline import Outline
 from reports.sections.grid import cut
 from reports.sections.limits import Limits
 from reports.sections.plan import TRUSTED_ERROR
+from reports.view_tables import written
 
 MESSAGE = 400
 """Longest message of a diagnostic."""
@@ -36,14 +41,40 @@ def environment(outline: Outline, t: Labels) -> Section:
         if values:
             pairs = tuple((line(name), line(Words(value, "value"))) for name, value in tables.pairs(values, t))
             columns.append(Pairs(pairs, t(key)))
+    judged = outline.settings
+    told = {row[0] for view in judged for row in view.data.rows}
     variables: list[tuple[Line, Line]] = [
         (line(Code(name)), line(Code(value) if value else Words(t("env.unset"), "faint")))
         for name, value in sorted(recorded.variables.items())
+        if name not in told
     ]
-    variables += [(line(Code(name)), line(Words(t("env.not_recorded"), "faint"))) for name in outline.unrecorded]
+    variables += [
+        (line(Code(name)), line(Words(t("env.not_recorded"), "faint")))
+        for name in outline.unrecorded
+        if name not in told
+    ]
     if variables:
         columns.append(Pairs(tuple(variables), t("env.variables"), style="variables"))
-    return Section("environment", t("env.title"), (Paragraph(line(t("env.note")), "lead"), Columns(tuple(columns))))
+    blocks: list[Block] = [Paragraph(line(t("env.note")), "lead"), Columns(tuple(columns))]
+    for view in judged:
+        blocks += [Paragraph(line(Words(t.of(view.title), "strong"))), _settings(view, outline, t)]
+    return Section("environment", t("env.title"), tuple(blocks))
+
+
+def _settings(view: TableView, outline: Outline, t: Labels) -> Table:
+    """Environment variables with what they mean for the job, and the problems whose advice sets or names them."""
+    table = written(view, t)
+    rows = tuple(
+        Row((*row.cells, _problems(outline.advised_in(str(cells[0])), outline)))
+        for row, cells in zip(table.rows, view.data.rows, strict=True)
+    )
+    return Table((*table.columns, Column(t("env.problems"), style="short")), rows)
+
+
+def _problems(numbers: list[str], outline: Outline) -> Line:
+    """Links to problems."""
+    links = (Link(outline.item(number).anchor, line(Words(number, "number"))) for number in numbers)
+    return tuple(chain.from_iterable((*line(" " if place else None), link) for place, link in enumerate(links)))
 
 
 def inputs(outline: Outline, t: Labels, limits: Limits) -> Section:

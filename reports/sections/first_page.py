@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from advisor_core.api.renderers import PhaseSummary, StripView
+from advisor_core.api.renderers import PhaseSummary, StripView, TableView
 from reports.blocks import (
     Below,
     Block,
@@ -123,7 +123,8 @@ def _phases(outline: Outline, t: Labels) -> Iterator[Block]:
         Table(columns, tuple(Row(_phase(row, t)) for row in rows), "phases"),
         Paragraph(line(t("phases.note")), "small"),
     ]
-    blocks += [Figure(view, t.of(view.title)) for view in outline.views if view.purpose == "phases"]
+    drawn = [view for view in outline.views if view.purpose == "phases" and not isinstance(view, TableView)]
+    blocks += [Figure(view, t.of(view.title)) for view in drawn]
     marked = {} if outline.has_roles else phase_ledgers(outline.result)
     if marked:
         bars = Figure(LedgerBars(tuple(marked.values()), tuple(marked)), t("phases.bars"))

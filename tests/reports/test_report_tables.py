@@ -9,9 +9,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from advisor_core.result.evidence import Evidence, Source
-from advisor_core.result.view import CurveView, HeatmapView, View
+from advisor_core.result.view import CurveView, HeatmapView, TableView, View
 from advisor_core.text.base import Text
 from reports import tables
+from reports.blocks import Code, line
 from reports.charts.curve import CURVE_HEIGHT
 from reports.charts.draw import draw
 from reports.charts.heatmap import _shrink
@@ -19,6 +20,7 @@ from reports.charts.keys import Keys
 from reports.charts.strip import _shares
 from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH
 from reports.labels import Labels
+from reports.view_tables import written
 from tests.report_fixtures import HOSTILE
 
 EN = Labels("en")
@@ -179,7 +181,7 @@ def test_a_curve_holds_each_value_until_the_next() -> None:
 
 
 @pytest.mark.parametrize("data", [{}, {"rows": 3}, {"rows": [{}]}, {"lanes": [{"label": 1}], "start": 0, "end": "x"}])
-@pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap", "curve"])
+@pytest.mark.parametrize("kind", ["stacked_bar", "bars", "strip", "heatmap", "curve", "table"])
 def test_data_that_cannot_be_drawn_is_no_view(kind: str, data: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(View).validate_python({"id": "x", "kind": kind, "title": TITLE, "unit": "ns", "data": data})
@@ -191,6 +193,19 @@ def test_a_heatmap_and_a_curve_are_whole() -> None:
         HeatmapView.model_validate({"id": "x", "title": TITLE, "unit": "ns", "data": heat})
     with pytest.raises(ValidationError, match="each time"):
         CurveView.model_validate({"id": "x", "title": TITLE, "unit": "GiB", "data": {**CURVE, "times": [0]}})
+
+
+def test_a_table_has_names_numbers_and_texts() -> None:
+    """Names and texts stay text, numbers have the unit of their column, what is not known is told."""
+    columns = [{"label": TITLE}, {"label": TITLE, "unit": "ns"}, {"label": TITLE}]
+    rows = [[HARM, 1_500, {"en": "late", "zh": "迟"}], ["b", None, ""]]
+    fields = {"id": "x", "title": TITLE, "data": {"columns": columns, "rows": rows}}
+    table = written(TableView.model_validate(fields), Labels("zh"))
+    assert [column.numeric for column in table.columns] == [False, True, False]
+    assert table.rows[0].cells == (line(Code(HARM)), line("1.50 µs"), line("迟"))
+    assert table.rows[1].cells == (line(Code("b")), line("–"), ())
+    with pytest.raises(ValidationError, match="each row"):
+        TableView.model_validate({**fields, "data": {"columns": columns, "rows": [["a"]]}})
 
 
 def test_causes_of_one_family_have_fills_of_their_own() -> None:
