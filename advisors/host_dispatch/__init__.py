@@ -28,6 +28,7 @@ from advisors.host_dispatch import (
     step_boundary,
     sync_calls,
     task_switch,
+    tiling,
 )
 
 ADVISORS = (
@@ -52,4 +53,5 @@ ADVISORS = (
     cpu_operators.cpu_operators,
     dependency.dependency,
     replayed_steps.replayed_steps,
+    tiling.tiling,
 )
