@@ -10,6 +10,7 @@ from advisors.communication import (
     after_sync,
     all_reduce,
     bandwidth,
+    contention,
     expansion,
     late_rank,
     launch_gaps,
@@ -34,4 +35,5 @@ ADVISORS = (
     bandwidth.bandwidth,
     pipeline.pipeline,
     expansion.expansion,
+    contention.contention,
 )
