@@ -10,6 +10,7 @@ from advisors.communication import (
     after_sync,
     all_reduce,
     bandwidth,
+    batch_norm,
     contention,
     expansion,
     late_rank,
@@ -18,6 +19,7 @@ from advisors.communication import (
     outliers,
     overlap,
     pipeline,
+    retransmission,
     small_calls,
     transmit,
 )
@@ -36,4 +38,6 @@ ADVISORS = (
     pipeline.pipeline,
     expansion.expansion,
     contention.contention,
+    batch_norm.batch_norm,
+    retransmission.retransmission,
 )
