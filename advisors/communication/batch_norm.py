@@ -85,4 +85,4 @@ def _asked(launched: pd.DataFrame, work: np.ndarray) -> np.ndarray:
     """The host event on the thread of the model that asked for each task: where it was queued, else its launch; -1
     unknown."""
     queued, called = (launched[name].to_numpy()[work] for name in ("enqueue_row", "call_row"))
-    return np.where(queued >= 0, queued, called)
+    return np.asarray(np.where(queued >= 0, queued, called), dtype=np.int64)
