@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
+from advisor_core.compare.apis import api_differences
 from advisor_core.compare.baseline import accepted, against, run_of
 from advisor_core.compare.causes import causes
 from advisor_core.compare.comparability import obstacles, spoilt, trunks_as_a_whole
@@ -92,6 +93,7 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
         operators=operators,
         operator_shapes=changed(shapes),
         collectives=collectives,
+        apis=unless("operators", api_differences(match)),
         memory=unless("memory", memory_differences(match)),
         settings={} if match.of_baseline else _settings(before, after),
         findings=findings,

@@ -136,6 +136,20 @@ class OperatorDifference(Model):
     by_time_ns: int
 
 
+class ApiDifference(Model):
+    """The calls of one API of the runtime, per recorded step of a rank: the exporter's totals of the whole recording,
+    what lies between steps among them."""
+
+    role: str | None
+    level: str
+    name: str
+    calls_before: float
+    calls_after: float
+    before_ns: int
+    after_ns: int
+    difference_ns: int
+
+
 class CollectiveDifference(Model):
     """Collectives of one kind, size and layout of group, per step of a rank. The times that are compared are those that
     no computing covers; ``waiting``: of them, while a rank is awaited. ``listed`` false: all that are not listed on
@@ -251,6 +265,9 @@ class Comparison(Model):
     operators: list[OperatorDifference] = Field(description="by type; types that did not change are left out")
     operator_shapes: list[OperatorDifference] = Field(description="the same by type and shapes")
     collectives: list[CollectiveDifference]
+    apis: list[ApiDifference] = Field(
+        default_factory=list, description="calls of the host by API; empty where a side has no totals of them"
+    )
     memory: list[MemoryDifference]
     settings: dict[str, tuple[str | None, str | None]] = Field(
         description="environment variables that differ; `None`: not recorded"

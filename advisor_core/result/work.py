@@ -40,15 +40,28 @@ class CollectiveTime(Model):
     waiting_ns: int
 
 
+class ApiTime(Model):
+    """The calls of one API of the runtime, as the exporter sums them up over the whole recording. A call that passes
+    through several levels counts at each."""
+
+    level: str
+    name: str
+    calls: int
+    ns: int
+
+
 class Work(Model):
     """What ran in the steps of the ledger, on all ranks together. ``rank_steps``: of how many steps, each rank's
     counted by itself: divided by it, the times and calls are those of a step of a rank. The rows add up to all that
-    ran: what is not listed by itself stands in rows of its own."""
+    ran: what is not listed by itself stands in rows of its own. ``apis``: of all ranks that have such totals, the
+    longest; ``api_steps``: recorded steps of these ranks, 0 where none has."""
 
     role: str | None = None
     rank_steps: int
     operators: list[OperatorTime]
     collectives: list[CollectiveTime]
+    api_steps: int = 0
+    apis: list[ApiTime] = Field(default_factory=list)
 
 
 class MemoryPeak(Model):

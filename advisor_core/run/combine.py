@@ -24,8 +24,9 @@ from advisor_core.result.run import (
     RunResult,
     Tool,
 )
-from advisor_core.result.view import View
+from advisor_core.result.view import TableView, View
 from advisor_core.rules.book import RuleBook
+from advisor_core.run.api_totals import api_view
 from advisor_core.run.balance import balance
 from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compose_timeline import timeline
@@ -94,7 +95,11 @@ def combine(
         ledger=ledger,
         findings=findings,
         rules=rule_outcomes(host, book, vendors, by_rank, in_depth_ranks, job, findings, context),
-        views=[*_phase_views(outcomes), *(view for outcome in outcomes for view in outcome.views)],
+        views=[
+            *_phase_views(outcomes),
+            *([] if apart else _api_views(outcomes)),
+            *(view for outcome in outcomes for view in outcome.views),
+        ],
         diagnostics=diagnostics_of(host, book, outcomes, failures),
         timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
         model=_model(outcomes, replayed),
@@ -108,6 +113,11 @@ def combine(
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )
     return result, replayed
+
+
+def _api_views(outcomes: Sequence[RankOutcome]) -> list[TableView]:
+    found = {outcome.rank: outcome.work.apis for outcome in outcomes if outcome.work is not None}
+    return api_view({rank: apis for rank, apis in found.items() if apis is not None})
 
 
 def _apart(findings: Sequence[Finding], book: RuleBook) -> list[str]:

@@ -17,6 +17,7 @@ from advisor_core.facts.device.work import work
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.work import CollectiveTime, OperatorTime, Work
+from advisor_core.run.api_totals import RankApis, rank_apis, summed_apis
 from advisor_core.vocabulary.operator_class import kernel_type
 
 LISTED = 400
@@ -36,11 +37,13 @@ _TIMES = ["ns", "uncovered_ns", "waiting_ns"]
 @dataclass(frozen=True)
 class RankWork:
     """Operators and collectives in the steps of one rank. ``operators``: a row per type, shapes and class;
-    ``collectives``: a row per operation, layout of the group and size; both with ``calls`` and times in ns."""
+    ``collectives``: a row per operation, layout of the group and size; both with ``calls`` and times in ns. ``apis``:
+    calls of the host, where the exporter sums them up."""
 
     steps: int
     operators: pd.DataFrame
     collectives: pd.DataFrame
+    apis: RankApis | None = None
 
 
 def rank_work(store: FactStore) -> RankWork | None:
@@ -48,7 +51,9 @@ def rank_work(store: FactStore) -> RankWork | None:
     device, windows = store.get(work), store.get(steps)
     if device is None or windows is None or not len(windows):
         return None
-    return RankWork(len(windows), _operators(device, windows, store.get(KERNELS)), _collectives(store))
+    count = len(windows)
+    operators = _operators(device, windows, store.get(KERNELS))
+    return RankWork(count, operators, _collectives(store), rank_apis(store, count))
 
 
 def _operators(device: pd.DataFrame, windows: pd.DataFrame, kernels: pd.DataFrame | None) -> pd.DataFrame:
@@ -135,11 +140,14 @@ def summed_work(ranks: Sequence[RankWork]) -> list[Work]:
         return []
     operators = _listed([rank.operators for rank in ranks], _OPERATOR, "type", ["ns"])
     collectives = _listed([rank.collectives for rank in ranks], _COLLECTIVE, "operation", _TIMES)
+    apis = [rank.apis for rank in ranks if rank.apis is not None]
     return [
         Work(
             rank_steps=sum(rank.steps for rank in ranks),
             operators=[_operator(row) for row in operators],
             collectives=[_collective(row) for row in collectives],
+            api_steps=sum(rank.steps for rank in apis),
+            apis=summed_apis(apis),
         )
     ]
 

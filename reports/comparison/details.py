@@ -157,6 +157,33 @@ def _unknown(row: CollectiveDifference, t: Labels) -> str:
     return t("word.unknown" if row.listed else "compare.unlisted")
 
 
+def apis(comparison: Comparison, t: Labels) -> Iterator[Section]:
+    """Calls of the host by API."""
+    least = SHOWN * comparison.verdict.before_ns
+    rows = [row for row in comparison.apis if abs(row.difference_ns) >= least]
+    if not rows:
+        return
+    heads = (
+        Column(t("compare.api"), style="long"),
+        Column(t("compare.api_level"), style="short"),
+        Column(t("compare.calls_head"), numeric=True),
+        *(Column(t(f"compare.{name}"), numeric=True) for name in ("before", "after", "difference")),
+    )
+    shown = (
+        Row(
+            (
+                (*(line(Code(row.role), " ") if row.role else ()), *line(Code(row.name))),
+                line(row.level),
+                line(_ran(row.calls_before, row.calls_after)),
+                *_times(row.before_ns, row.after_ns, t),
+            )
+        )
+        for row in rows[:ROWS]
+    )
+    note = Paragraph(line(t("compare.apis_note")), "small")
+    yield Section("apis", t("compare.apis"), (note, Table(heads, tuple(shown)), *cut(len(rows), ROWS, t)))
+
+
 def memory(comparison: Comparison, t: Labels) -> Iterator[Section]:
     """The peaks of memory by rank."""
     if not comparison.memory:
