@@ -15,6 +15,8 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     collective_calls,
+    collective_state,
+    launches,
     ledger,
     matching,
     steps,
@@ -24,7 +26,16 @@ from advisors.task_queue import seen_task_queue
 from advisors.transfers import message_bytes
 
 NEEDS = (PROFILE, steps)
-WANTS = (KERNELS, HOST_EVENTS, MEMORY_RECORD, COLLECTIVE_BANDWIDTH, collective_calls, ledger)
+WANTS = (
+    KERNELS,
+    HOST_EVENTS,
+    MEMORY_RECORD,
+    COLLECTIVE_BANDWIDTH,
+    collective_calls,
+    collective_state,
+    launches,
+    ledger,
+)
 
 _SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes")
 
@@ -68,10 +79,10 @@ def measured(facts: Facts) -> Measured:
         collectives=0 if has_none else None if calls is None else int((calls["step"] >= 0).sum()),
         largest_bytes=float(sizes.max()) if len(sizes) else None,
         rdma_bytes=_rdma_bytes(facts, has_none, count),
-        uncovered_share=_share(facts, per_leaf, "communication/transmit"),
+        uncovered_share=_share(facts, per_leaf, "communication/transmit") if collective_state in facts else None,
         memory_calls=None if memory_calls is None else memory_calls / count,
-        memory_ns=None if per_leaf is None else under(per_leaf, "idle/host/memory"),
-        host_share=_share(facts, per_leaf, "idle/host"),
+        memory_ns=None if per_leaf is None or launches not in facts else under(per_leaf, "idle/host/memory"),
+        host_share=None if launches not in facts else _share(facts, per_leaf, "idle/host"),
         task_queue="unknown" if events is None else seen_task_queue(events, facts.get(MEMORY_RECORD)),
     )
 

@@ -38,14 +38,19 @@ def _whole(value: str | None, least: int, most: int, default: int) -> int | None
     return number if least <= number <= most else None
 
 
+def _limit(value: str | None, limit: str) -> Text:
+    """The limit that holds, with a word where it is supposed."""
+    return Text(en=limit, zh=limit) if value is not None else message("environment.supposed", limit=limit)
+
+
 def _aclnn_cache(value: str | None, found: Measured) -> Text:
     limit = _whole(value, 1, 10_000_000, ACLNN_ENTRIES)
     if limit is None:
         return message("environment.not_whole", least=1, most=10_000_000)
     if found.signatures is None:
-        return message("environment.cache.unknown", limit=limit)
-    fits = found.signatures <= limit
-    return message("environment.cache.fits" if fits else "environment.cache.full", limit=limit, count=found.signatures)
+        return message("environment.cache.unknown", limit=_limit(value, str(limit)))
+    name = "environment.cache.fits" if found.signatures <= limit else "environment.cache.full"
+    return message(name, limit=_limit(value, str(limit)), count=found.signatures)
 
 
 _OFF = {True: "environment.off", False: "environment.unknown"}
@@ -103,10 +108,11 @@ def _buffer(value: str | None, found: Measured) -> Text:
     if found.collectives == 0:
         return message("environment.no_collectives")
     if found.largest_bytes is None:
-        return message("environment.buffer.unknown", limit=number)
+        return message("environment.buffer.unknown", limit=_limit(value, f"{number} MiB"))
     fits = found.largest_bytes <= number << 20
     name = "environment.buffer.fits" if fits else "environment.buffer.exceeded"
-    return message(name, limit=number, largest=f"{found.largest_bytes / (1 << 20):.1f} MiB")
+    limit = _limit(value, f"{number} MiB")
+    return message(name, limit=limit, largest=f"{found.largest_bytes / (1 << 20):.1f} MiB")
 
 
 def _allocator(value: str | None, found: Measured) -> Text:

@@ -12,6 +12,7 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
+    PROFILE,
     Facts,
     host_activity,
     launches,
@@ -21,7 +22,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import STEP_NS
 from advisors.host_dispatch.activity import require_runtime_calls
-from advisors.host_dispatch.savings import SAVED, saving_by_replay, without_calls
+from advisors.host_dispatch.savings import SAVED, layer_of, saving_by_replay, without_calls
 from advisors.measuring import host_rows, records, row, step_count, step_ns
 from advisors.messages import message
 
@@ -35,12 +36,18 @@ TYPES = 10
 
 @advisor(
     "host_dispatch.tiling",
-    needs=(steps, HOST_EVENTS, launches, host_activity, replay),
+    needs=(steps, HOST_EVENTS, launches, host_activity, replay, PROFILE),
     wants=(KERNELS,),
     columns=(
         STEP_NS,
         *SAVED,
-        Column("calls", "float", "count", "tilings that the host computes, per step", zh="次数"),
+        Column(
+            "calls",
+            "float",
+            "count",
+            "tilings that the host computes outside of calls that compile, per step",
+            zh="次数",
+        ),
         Column("total_ns", "float", "ns", "time of the host in them, per step", zh="合计"),
         Column(
             "varying_share",
@@ -67,13 +74,16 @@ TYPES = 10
     ),
 )
 def tiling(facts: Facts, params: Params) -> Observations:
-    """Tilings that the host computes in the steps, and how much the shapes of the kernels change."""
+    """Tilings that the host computes in the steps, and how much the shapes of the kernels change.
+
+    Those inside a call that compiles are part of that call, of which another measurement speaks."""
     require_runtime_calls(facts)
     events, windows, skew = facts[HOST_EVENTS], facts[steps], facts[launches].skew_ns
-    start = events["start_ns"].to_numpy() - skew
+    start, is_call = events["start_ns"].to_numpy() - skew, (events["category"] == "runtime").to_numpy()
     inside = (start >= windows["start_ns"].min()) & (start < windows["end_ns"].max())
-    called = (events["category"] == "runtime").to_numpy() & matching(events["name"], _TILING) & inside
-    rows = np.flatnonzero(called)
+    compiling = np.flatnonzero(is_call & matching(events["name"], facts[PROFILE].vocabulary.calls["compile"]))
+    outside = layer_of(events, compiling, skew).at(start) < 0
+    rows = np.flatnonzero(is_call & matching(events["name"], _TILING) & inside & outside)
     host = facts[host_activity]
     dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
     change = without_calls(events, rows[dispatching], host, skew)

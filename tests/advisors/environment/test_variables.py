@@ -37,8 +37,9 @@ def said(name: str, value: str | None, found: Measured = KNOWN) -> str:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("ACLNN_CACHE_LIMIT", "", "only 10000 fit"),
-        ("ACLNN_CACHE_LIMIT", "12000", "12000 fit."),
+        ("ACLNN_CACHE_LIMIT", "", "more than the limit of 10000."),
+        ("ACLNN_CACHE_LIMIT", "12000", "within the limit of 12000."),
+        ("ACLNN_CACHE_LIMIT", None, "10000 (if it is not set)"),
         ("ACLNN_CACHE_LIMIT", "many", "no whole number"),
         ("ASCEND_GLOBAL_LOG_LEVEL", "1", "slows"),
         ("ASCEND_GLOBAL_LOG_LEVEL", "", "warnings at most"),
@@ -54,7 +55,7 @@ def said(name: str, value: str | None, found: Measured = KNOWN) -> str:
         ("HCCL_RDMA_SL", "8", "no whole number from 0 to 7"),
         ("HOST_CACHE_CAPACITY", "", "Off. 25.0 % of the kernels have shapes that are not in every step. If"),
         ("HOST_CACHE_CAPACITY", "20", "On. 25.0 % of the kernels have shapes that are not in every step."),
-        ("PYTORCH_NPU_ALLOC_CONF", "", "2.5 calls per step"),
+        ("PYTORCH_NPU_ALLOC_CONF", "", "device memory: 2.5; the device ran dry"),
         ("TASK_QUEUE_ENABLE", None, "is on"),
     ],
 )

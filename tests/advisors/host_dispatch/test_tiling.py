@@ -42,3 +42,11 @@ def test_shapes_that_come_back_put_the_cache_in_question() -> None:
 
 def test_without_tilings_nothing_is_found() -> None:
     assert judge_rule("HD019", growing(tiled=False).store()).state == "pass"
+
+
+def test_tilings_of_a_call_that_compiles_belong_to_it() -> None:
+    scene = growing(tiled=True)
+    for row in [row for row in scene.rows["host_events"] if row["name"].endswith("_Tiling")]:
+        scene.event("runtime", "AscendCL@aclopCompileAndExecute", row["start_us"] - 2, 510)
+    found = judge_rule("HD019", scene.store())
+    assert found.state == "pass" and found.observed is not None and found.observed.frame["calls"].tolist() == [0]
