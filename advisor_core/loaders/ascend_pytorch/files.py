@@ -202,3 +202,9 @@ DELIVERABLES: Final = (
     TRACE,
 )
 NAMES: Final = frozenset(deliverable.name for deliverable in DELIVERABLES)
+
+UNREAD: Final = frozenset(
+    ("data_preprocess.csv", "hccs.csv", "l2_cache.csv", "nic.csv", "pcie.csv", "roce.csv", "soc_pmu.csv")
+)
+"""Files that options of the profiler add (l2_cache, sys_io, sys_interconnection, level 2) and that have no canonical
+table: a report says so, so that nobody takes its silence for an answer."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from advisor_core.contracts.profile import InputError
 from advisor_core.loaders.ascend_pytorch.db.loader import ANALYSIS, PROFILER
-from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES, NAMES, OUTPUT
+from advisor_core.loaders.ascend_pytorch.files import DELIVERABLES, NAMES, OUTPUT, UNREAD
 from advisor_core.loaders.ascend_pytorch.settings import info_file
 from advisor_core.loaders.export import Place
 from advisor_core.loaders.msprof.files import ANALYSIS as MSPROF_ANALYSIS
@@ -28,13 +28,15 @@ _RECORDED: Final = re.compile(rf"_(\d{{8,}})(?:{_SUFFIX}|{_MINDSPORE})$")
 class Layout:
     """The files of a rank. ``text``: every file that the text export may have, by name, there or not; empty where the
     user named a database. ``profiler``, ``analysis``: the databases that are there. ``others``: profiler's databases
-    beside the one that is read, of which one directory should not have any."""
+    beside the one that is read, of which one directory should not have any. ``unread``: names of files that the
+    exporter writes and that are not read."""
 
     place: Place
     text: Mapping[str, Path] = field(default_factory=dict)
     profiler: Path | None = None
     analysis: Path | None = None
     others: tuple[Path, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def has_text(self) -> bool:
         return any(path.exists() for path in self.text.values())
@@ -67,6 +69,7 @@ def layout(root: Path, directory: Path) -> Layout:
         folder / profilers[0] if profilers else None,
         folder / analyses[0] if analyses else None,
         tuple(folder / name for name in profilers[1:]),
+        tuple(name for name in names if name in UNREAD),
     )
 
 

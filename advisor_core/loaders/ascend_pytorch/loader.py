@@ -123,6 +123,9 @@ class _Loading:
         if self._source.coarse:
             unread = Missing(message("loader.sums_only"), message("loader.sums_only.collect", rank=self._source.rank))
             both.missing |= {name: unread for name in SCHEMAS if name not in self._wanted}
+        if self._layout.unread and not self._source.coarse:
+            unread_files = message("loader.unread_files", files=", ".join(self._layout.unread))
+            both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=unread_files))
         mindspore = is_mindspore(self._source.directory)
         if mindspore and not self._source.coarse:
             note = message("loader.mindspore")
