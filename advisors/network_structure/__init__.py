@@ -8,6 +8,7 @@ from advisors.network_structure import (
     classes,
     conversions,
     expert_loop,
+    folded_norm,
     fusion,
     hot_share,
     memory_bound_chains,
@@ -36,4 +37,5 @@ ADVISORS = (
     optimizer_step.optimizer_step,
     regions.regions,
     expert_loop.expert_loop,
+    folded_norm.folded_norm,
 )
