@@ -59,9 +59,9 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
 
 
 def _figure(view: View, t: Labels) -> Block:
-    """A drawing; a table is folded away, since it is long."""
+    """A drawing; a table is folded away, and left out where room is short, since it is long."""
     if isinstance(view, TableView):
-        return Details(line(t.of(view.title)), (written(view, t),))
+        return Details(line(t.of(view.title)), (written(view, t),), extra=True)
     return Figure(view, t.of(view.title))
 
 

@@ -13,17 +13,17 @@ Judge = Callable[[str | None, Measured], Text]
 """Of a value, '' recorded as not set, ``None`` not recorded: what it means for the job."""
 
 ACLNN_ENTRIES = 10_000
-"""Default of ACLNN_CACHE_LIMIT (CANN environment variable reference)."""
+"""Default of ACLNN_CACHE_LIMIT (docs/sources.md#environment-variables)."""
 
 HCCL_BUFFER_BYTES = 200 << 20
-"""Default of HCCL_BUFFSIZE, 200 MB that HCCL counts in units of 2^20 (HCCL documentation)."""
+"""Default of HCCL_BUFFSIZE, which HCCL counts in MiB (docs/sources.md#environment-variables)."""
 
 DEFAULT_TRAFFIC_CLASS, DEFAULT_SERVICE_LEVEL = 132, 4
-"""Defaults of HCCL_RDMA_TC and HCCL_RDMA_SL (HCCL documentation)."""
+"""Defaults of HCCL_RDMA_TC and HCCL_RDMA_SL (docs/sources.md#environment-variables)."""
 
 
 DEFAULT_LOG_LEVEL = 3
-"""Of ASCEND_GLOBAL_LOG_LEVEL: errors (CANN environment variable reference)."""
+"""Of ASCEND_GLOBAL_LOG_LEVEL: errors (docs/sources.md#environment-variables)."""
 
 
 def _quantity(value: float, unit: str) -> Text:
