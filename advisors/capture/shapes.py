@@ -15,6 +15,7 @@ from advisor_core.api.facts import (
 from advisors.capture.schedule import schedule_evidence, steps_before
 from advisors.measuring import row
 from advisors.messages import message
+from advisors.shape_changes import computing, varying
 
 
 @advisor(
@@ -42,15 +43,14 @@ def shapes(facts: Facts, params: Params) -> Observations:
     windows, kernels = facts[steps], facts[KERNELS]
     if len(windows) < 2:
         raise Unavailable(message("capture.one_step"), message("capture.few_steps.collect"), ("steps",))
-    computing = kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(windows["step"])]
-    if not (computing["input_shapes"] != "").any():
+    own = computing(kernels, windows)
+    if not (own["input_shapes"] != "").any():
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
-    seen_in = computing.groupby([computing[name].cat.codes for name in ("type", "input_shapes")])["step"]
-    varying = (seen_in.transform("nunique") < len(windows)).to_numpy()
-    frame = row(varying_share=float(varying.mean()), warm_up_steps=steps_before(facts[PROFILE]))
+    changes = varying(own, len(windows))
+    frame = row(varying_share=float(changes.mean()), warm_up_steps=steps_before(facts[PROFILE]))
 
     def evidence(number: int) -> Sequence[Reference]:
-        rows = computing.index.to_numpy()[varying]
+        rows = own.index.to_numpy()[changes]
         columns = ("step", "type", "input_shapes", "duration_ns")
         return [*schedule_evidence(facts[PROFILE]), Rows(message("capture.varying"), KERNELS, rows, columns)]
 

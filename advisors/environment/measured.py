@@ -22,6 +22,8 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.measuring import leaves, share, step_ns, under
+from advisors.shape_changes import computing, varying_share
+from advisors.step_kernels import StepKernels, step_kernels
 from advisors.task_queue import seen_task_queue
 from advisors.transfers import message_bytes
 
@@ -36,8 +38,6 @@ WANTS = (
     launches,
     ledger,
 )
-
-_SIGNATURE = ("type", "input_shapes", "input_dtypes", "input_formats", "output_shapes")
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def measured(facts: Facts) -> Measured:
     sizes = pd.Series(dtype="float64") if calls is None else message_bytes(calls[calls["step"] >= 0]).dropna()
     memory_calls = _memory_calls(facts, events)
     return Measured(
-        signatures=_signatures(facts),
-        varying_share=_varying_share(facts),
+        signatures=_signatures(facts.get(step_kernels)),
+        varying_share=_varying_share(facts, count),
         collectives=0 if has_none else None if calls is None else int((calls["step"] >= 0).sum()),
         largest_bytes=float(sizes.max()) if len(sizes) else None,
         rdma_bytes=_rdma_bytes(facts, has_none, count),
@@ -87,26 +87,15 @@ def measured(facts: Facts) -> Measured:
     )
 
 
-def _computing(facts: Facts) -> pd.DataFrame | None:
-    """The kernels of the steps that compute; ``None`` where their shapes are not known."""
-    kernels = facts.get(KERNELS)
-    if kernels is None:
+def _signatures(kernels: StepKernels | None) -> int | None:
+    return int(kernels.frame["signature"].nunique()) if kernels is not None and kernels.shaped else None
+
+
+def _varying_share(facts: Facts, count: int) -> float | None:
+    if KERNELS not in facts:
         return None
-    own = kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(facts[steps]["step"])]
-    return own if (own["input_shapes"] != "").any() else None
-
-
-def _signatures(facts: Facts) -> int | None:
-    own = _computing(facts)
-    return None if own is None else own.groupby([own[name].cat.codes for name in _SIGNATURE]).ngroups
-
-
-def _varying_share(facts: Facts) -> float | None:
-    own, count = _computing(facts), len(facts[steps])
-    if own is None or count < 2:
-        return None
-    seen = own.groupby([own[name].cat.codes for name in ("type", "input_shapes")])["step"].transform("nunique")
-    return float((seen < count).mean())
+    found = varying_share(computing(facts[KERNELS], facts[steps]), count)
+    return None if np.isnan(found) else found
 
 
 def _rdma_bytes(facts: Facts, has_none: bool, count: int) -> float | None:

@@ -25,6 +25,7 @@ from advisors.host_dispatch.activity import require_runtime_calls
 from advisors.host_dispatch.savings import SAVED, layer_of, saving_by_replay, without_calls
 from advisors.measuring import host_rows, records, row, step_count, step_ns
 from advisors.messages import message
+from advisors.shape_changes import computing, varying_share
 
 _TILING = re.compile(r"_Tiling$")
 """Calls of CANN that work out how a kernel divides its data: ``AscendCL@Add_Tiling``. One that the cache of the
@@ -88,14 +89,14 @@ def tiling(facts: Facts, params: Params) -> Observations:
     dispatching = np.isin(events["thread"].to_numpy()[rows], list(host.feeders | host.launchers))
     change = without_calls(events, rows[dispatching], host, skew)
     length, wall, count = events["duration_ns"].to_numpy()[rows], step_ns(facts), step_count(facts)
-    kernels = _computing(facts)
+    kernels = computing(facts[KERNELS] if KERNELS in facts else KERNELS.empty(), windows)
     types = _shapes_by_type(kernels)
     frame = row(
         step_ns=wall,
         **saving_by_replay(facts[replay], wall, change),
         calls=len(rows) / count,
         total_ns=float(length.sum()) / count,
-        varying_share=_varying_share(kernels, count),
+        varying_share=varying_share(kernels, count),
         dynamic_share=_dynamic_share(kernels),
         shapes=float(types["distinct"].iloc[0]) if len(types) else np.nan,
         operator=types["operator"].iloc[0] if len(types) else None,
@@ -115,27 +116,12 @@ def tiling(facts: Facts, params: Params) -> Observations:
     return Observations(frame, evidence, cure=lambda number: change)
 
 
-def _computing(facts: Facts) -> pd.DataFrame:
-    """The kernels of the steps that compute, none where they are not known."""
-    kernels = facts.get(KERNELS)
-    if kernels is None:
-        return KERNELS.empty()
-    return kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(facts[steps]["step"])]
-
-
 def _shapes_by_type(kernels: pd.DataFrame) -> pd.DataFrame:
     """``operator``, ``distinct`` shapes and ``kernels`` of each type, most shapes first; empty without shapes."""
     shaped = kernels[(kernels["input_shapes"] != "") & (kernels["type"] != "")]
     by_type = shaped.groupby(shaped["type"].astype(str))["input_shapes"]
     found = by_type.agg(distinct="nunique", kernels="size").rename_axis("operator").reset_index()
     return found.sort_values(["distinct", "operator"], ascending=[False, True], kind="stable")
-
-
-def _varying_share(kernels: pd.DataFrame, count: int) -> float:
-    if count < 2 or not (kernels["input_shapes"] != "").any():
-        return float("nan")
-    seen = kernels.groupby([kernels[name].cat.codes for name in ("type", "input_shapes")])["step"].transform("nunique")
-    return float((seen < count).mean())
 
 
 def _dynamic_share(kernels: pd.DataFrame) -> float:

@@ -1,0 +1,28 @@
+"""Shapes that are not the same in every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+
+def computing(kernels: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``kernels`` that compute in the steps."""
+    return kernels[(kernels["core"] != "COMMUNICATION") & kernels["step"].isin(windows["step"])]
+
+
+def varying(kernels: pd.DataFrame, steps: int) -> npt.NDArray[np.bool_]:
+    """Which of the kernels have a type and shapes that do not occur in all of the ``steps``."""
+    types, shapes = (kernels[name].cat.codes.to_numpy(dtype=np.int64) for name in ("type", "input_shapes"))
+    kinds, kind = np.unique(types * (len(kernels["input_shapes"].cat.categories) + 1) + shapes, return_inverse=True)
+    numbers, step = np.unique(kernels["step"].to_numpy(), return_inverse=True)
+    seen = np.unique(kind * max(len(numbers), 1) + step) // max(len(numbers), 1)
+    return np.asarray(np.bincount(seen, minlength=len(kinds))[kind] < steps, dtype=np.bool_)
+
+
+def varying_share(kernels: pd.DataFrame, steps: int) -> float:
+    """The share of these kernels; NaN of one step, and where no shapes are recorded."""
+    if steps < 2 or not (kernels["input_shapes"] != "").any():
+        return float("nan")
+    return float(varying(kernels, steps).mean())
