@@ -29,14 +29,8 @@ from advisors.transfers import message_bytes
 
 NEEDS = (PROFILE, steps)
 WANTS = (
-    KERNELS,
-    HOST_EVENTS,
-    MEMORY_RECORD,
-    COLLECTIVE_BANDWIDTH,
-    collective_calls,
-    collective_state,
-    launches,
-    ledger,
+    *(KERNELS, HOST_EVENTS, MEMORY_RECORD, COLLECTIVE_BANDWIDTH),
+    *(collective_calls, collective_state, launches, ledger, step_kernels),
 )
 
 
