@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from advisor_core.api.renderers import TableView
+from advisor_core.api.renderers import TableView, View
 from advisor_core.api.testing import Scene
+from advisor_core.facts.store import FactStore
 from advisor_core.text.base import Text
 from advisors.environment.drawings import variables
 from advisors.environment.measured import Measured, measured
@@ -77,6 +79,11 @@ def test_what_cannot_matter_is_told() -> None:
     assert "no call" in said("PYTORCH_NPU_ALLOC_CONF", "", quiet)
 
 
+def drawn(store: FactStore) -> Sequence[View]:
+    """With what the drawing declares, and nothing else."""
+    return variables.draw(store.view(variables.needs, variables.wants))
+
+
 def test_measures_of_a_small_recording() -> None:
     scene = Scene().step(1, 0, 1000).step(2, 1000, 1000)
     for step in (1, 2):
@@ -94,7 +101,7 @@ def test_measures_of_a_small_recording() -> None:
 
 def test_the_table_tells_not_set_from_not_recorded() -> None:
     scene = Scene().tensors(0, 100, "Add", ["8 FLOAT"], ["8 FLOAT"])
-    (view,) = variables.draw(scene.store(variables={"HCCL_ALGO": "", "ACLNN_CACHE_LIMIT": "5"}))
+    (view,) = drawn(scene.store(variables={"HCCL_ALGO": "", "ACLNN_CACHE_LIMIT": "5"}))
     assert isinstance(view, TableView) and view.purpose == "settings"
     recorded = {row[0]: row[1] for row in view.data.rows}
     assert recorded["ACLNN_CACHE_LIMIT"] == "5"
@@ -104,4 +111,4 @@ def test_the_table_tells_not_set_from_not_recorded() -> None:
 
 def test_other_devices_have_no_such_variables() -> None:
     scene = Scene().tensors(0, 100, "Add", ["8 FLOAT"], ["8 FLOAT"])
-    assert not variables.draw(scene.store(vendor="gpu"))
+    assert not drawn(scene.store(vendor="gpu"))
