@@ -37,7 +37,13 @@ _SHARED = re.compile(r"^SyncBatchNorm")
     wants=(KERNELS, COLLECTIVES),
     columns=(
         STEP_NS,
-        Column("layers", "float", "count", "passes of such layers, forward and backward, per step", zh="层调用数"),
+        Column(
+            "norm_passes",
+            "float",
+            "count",
+            "passes of such layers, forward and backward, per step",
+            zh="BatchNorm 调用数",
+        ),
         Column("collectives", "float", "count", "collectives that were launched in them, per step", zh="集合通信次数"),
         Column("median_bytes", "float", "B", "median size of these; unknown where none is recorded", zh="数据量中位数"),
         Column("uncovered_ns", "float", "ns", "of these collectives that no computing covers, per step", zh="未掩盖"),
@@ -62,7 +68,7 @@ def batch_norm(facts: Facts, params: Params) -> Observations:
     sizes = own["bytes"][own["bytes"] >= 0]
     frame = row(
         step_ns=wall,
-        layers=len(marks) / count,
+        norm_passes=len(marks) / count,
         collectives=len(own) / count,
         median_bytes=float(sizes.median()) if len(sizes) else np.nan,
         uncovered_ns=uncovered,

@@ -55,7 +55,7 @@ _HEAVY = ("matmul", "convolution", "attention")
         Column("operator", "text", "", "type of the kernels", zh="算子"),
         Column("input_shapes", "text", "", "shapes of its inputs", zh="输入 shape"),
         Column("beside_transfers", "int", "count", "kernels beside a transfer", zh="传输时 kernel 数"),
-        Column("alone", "int", "count", "kernels without one", zh="无传输 kernel 数"),
+        Column("without_transfers", "int", "count", "kernels without one", zh="无传输 kernel 数"),
         Column("beside_ns", "float", "ns", "median beside a transfer", zh="传输时中位数"),
         Column("alone_ns", "float", "ns", "median without one", zh="无传输中位数"),
         Column("excess", "float", "ns", "what all of them take longer", zh="多出"),
@@ -89,7 +89,7 @@ def contention(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(number: int) -> Sequence[Reference]:
-        names = ("operator", "input_shapes", "beside_transfers", "alone", "beside_ns", "alone_ns", "excess")
+        names = ("operator", "input_shapes", "beside_transfers", "without_transfers", "beside_ns", "alone_ns", "excess")
         return [
             Metric(message("communication.pairs"), records(compared, LARGEST, **{name: name for name in names})),
             kernel_rows(message("communication.slower"), slower.loc[longer.sort_values(ascending=False).index]),
@@ -109,9 +109,9 @@ def _compared(frame: pd.DataFrame, samples: float) -> pd.DataFrame:
             "operator": of_kind["type"].first().astype(str),
             "input_shapes": of_kind["input_shapes"].first().astype(str),
             "beside_transfers": of_kind["beside"].sum(),
-            "alone": of_kind["alone"].sum(),
+            "without_transfers": of_kind["alone"].sum(),
             "beside_ns": frame[frame["beside"]].groupby("signature")["duration_ns"].median(),
             "alone_ns": frame[frame["alone"]].groupby("signature")["duration_ns"].median(),
         }
     )
-    return found[(found["beside_transfers"] >= samples) & (found["alone"] >= samples)].copy()
+    return found[(found["beside_transfers"] >= samples) & (found["without_transfers"] >= samples)].copy()

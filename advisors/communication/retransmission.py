@@ -20,7 +20,13 @@ from advisors.messages import message
     columns=(
         STEP_NS,
         Column("operations", "int", "count", "operations that moved data over RDMA", zh="操作数"),
-        Column("stalled", "int", "count", "of these: longer than their bytes need by a lost packet", zh="停顿次数"),
+        Column(
+            "stalled_operations",
+            "int",
+            "count",
+            "of these: longer than their bytes need by a lost packet",
+            zh="停顿次数",
+        ),
         Column("longest_ns", "float", "ns", "longest time in which one of them moved its data", zh="最长"),
         Column(
             "lost_ns", "float", "ns", "what the stalled ones take beyond what their bytes need, per step", zh="损失"
@@ -39,7 +45,7 @@ def retransmission(facts: Facts, params: Params) -> Observations:
     frame = row(
         step_ns=step_ns(facts),
         operations=len(rows),
-        stalled=int(stalled.sum()),
+        stalled_operations=int(stalled.sum()),
         longest_ns=float(took.max()),
         lost_ns=float((took - needed)[stalled].sum()) / step_count(facts),
     )

@@ -31,7 +31,7 @@ MOST_BETWEEN = 2
             "norms", "float", "count", "BatchNorm kernels whose input a convolution wrote, per step", zh="BatchNorm 数"
         ),
         Column("others", "float", "count", "BatchNorm kernels behind something else, per step", zh="其他"),
-        Column("norm_ns", "float", "ns", "time of the first per step", zh="耗时"),
+        Column("norm_ns", "float", "ns", "time of the first per step", zh="归一化"),
         Column("example", "text", "", "shapes of the inputs of the one with most time", zh="示例"),
         *shares("norm_ns"),
     ),

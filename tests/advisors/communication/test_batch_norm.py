@@ -24,7 +24,7 @@ def test_collectives_of_such_layers_are_summed_up() -> None:
     found = judge_rule("CO019", layers(shared=True).store())
     seen = found.first.observation
     assert found.state == "fail" and found.first.severity == "high"
-    assert (seen["layers"], seen["collectives"], seen["median_bytes"]) == (8, 8, 8192)
+    assert (seen["norm_passes"], seen["collectives"], seen["median_bytes"]) == (8, 8, 8192)
     assert seen["uncovered_ns"] == 8 * 30_000
     assert [str(item.title.en) for item in found.evidence()][-1] == "the longest passes of SyncBatchNorm on the host"
 

@@ -31,7 +31,7 @@ def test_products_beside_transfers_are_held_against_those_without() -> None:
     assert seen["excess_ns"] == 4 * 50_000 and seen["covered_ns"] == 4 * 150_000
     assert "start earlier or later" in found.first.advice[0].text.en
     pairs = found.evidence()[0]
-    assert "'beside_transfers': 4" in str(pairs) and "'alone': 4" in str(pairs)
+    assert "'beside_transfers': 4" in str(pairs) and "'without_transfers': 4" in str(pairs)
 
 
 def test_a_transfer_that_costs_more_than_it_hides_is_in_question() -> None:

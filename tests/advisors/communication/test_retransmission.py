@@ -18,7 +18,7 @@ def transfer(seconds: float, size: int, transport: str = "RDMA") -> Scene:
 def test_a_transfer_that_stands_for_the_timeout_is_found() -> None:
     found = judge_rule("CO020", transfer(4.4, GB).store())
     seen = found.first.observation
-    assert found.state == "fail" and (seen["stalled"], seen["operations"]) == (1, 2)
+    assert found.state == "fail" and (seen["stalled_operations"], seen["operations"]) == (1, 2)
     assert seen["longest_ns"] == 4.4e9
     assert seen["lost_ns"] == pytest.approx(4.4e9 - 1e9 / 20)
 
