@@ -17,16 +17,14 @@ import pandas as pd
 
 from advisor_core.facts.device.shapes import Shape, elements, per_text, shapes_of
 from advisor_core.facts.matching import matching
+from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PREFILL, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-PREFILL, DECODE, BOTH, UNKNOWN = "prefill", "decode", "mixed", "unknown"
-
-BOTH_SHARE = 0.1
-"""Both parts are in a profile where the lesser one has this share of the time that tells; our choice: advice for the
-other part would miss a tenth of it. The head of a model, whose product has few rows in a prefill too, has less."""
+BOTH_SHARE = LEAST
+"""Both parts are in a profile where the lesser one has this share of the time that tells. The head of a model, whose product has few rows in a prefill too, has less."""
 
 
 WIDEST_HEAD = 256
@@ -96,7 +94,7 @@ def part_of_evidence(evidence: Evidence, durations: Ints) -> str:
 
 def _either(prefill: float, decode: float) -> str:
     if min(prefill, decode) >= BOTH_SHARE * (prefill + decode):
-        return BOTH
+        return MIXED
     return PREFILL if prefill > decode else DECODE
 
 

@@ -28,23 +28,19 @@ from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import Launches, launches
-from advisor_core.facts.inference import BOTH, DECODE, PREFILL, UNKNOWN, Evidence, Sign, evidence_of
+from advisor_core.facts.inference import Evidence, evidence_of
 from advisor_core.facts.intervals import NOTHING, Layer, cut, union
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.passes import decode_in_training, parts_of_inference
 from advisor_core.facts.steps.phases import booked_in, phases
 from advisor_core.facts.steps.steps import steps
+from advisor_core.vocabulary.parts import DECODE, LOG_PROBS, MIXED, PREFILL, TRAINING, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Texts = npt.NDArray[np.object_]
-
-TRAINING, LOG_PROBS = "training", "log_probs"
-
-PARTS: Final = (TRAINING, LOG_PROBS, PREFILL, DECODE, BOTH, UNKNOWN)
-"""All that there are. ``mixed``: passes that compute new sequences and next tokens together."""
 
 OF_PHASE: Final[Mapping[str, str]] = {
     "update_actor": TRAINING,
@@ -113,6 +109,7 @@ def parts(facts: Facts) -> pd.DataFrame:
 LEDGER = (
     Column("step", "int", "", "row of steps"),
     Column("part", "text", "", "part, as of parts"),
+    Column("phase", "text", "", "phase of reinforcement learning, as of parts"),
     Column("path", "text", "", "leaf of the ledger"),
     Column("ns", "int", "ns", "time that is booked there"),
 )
@@ -120,8 +117,8 @@ LEDGER = (
 
 @fact("part_ledger", needs=(parts, steps, bookings), columns=LEDGER)
 def part_ledger(facts: Facts) -> pd.DataFrame:
-    """One row per step, part and leaf; the parts of a step add up to its entries of the fact ``ledger``."""
-    return booked_in(facts[parts], "part", facts[bookings], facts[steps])
+    """One row per step, part, phase and leaf; the parts of a step add up to its entries of the fact ``ledger``."""
+    return booked_in(facts[parts], ["part", "phase"], facts[bookings], facts[steps])
 
 
 def _layer(spans: pd.DataFrame) -> Layer:
@@ -161,7 +158,7 @@ def _by_mark(facts: Facts, device: pd.DataFrame) -> Texts:
     launched = _launched(facts.get(launches), device)
     in_prefill, in_decode = (_covered(events, rows, facts.get(launches), launched) for rows in told)
     found[in_prefill], found[in_decode] = PREFILL, DECODE
-    found[in_prefill & in_decode] = BOTH
+    found[in_prefill & in_decode] = MIXED
     return found
 
 

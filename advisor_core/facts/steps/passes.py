@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from advisor_core.facts.inference import BOTH, DECODE, PREFILL, Evidence, Sign, part_of_evidence
+from advisor_core.facts.inference import Evidence, Sign, part_of_evidence
+from advisor_core.vocabulary.parts import DECODE, MIXED, PREFILL
 
 Ints = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
@@ -35,11 +36,11 @@ def parts_of_inference(evidence: Evidence, starts: Ints, ends: Ints) -> Texts:
     if (signs == Sign.LONG).any() or (signs == Sign.TOKEN).any():
         told[signs == Sign.SHORT] = DECODE
     anchors = _settled(told, np.flatnonzero((told != "") & evidence.attends))
-    if not len(anchors) and overall == BOTH:
+    if not len(anchors) and overall == MIXED:
         anchors = _settled(told, np.flatnonzero(told != ""))
     if not len(anchors) or len(set(told[anchors].tolist())) == 1:
         single = told[anchors[0]] if len(anchors) else overall
-        return np.full(len(signs), overall if overall != BOTH else single, dtype=object)
+        return np.full(len(signs), overall if overall != MIXED else single, dtype=object)
     return _filled(told, anchors, signs, starts, ends)
 
 
