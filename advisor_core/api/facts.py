@@ -71,6 +71,7 @@ from advisor_core.facts.memory import (
 from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
+from advisor_core.facts.steps.parts import part_ledger, part_of, parts
 from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.start_up import StartUp, start_up
@@ -171,6 +172,9 @@ __all__ = [
     "moved_bytes",
     "of_graph_engine",
     "operation_names",
+    "part_ledger",
+    "part_of",
+    "parts",
     "paused",
     "peaks",
     "per_text",

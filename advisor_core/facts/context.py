@@ -13,8 +13,8 @@ from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.inference import part_of_inference
-from advisor_core.facts.steps.parts import parts
 from advisor_core.facts.matching import matching
+from advisor_core.facts.steps.parts import parts
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
 from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PARTS, PREFILL, UNKNOWN

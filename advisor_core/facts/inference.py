@@ -24,7 +24,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 BOTH_SHARE = LEAST
-"""Both parts are in a profile where the lesser one has this share of the time that tells. The head of a model, whose product has few rows in a prefill too, has less."""
+"""Both parts are in a profile where the lesser one has this share of the time that tells. The head of a model,
+whose product has few rows in a prefill too, has less."""
 
 
 WIDEST_HEAD = 256

@@ -55,7 +55,8 @@ def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | 
     if not holds.phase and not holds.role:
         return
     decided = [_decided(holds, place) for place in places]
-    yes, no = (sum(place.share for place, held in zip(places, decided, strict=True) if held is told) for told in (True, False))
+    held_in = list(zip(places, decided, strict=True))
+    yes, no = (sum(place.share for place, held in held_in if held is told) for told in (True, False))
     if no > 1 - LEAST:
         yield False, _only(holds)
     elif yes > 1 - LEAST:
@@ -63,7 +64,7 @@ def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | 
     elif no < LEAST:
         yield None, _only(holds)
     else:
-        inside = [place.named for place, held in zip(places, decided, strict=True) if held is not False]
+        inside = [place.named for place, held in held_in if held is not False]
         share = f"{100 * (1 - no):.0f} %"
         listed = {"en": ", ".join(text.en for text in inside), "zh": "、".join(text.zh for text in inside)}
         yield None, message("advice.in_part", share=share, **listed)

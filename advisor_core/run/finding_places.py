@@ -52,18 +52,16 @@ class PartTimes:
         idles is looked up in the ledger, as evidence shows the longest stretches only; other time is that of the
         kernels."""
         waits = any(LedgerPath(path).trunk == "idle" for path in paths)
-        sources = [lambda: self._of_kernels(references, tables), lambda: self._of_ledger(paths)]
-        for took in (source() for source in (reversed(sources) if waits else sources)):
-            if took.sum() > 0:
-                return self._told(took)
-        return self._told(self._of_intervals(references))
+        of_ledger, of_kernels = self._of_ledger(paths), self._of_kernels(references, tables)
+        told = [of_ledger, of_kernels] if waits else [of_kernels, of_ledger]
+        return self._told(next((took for took in told if took.any()), self._of_intervals(references)))
 
     def _told(self, took: Ints) -> tuple[Place, ...]:
         if not took.sum():
             return ()
         shares = took / took.sum()
         order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= LEAST]
-        return tuple(Place(*self.kinds[kind], float(shares[kind])) for kind in order)
+        return tuple(Place(*self.kinds[kind], share=float(shares[kind])) for kind in order)
 
     def _summed(self, kinds: Ints, lengths: Ints) -> Ints:
         known = kinds != NOTHING

@@ -29,7 +29,7 @@ from advisor_core.result.run import State
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
 from advisor_core.run.finding_places import PartTimes, claimed_paths, part_times
-from advisor_core.run.resolve_evidence import resolve
+from advisor_core.run.resolve_evidence import resolve, scalar
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
@@ -131,7 +131,7 @@ class Measurements:
             return ()
         frame = self.frame(rule.advisor, rule.measure_params)
         assert not isinstance(frame, RuleState), "only rows have a place"
-        paths = claimed_paths(rule, frame.iloc[row].to_dict())
+        paths = claimed_paths(rule, {str(name): scalar(frame[name].iloc[row]) for name in frame})
         about = asked(rule.advisor, rule.measure_params), row, paths
         if about not in self.told.places:
             parts = self._parts

@@ -14,6 +14,7 @@ not told is ``unknown``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -121,6 +122,12 @@ def part_ledger(facts: Facts) -> pd.DataFrame:
     return booked_in(facts[parts], ["part", "phase"], facts[bookings], facts[steps])
 
 
+def part_of(spans: pd.DataFrame, times: Ints) -> Texts:
+    """The part at each of the ``times``, ``unknown`` outside of the steps. ``spans``: the fact ``parts``."""
+    names = np.append(spans["part"].astype(str).to_numpy(dtype=object), UNKNOWN)  # NOTHING, -1, is the last
+    return np.asarray(names[_layer(spans).at(times)], dtype=object)
+
+
 def _layer(spans: pd.DataFrame) -> Layer:
     return Layer(spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy(), np.arange(len(spans)))
 
@@ -173,7 +180,8 @@ def _launched(launched: Launches | None, device: pd.DataFrame) -> Ints:
 def _covered(events: pd.DataFrame, rows: Bools, launched: Launches | None, times: Ints) -> Bools:
     """Whether one of the events runs at each of the ``times``."""
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
-    return union(starts, starts + events["duration_ns"].to_numpy()[rows]).at(times) != NOTHING
+    inside = union(starts, starts + events["duration_ns"].to_numpy()[rows]).at(times)
+    return np.asarray(inside != NOTHING, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -202,8 +210,11 @@ class _Evidence:
         """The part of each of these rows, which are in order of start."""
         evidence = self.inference.part(rows) if self.inference is not None else None
         if self.trains[rows].any():
-            found = np.full(len(rows), "", dtype=object) if evidence is None else decode_in_training(evidence, self.trains[rows])
-            return np.where(found == "", TRAINING, found)
+            found = np.full(len(rows), TRAINING, dtype=object)
+            if evidence is not None:
+                decodes = decode_in_training(evidence, self.trains[rows])
+                found[decodes != ""] = decodes[decodes != ""]
+            return found
         if evidence is None or self.drops[rows].any():
             return np.full(len(rows), UNKNOWN, dtype=object)
         return parts_of_inference(evidence, self.starts[rows], self.ends[rows])
@@ -216,7 +227,7 @@ def _inference(kernels: pd.DataFrame | None, device: pd.DataFrame, words: Vocabu
     return evidence_of(kernels, device.set_index("row")["operator_class"].sort_index(), words).part(order)
 
 
-def _named(device: pd.DataFrame, pattern: object) -> Bools:
+def _named(device: pd.DataFrame, pattern: re.Pattern[str]) -> Bools:
     return matching(device["type"], pattern) | matching(device["name"], pattern)
 
 

@@ -71,7 +71,7 @@ def _settled(told: Texts, rows: Ints) -> Ints:
     if len(rows) < AT_LEAST:
         return rows[:0]
     same = told[rows[1:]] == told[rows[:-1]]
-    return rows[np.append(same, False) | np.append(False, same)]
+    return np.asarray(rows[np.append(same, False) | np.append(False, same)], dtype=np.int64)
 
 
 def _filled(told: Texts, anchors: Ints, signs: Ints, starts: Ints, ends: Ints) -> Texts:

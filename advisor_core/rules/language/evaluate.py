@@ -148,8 +148,8 @@ class Evaluator:
 
     def _text_column(self, key: str) -> _Text:
         if key in self.by_row:
-            codes, categories = pd.factorize(pd.Series(self.by_row[key], dtype=object))
-            return _Text(codes.astype(np.int64), categories.tolist())
+            numbers, texts = pd.factorize(np.array(self.by_row[key], dtype=object))
+            return _Text(numbers.astype(np.int64), texts.tolist())
         if key not in self.frame:
             return _constant_text(None)
         column = self.frame[key]
