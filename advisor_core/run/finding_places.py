@@ -11,12 +11,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.advisor import Interval, Reference, Rows
+from advisor_core.contracts.cure import Cure
 from advisor_core.contracts.facts import Facts, JobFacts
 from advisor_core.contracts.keys import AnyKey
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Unanswered
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, Table
+from advisor_core.facts.device.work import work
 from advisor_core.facts.intervals import NOTHING, Layer
+from advisor_core.facts.replay.changes import Merging, Shortening
 from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
@@ -39,21 +42,22 @@ class _Source(Protocol):
 @dataclass(frozen=True)
 class PartTimes:
     """The stretches of a recording with the number of their kind, by ``kinds`` (part, phase and what it stands for);
-    ``ledger``: the fact ``part_ledger``, ``None`` where it is not known."""
+    ``ledger``: the fact ``part_ledger``, ``None`` where it is not known; ``device``: the fact ``work``."""
 
     stretches: Layer
     kinds: Sequence[tuple[str, str, str]]
     ledger: pd.DataFrame | None
+    device: pd.DataFrame
 
     def places(
-        self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str]
+        self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str], cure: Cure | None
     ) -> tuple[Place, ...]:
         """Where the time lies that a finding with these references claims, the largest first. Time in which the device
         idles is looked up in the ledger, as evidence shows the longest stretches only; other time is that of the
-        kernels."""
+        tasks that the cure changes, or of the kernels."""
         waits = any(LedgerPath(path).trunk == "idle" for path in paths)
         of_ledger, of_kernels = self._of_ledger(paths), self._of_kernels(references, tables)
-        told = [of_ledger, of_kernels] if waits else [of_kernels, of_ledger]
+        told = [of_ledger, of_kernels] if waits else [self._of_tasks(cure), of_kernels, of_ledger]
         return self._told(next((took for took in told if took.any()), self._of_intervals(references)))
 
     def _told(self, took: Ints) -> tuple[Place, ...]:
@@ -61,11 +65,20 @@ class PartTimes:
             return ()
         shares = took / took.sum()
         order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= LEAST]
-        return tuple(Place(*self.kinds[kind], share=float(shares[kind])) for kind in order)
+        return tuple(
+            Place(part, phase, role, float(shares[kind])) for kind in order for part, phase, role in [self.kinds[kind]]
+        )
 
     def _summed(self, kinds: Ints, lengths: Ints) -> Ints:
         known = kinds != NOTHING
         return np.bincount(kinds[known], weights=lengths[known], minlength=len(self.kinds)).astype(np.int64)
+
+    def _of_tasks(self, cure: Cure | None) -> Ints:
+        if not isinstance(cure, Shortening | Merging):
+            return np.zeros(len(self.kinds), dtype=np.int64)
+        tasks = self.device.iloc[np.unique(cure.tasks)]
+        starts = tasks["start_ns"].to_numpy()
+        return self._summed(self.stretches.at(starts), tasks["end_ns"].to_numpy() - starts)
 
     def _of_kernels(self, references: Sequence[Reference], tables: Mapping[str, Table]) -> Ints:
         took = np.zeros(len(self.kinds), dtype=np.int64)
@@ -99,7 +112,7 @@ class PartTimes:
 def part_times(source: _Source) -> PartTimes | None:
     """``None`` for a recording of one part, or where no parts are known."""
     try:
-        facts = source.view((parts,), (part_ledger,))
+        facts = source.view((parts, work), (part_ledger,))
     except Unanswered:
         return None
     assert isinstance(facts, Facts), "the parts are of a rank"
@@ -110,7 +123,7 @@ def part_times(source: _Source) -> PartTimes | None:
     if (shares >= LEAST).sum() < 2:
         return None
     stretches = Layer(told["start_ns"].to_numpy(), told["end_ns"].to_numpy(), numbers)
-    return PartTimes(stretches, kinds, facts.get(part_ledger))
+    return PartTimes(stretches, kinds, facts.get(part_ledger), facts[work])
 
 
 def _kinds(told: pd.DataFrame) -> tuple[list[tuple[str, str, str]], Ints]:

@@ -137,7 +137,8 @@ class Measurements:
             parts = self._parts
             assert parts is not None, "several parts were told before"
             references = self._references(rule.advisor, rule.measure_params, row)
-            self.told.places[about] = parts.places(references, self._source()[1], paths)
+            cure = self.cure(rule.advisor, rule.measure_params, row)
+            self.told.places[about] = parts.places(references, self._source()[1], paths, cure)
         return self.told.places[about]
 
     @functools.cached_property

@@ -228,7 +228,8 @@ def _inference(kernels: pd.DataFrame | None, device: pd.DataFrame, words: Vocabu
 
 
 def _named(device: pd.DataFrame, pattern: re.Pattern[str]) -> Bools:
-    return matching(device["type"], pattern) | matching(device["name"], pattern)
+    named = matching(device["type"], pattern) | matching(device["name"], pattern)
+    return np.asarray(named, dtype=np.bool_)
 
 
 def _in_optimizer(facts: Facts, device: pd.DataFrame, words: Vocabulary) -> Bools:
