@@ -52,12 +52,12 @@ class PartTimes:
     def places(
         self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str], cure: Cure | None
     ) -> tuple[Place, ...]:
-        """Where the time lies that a finding with these references claims, the largest first. Time in which the device
-        idles is looked up in the ledger, as evidence shows the longest stretches only; other time is that of the
-        tasks that the cure changes, or of the kernels."""
+        """Where the time lies that a finding with these references claims, the largest first: of the tasks that
+        the cure changes, else of its kernels. Time in which the device idles is looked up in the ledger, as evidence
+        shows the longest stretches only."""
         waits = any(LedgerPath(path).trunk == "idle" for path in paths)
         of_ledger, of_kernels = self._of_ledger(paths), self._of_kernels(references, tables)
-        told = [of_ledger, of_kernels] if waits else [self._of_tasks(cure), of_kernels, of_ledger]
+        told = [self._of_tasks(cure), *((of_ledger, of_kernels) if waits else (of_kernels, of_ledger))]
         return self._told(next((took for took in told if took.any()), self._of_intervals(references)))
 
     def _told(self, took: Ints) -> tuple[Place, ...]:

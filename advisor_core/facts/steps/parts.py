@@ -33,7 +33,7 @@ from advisor_core.facts.inference import Evidence, evidence_of
 from advisor_core.facts.intervals import NOTHING, Layer, cut, union
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
-from advisor_core.facts.steps.passes import decode_in_training, parts_of_inference
+from advisor_core.facts.steps.passes import parts_of_inference, parts_of_training
 from advisor_core.facts.steps.phases import booked_in, phases
 from advisor_core.facts.steps.steps import steps
 from advisor_core.vocabulary.parts import DECODE, LOG_PROBS, MIXED, PREFILL, TRAINING, UNKNOWN
@@ -210,11 +210,9 @@ class _Evidence:
         """The part of each of these rows, which are in order of start."""
         evidence = self.inference.part(rows) if self.inference is not None else None
         if self.trains[rows].any():
-            found = np.full(len(rows), TRAINING, dtype=object)
-            if evidence is not None:
-                decodes = decode_in_training(evidence, self.trains[rows])
-                found[decodes != ""] = decodes[decodes != ""]
-            return found
+            if evidence is None:
+                return np.full(len(rows), TRAINING, dtype=object)
+            return parts_of_training(evidence, self.trains[rows], self.starts[rows], self.ends[rows])
         if evidence is None or self.drops[rows].any():
             return np.full(len(rows), UNKNOWN, dtype=object)
         return parts_of_inference(evidence, self.starts[rows], self.ends[rows])
@@ -238,6 +236,8 @@ def _in_optimizer(facts: Facts, device: pd.DataFrame, words: Vocabulary) -> Bool
     if events is None or not (rows := matching(events["name"], words.optimizer)).any():
         return np.zeros(len(device), dtype=np.bool_)
     launched = facts.get(launches)
-    if launched is None:  # the recording trains; which kernels do is not known
-        return np.ones(len(device), dtype=np.bool_)
-    return _covered(events, rows, launched, _launched(launched, device))
+    inside = np.zeros(0, dtype=np.bool_)
+    if launched is not None:
+        inside = _covered(events, rows, launched, _launched(launched, device))
+    # Otherwise the recording trains, and which kernels do is not known.
+    return inside if inside.any() else np.ones(len(device), dtype=np.bool_)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.facts.inference import Evidence, Sign, part_of_evidence
-from advisor_core.vocabulary.parts import DECODE, MIXED, PREFILL
+from advisor_core.vocabulary.parts import DECODE, MIXED, PREFILL, TRAINING
 
 Ints = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
@@ -44,26 +44,25 @@ def parts_of_inference(evidence: Evidence, starts: Ints, ends: Ints) -> Texts:
     return _filled(told, anchors, signs, starts, ends)
 
 
-def decode_in_training(evidence: Evidence, trains: npt.NDArray[np.bool_]) -> Texts:
-    """The part of each kernel of a recording that trains: ``decode`` where attentions read a cache, ``prefill`` for the
-    long passes before, up to the last kernel that trains, '' elsewhere. ``trains``: kernels that only training has."""
+def parts_of_training(evidence: Evidence, trains: npt.NDArray[np.bool_], starts: Ints, ends: Ints) -> Texts:
+    """The part of each kernel of a recording that trains, in order of start: ``decode`` where attentions read a cache,
+    ``prefill`` for the whole passes between the last kernel that trains and such a decode, ``training`` elsewhere.
+    ``trains``: kernels that only training has."""
     signs = evidence.signs
-    found = np.full(len(signs), "", dtype=object)
     attentions = np.flatnonzero(evidence.attends & (signs != Sign.NOTHING))
     is_token = np.append(signs[attentions] == Sign.TOKEN, False)
     borders = np.flatnonzero(np.diff(np.concatenate([[False], is_token]).astype(np.int8)))
     last_training = np.maximum.accumulate(np.where(trains, np.arange(len(trains)), -1))
+    told = np.full(len(signs), "", dtype=object)
+    told[trains], told[attentions] = TRAINING, TRAINING
     for begin, end in borders.reshape(-1, 2).tolist():  # runs of attentions
         first, last = int(attentions[begin]), int(attentions[end - 1])
         if end - begin < AT_LEAST or last_training[last] > first:
             continue
-        # The first kernels of the pass behind are taken for the end of this one.
-        behind = int(attentions[end]) if end < len(attentions) else len(signs)
-        stop = next((int(row) for row in np.flatnonzero(signs[last:behind] == Sign.LONG) + last), behind)
-        found[first:stop] = DECODE
-        before = found[int(last_training[first]) + 1 : first]
-        before[before == ""] = PREFILL if (signs[int(last_training[first]) + 1 : first] == Sign.WHOLE).any() else DECODE
-    return found
+        told[attentions[begin:end]] = DECODE
+        before = attentions[(attentions > last_training[first]) & (attentions < first)]
+        told[before[told[before] == TRAINING]] = PREFILL
+    return _filled(told, np.flatnonzero(told != ""), signs, starts, ends)
 
 
 def _settled(told: Texts, rows: Ints) -> Ints:
@@ -81,7 +80,7 @@ def _filled(told: Texts, anchors: Ints, signs: Ints, starts: Ints, ends: Ints) -
     cuts = [0]
     for last, first in zip(anchors[changes].tolist(), anchors[changes + 1].tolist(), strict=True):
         products = np.flatnonzero(signs[last:first] == Sign.LONG) + last
-        if told[last] == PREFILL:
+        if told[last] != DECODE:
             begin, end = int(products[-1]) + 1 if len(products) else last + 1, first
         else:
             begin, end = last + 1, int(products[0]) if len(products) else first
