@@ -79,6 +79,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.facts.steps.warm_up import WarmUp, warm_up
 from advisor_core.nesting import enclosing_of
+from advisor_core.nesting import parents as parents_of
 from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -172,6 +173,7 @@ __all__ = [
     "moved_bytes",
     "of_graph_engine",
     "operation_names",
+    "parents_of",
     "part_ledger",
     "part_of",
     "parts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.marks import marks_of
+from advisors.layers.modules import Modules, modules
 from advisors.layers.runs import Run, Towers, runs_of
 from advisors.layers.stacks import Stack, StepSequence, stacks
 from advisors.messages import message
@@ -42,6 +43,7 @@ TOWERS = (
 class Layers:
     """``times``: per step by layer, pass and block. ``towers``: the stacks. By row of `StepKernels`: ``tower`` and
     ``layer`` (-1: of none), ``passes`` (`Pass`), ``blocks`` (`Block`), and ``run``, the pass over a stack (-1: none).
+    ``modules``: those that were recorded, ``None`` without any.
     """
 
     times: pd.DataFrame
@@ -51,9 +53,15 @@ class Layers:
     passes: Ints
     blocks: Ints
     run: Ints
+    modules: Modules | None = None
 
 
-@fact("layers", needs=(step_kernels, kernel_nodes, fusion_chains, steps), frames={"times": TIMES, "towers": TOWERS})
+@fact(
+    "layers",
+    needs=(step_kernels, kernel_nodes, fusion_chains, steps),
+    wants=(modules,),
+    frames={"times": TIMES, "towers": TOWERS},
+)
 def layers(facts: Facts) -> Layers:
     """The layers of the model, and the time of the kernels by layer, pass and block."""
     kernels = facts[step_kernels]
@@ -64,7 +72,7 @@ def layers(facts: Facts) -> Layers:
         booking.step(np.flatnonzero(step == number))
     if not booking.runs:
         raise Unavailable(message("layers.none"))
-    return booking.layers()
+    return replace(booking.layers(), modules=facts.get(modules))
 
 
 class _Booking:
