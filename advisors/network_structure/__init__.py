@@ -14,6 +14,7 @@ from advisors.network_structure import (
     norm_cast_matmul,
     norm_quant,
     optimizer_step,
+    outlier_layers,
     precision,
     regions,
     slices,
@@ -36,4 +37,5 @@ ADVISORS = (
     optimizer_step.optimizer_step,
     regions.regions,
     expert_loop.expert_loop,
+    outlier_layers.outlier_layers,
 )
