@@ -16,6 +16,7 @@ from advisors.layers.marks import marks_of
 from advisors.layers.modules import Modules, modules
 from advisors.layers.runs import Run, Towers, runs_of
 from advisors.layers.stacks import Stack, StepSequence, stacks
+from advisors.layers.stages import with_first_blocks
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -83,6 +84,9 @@ class _Booking:
         self._marks = marks_of(kernels, nodes, chains)
         self._signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
         self._type = pd.factorize(kernels.frame["type"])[0]
+        # What it writes first; statistics follow.
+        written = kernels.frame["output_shapes"].iloc[kernels.firsts].astype(str).str.partition(";")[0]
+        self._written = np.asarray(pd.factorize(written)[0][self._signature], dtype=np.int64)
         self._stream = kernels.frame["stream"].to_numpy()
         self._start = kernels.frame["start_ns"].to_numpy()
         self._towers = Towers(self._marks, nodes, self._signature)
@@ -117,10 +121,12 @@ class _Booking:
         key = signature.tobytes()
         if key not in self._stacks:
             begin = int(backward.argmax()) if backward.any() else len(rows)
-            heavy, rare = self._marks.heavy[rows], self._marks.rare[rows]
-            self._stacks[key] = stacks(
-                StepSequence(signature, self._type[rows], heavy, rare, self._kernels.shaped), begin
+            marks = self._marks.part(rows)
+            types, written = self._type[rows], self._written[rows]
+            sequence = StepSequence(
+                signature, types, marks.heavy, marks.rare, marks.convolution, written, self._kernels.shaped
             )
+            self._stacks[key] = with_first_blocks(sequence, stacks(sequence, begin), begin)
         return self._stacks[key]
 
     def _book(self, run: Run) -> None:
