@@ -31,6 +31,8 @@ LEAST_PEERS = 3
 RESOLUTION_NS = 1_000
 """Older traces of Kineto round times to microseconds (real recordings): a difference of one is none."""
 
+_LAYER = ("tower", "backward", "layer")
+
 TO_DEVIATION = 1.4826
 """Median absolute deviation to standard deviation, of a normal distribution."""
 
@@ -45,10 +47,10 @@ class LayerTimes:
     def by_layer(self) -> pd.DataFrame:
         """One row per layer of a stack and direction: medians over its passes, ``passes``, and ``jitter_ns``, by how
         much its excess usually differs from pass to pass; only of layers with enough passes."""
-        groups = self.cells.groupby(["tower", "backward", "layer"], sort=True)
+        groups = self.cells.groupby(list(_LAYER), sort=True)
         median = groups["excess_ns"].transform("median")
         deviation = (self.cells["excess_ns"] - median).abs().rename("deviation")
-        keys = [self.cells[name] for name in ("tower", "backward", "layer")]
+        keys = [self.cells[name] for name in _LAYER]
         table = groups.agg(
             ns=("ns", "median"),
             usual_ns=("usual_ns", "median"),
@@ -88,32 +90,45 @@ def layer_times(own: StepKernels, found: Layers) -> LayerTimes:
     return LayerTimes(cells[cells["peers"] >= LEAST_PEERS].drop(columns="content"))
 
 
-def kernels_of(own: StepKernels, found: Layers, times: LayerTimes, layer: pd.Series) -> tuple[Ints, pd.DataFrame]:
-    """The kernels of a layer of `LayerTimes.by_layer`, as rows of `StepKernels`, and by operator type what they take
-    per pass beside the median of the layer's peers, those with most excess first."""
-    own_cells = times.cells
-    same = own_cells[(own_cells["tower"] == layer["tower"]) & (own_cells["backward"] == layer["backward"])]
-    runs = same.loc[same["layer"] == layer["layer"], "run"]
-    rows = _of_layers(own, found)
-    rows = rows[np.isin(found.run[rows], runs.to_numpy())]
-    frame = pd.DataFrame(
-        {
-            "run": found.run[rows],
-            "layer": found.layer[rows],
-            "type": own.frame["type"].astype(str).to_numpy()[rows],
-            "ns": own.frame["duration_ns"].to_numpy()[rows],
-        }
-    )
-    peers = same[["run", "layer", "usual_ns"]]
-    frame = frame.merge(peers, on=["run", "layer"], how="inner")
-    sums = frame.groupby(["type", "run", "layer"], sort=True)["ns"].sum().reset_index()
-    usual = sums.groupby(["type", "run"])["ns"].median().rename("usual_ns")
-    mine = sums[sums["layer"] == layer["layer"]].merge(usual, on=["type", "run"])
-    mine["excess_ns"] = mine["ns"] - mine["usual_ns"]
-    table = mine.groupby("type", sort=True)[["ns", "usual_ns", "excess_ns"]].median().reset_index()
-    sign = np.sign(float(layer["excess_ns"]))
-    order = np.argsort(-(sign * table["excess_ns"]).to_numpy(), kind="stable")
-    return rows[found.layer[rows] == layer["layer"]], table.iloc[order].reset_index(drop=True)
+class OperatorTimes:
+    """What layers take by operator type in a pass, beside the median of the layers of the stack."""
+
+    def __init__(self, own: StepKernels, found: Layers, times: LayerTimes) -> None:
+        rows = _of_layers(own, found)
+        place = times.cells.set_index(["run", "layer"]).index.get_indexer(
+            pd.MultiIndex.from_arrays([found.run[rows], found.layer[rows]])
+        )
+        self._rows, self._cell = rows[place >= 0], place[place >= 0]
+        self._tower, self._backward, self._layer = (times.cells[name].to_numpy() for name in _LAYER)
+        types = own.frame["type"].cat
+        cells = pd.DataFrame(
+            {
+                "cell": self._cell,
+                "type": types.codes.to_numpy()[self._rows],
+                "ns": own.frame["duration_ns"].to_numpy()[self._rows],
+            }
+        )
+        sums = cells.groupby(["cell", "type"], sort=True)["ns"].sum().reset_index()
+        at = sums["cell"].to_numpy()
+        sums["layer"], sums["run"] = self._layer[at], times.cells["run"].to_numpy()[at]
+        sums["tower"], sums["backward"] = self._tower[at], self._backward[at]
+        sums["usual_ns"] = sums.groupby(["run", "type"])["ns"].transform("median")
+        sums["excess_ns"] = sums["ns"] - sums["usual_ns"]
+        medians = sums.groupby([*_LAYER, "type"], sort=True)[["ns", "usual_ns", "excess_ns"]].median().reset_index()
+        self._medians = medians.assign(type=types.categories.to_numpy()[medians["type"].to_numpy()])
+
+    def by_type(self, layer: pd.Series) -> pd.DataFrame:
+        """Of a layer of `LayerTimes.by_layer`, the types with most of its excess first; medians of its passes."""
+        chosen = np.logical_and.reduce([self._medians[name] == layer[name] for name in _LAYER])
+        table = self._medians.loc[chosen, ["type", "ns", "usual_ns", "excess_ns"]]
+        order = np.argsort(-(np.sign(float(layer["excess_ns"])) * table["excess_ns"]).to_numpy(), kind="stable")
+        return table.iloc[order].reset_index(drop=True)
+
+    def kernels(self, layer: pd.Series) -> Ints:
+        """The kernels of a layer in all its passes, as rows of `StepKernels`."""
+        columns = zip((self._tower, self._backward, self._layer), _LAYER, strict=True)
+        chosen = np.logical_and.reduce([values == layer[name] for values, name in columns])
+        return np.asarray(self._rows[chosen[self._cell]], dtype=np.int64)
 
 
 def _of_layers(own: StepKernels, found: Layers) -> Ints:

@@ -10,7 +10,7 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, union, work
 from advisors.columns import TYPE, shares
 from advisors.layers.layers import layers
-from advisors.layers.outliers import kernels_of, layer_times
+from advisors.layers.outliers import OperatorTimes, layer_times
 from advisors.layers.places import PLACES, origin
 from advisors.measuring import LARGEST
 from advisors.messages import message
@@ -52,9 +52,10 @@ def outlier_layers(facts: Facts, params: Params) -> Observations:
     table = times.by_layer() if len(times.cells) else pd.DataFrame()
     if table.empty:
         raise NotApplicable(message("outlier_layers.none"))
-    per_type = [kernels_of(own, found, times, layer) for _, layer in table.iterrows()]  # layers, of which there are few
-    covered = _covered(facts, own)
-    beside = [_share(covered, own, rows) for rows, _ in per_type]
+    operators, covered = OperatorTimes(own, found, times), _covered(facts, own)
+    rows_of = [layer for _, layer in table.iterrows()]  # layers, of which there are few
+    per_type = [operators.by_type(layer) for layer in rows_of]
+    beside = [_share(covered, own, operators.kernels(layer)) for layer in rows_of]
     excess = table["excess_sum"] / own.steps
     frame = pd.DataFrame(
         {
@@ -68,10 +69,10 @@ def outlier_layers(facts: Facts, params: Params) -> Observations:
             "jitter_ns": table["jitter_ns"],
             "passes": table["passes"],
             "peers": table["peers"],
-            "operator": [str(types["type"].iloc[0]) for _, types in per_type],
+            "operator": [str(types["type"].iloc[0]) for types in per_type],
             "operator_share": [
                 float(types["excess_ns"].iloc[0] / total) if total else np.nan
-                for (_, types), total in zip(per_type, table["excess_ns"].tolist(), strict=True)
+                for types, total in zip(per_type, table["excess_ns"].tolist(), strict=True)
             ],
             "overlapped": beside,
             "usual_overlapped": pd.Series(beside).groupby([table["tower"], table["backward"]]).transform("median"),
@@ -82,10 +83,10 @@ def outlier_layers(facts: Facts, params: Params) -> Observations:
     )
 
     def kernels(row: int) -> pd.DataFrame:
-        return own.frame.iloc[per_type[row][0]]
+        return own.frame.iloc[operators.kernels(rows_of[row])]
 
     def evidence(row: int) -> list[Reference]:
-        types = per_type[row][1].head(LARGEST)
+        types = per_type[row].head(LARGEST)
         shown = types.rename(columns={"excess_ns": "excess_per_pass_ns"})
         return [
             Metric(message("outlier_layers.types"), records(shown)),
