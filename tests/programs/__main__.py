@@ -85,7 +85,6 @@ NOTES = """
   log-softmax of a loss or of log-probabilities, the GELU of GeGLU. Their gains are told lower than the bytes say.
 - The sum of an adapter (LoRA) is cast before a gate reads it: one cast too many is taken for a part of the gate.
 - Of the 31 norms of groups of `sd15_unet_train` 6 have no SiLU.
-- The first block of a stage of a convolutional network has other sizes than the others: it counts as no layer.
 """
 
 
