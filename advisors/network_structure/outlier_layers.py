@@ -48,6 +48,7 @@ Ints = npt.NDArray[np.int64]
 def outlier_layers(facts: Facts, params: Params) -> Observations:
     """Layers whose kernel time differs from that of layers with the same kernels, pass by pass."""
     own, found = facts[step_kernels], facts[layers]
+    own.require_shapes()
     times = layer_times(own, found)
     table = times.by_layer() if len(times.cells) else pd.DataFrame()
     if table.empty:
