@@ -116,7 +116,9 @@ def test_without_shapes_there_is_no_answer_where_they_are_needed(rule: str) -> N
     scene = plain()
     for row in scene.rows["kernels"]:
         row |= {f"{side}_{what}": "" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")}
-    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060"))
+    assert (judge_rule(rule, scene.store()).state == "cannot_answer") == (
+        rule in (*SHAPED, "NS020", "NS024", "NS025", "NS060")
+    )
 
 
 @pytest.mark.parametrize("rule", ["NS002", "NS010", "NS035"])
