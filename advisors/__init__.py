@@ -21,7 +21,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         step_kernels,
     )
     from advisors.fusion import chains, expert_loops, nodes, reads, regions
-    from advisors.layers import layers
+    from advisors.layers import layers, modules
     from advisors.roofline import bounds, products, work
 
     registry.add(*capture_job.FACTS)
@@ -33,6 +33,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*regions.FACTS)
     registry.add(*expert_loops.FACTS)
     registry.add(*layers.FACTS)
+    registry.add(*modules.FACTS)
     registry.add(*products.FACTS)
     registry.add(*work.FACTS)
     registry.add(*bounds.FACTS)
@@ -74,9 +75,11 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
     from advisors.layers import drawings as of_layers
+    from advisors.layers import module_views
     from advisors.roofline import drawings as of_bounds
 
     registry.add(*of_layers.DRAWINGS)
+    registry.add(*module_views.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)

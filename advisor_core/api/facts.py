@@ -71,6 +71,7 @@ from advisor_core.facts.memory import (
 from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
+from advisor_core.facts.steps.parts import part_ledger, part_of, parts
 from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.start_up import StartUp, start_up
@@ -78,6 +79,7 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.steps.timeline import Timeline, timeline
 from advisor_core.facts.steps.warm_up import WarmUp, warm_up
 from advisor_core.nesting import enclosing_of
+from advisor_core.nesting import parents as parents_of
 from advisor_core.vocabulary.operator_class import kernel_type
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
@@ -171,6 +173,10 @@ __all__ = [
     "moved_bytes",
     "of_graph_engine",
     "operation_names",
+    "parents_of",
+    "part_ledger",
+    "part_of",
+    "parts",
     "paused",
     "peaks",
     "per_text",

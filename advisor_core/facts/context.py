@@ -12,10 +12,12 @@ from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.chip import chip
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
-from advisor_core.facts.inference import UNKNOWN, part_of_inference
+from advisor_core.facts.inference import part_of_inference
 from advisor_core.facts.matching import matching
+from advisor_core.facts.steps.parts import parts
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PARTS, PREFILL, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
 GRAPH_SHARE = 0.5
@@ -23,23 +25,24 @@ GRAPH_SHARE = 0.5
 most of a step."""
 
 
-@fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip), shared=True)
+@fact("context", needs=(PROFILE,), wants=(work, steps, KERNELS, HOST_EVENTS, launches, chip, parts), shared=True)
 def context(facts: Facts) -> Mapping[str, Scalar]:
     """The kind of run: the names that rules read as ``profile.NAME``, as far as they are known.
 
-    ``kind``, ``phase``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``, ``steps``,
+    ``kind``, ``phase``, ``parts``, ``level``, ``framework``, ``chip``, ``amd``, ``compute_capability``, ``steps``,
     ``graph_mode``, ``with_stack``, ``l2_cache``, ``world_size``.
     """
     profile, device = facts[PROFILE], facts.get(work)
     amd = None if not profile.maker else profile.maker == "AMD"
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
     if kind == "inference":
-        phase: str | None = _part(facts.get(KERNELS), device, profile.vocabulary)
+        phase: str | None = _part(facts, device, profile.vocabulary)
     else:
         phase = kind or (None if device is None else UNKNOWN)
     return {
         "kind": kind,
         "phase": phase,
+        "parts": " ".join(_parts(facts)) or None,
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
@@ -65,11 +68,27 @@ def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) 
     return None if drops else "inference"
 
 
-def _part(kernels: pd.DataFrame | None, device: pd.DataFrame | None, words: Vocabulary) -> str:
+def _part(facts: Facts, device: pd.DataFrame | None, words: Vocabulary) -> str:
     """``prefill``, ``decode``, both of them or neither known."""
+    told = facts.get(parts)
+    if told is not None and told["marked"].any():
+        found = {PREFILL, DECODE, MIXED} & set(_parts(facts))
+        if found:
+            return found.pop() if len(found) == 1 else MIXED
+    kernels = facts.get(KERNELS)
     if kernels is None or device is None:
         return UNKNOWN
     return part_of_inference(kernels, device.set_index("row")["operator_class"].sort_index(), words)
+
+
+def _parts(facts: Facts) -> list[str]:
+    """The parts that have a share of the steps that counts."""
+    told = facts.get(parts)
+    if told is None or told.empty:
+        return []
+    lengths = (told["end_ns"] - told["start_ns"]).groupby(told["part"].astype(str)).sum()
+    large = set(lengths.index[lengths >= LEAST * lengths.sum()])
+    return [part for part in PARTS if part in large]
 
 
 def _graph_mode(facts: Facts) -> bool | None:

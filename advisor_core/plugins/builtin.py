@@ -27,6 +27,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.steps import (
         kernel_list,
         marks,
+        parts,
         phases,
         rank_summary,
         recorded_steps,
@@ -68,6 +69,8 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         context.context,
         phases.phases,
         phases.phase_ledger,
+        parts.parts,
+        parts.part_ledger,
         memory.memory_capacity,
         memory.memory_curve,
         memory.memory_steps,

@@ -70,6 +70,16 @@ class Advice(Model):
     excludes: list[str] = Field(default_factory=list)
 
 
+class PartShare(Model):
+    """A part of a recording of several parts, and the share of the time of a finding that lies there. ``part``:
+    training, log_probs, prefill, decode, mixed (prefill and decode in one pass) or unknown. ``phase``: of an iteration
+    of reinforcement learning, as it is marked, '' none."""
+
+    part: str
+    phase: str = ""
+    share: float
+
+
 class Reference(Model):
     """The public source of a threshold, a formula or a remedy."""
 
@@ -112,3 +122,6 @@ class Finding(Model):
     )
     references: list[Reference] = Field(default_factory=list)
     role: str | None = None
+    parts: list[PartShare] = Field(
+        default_factory=list, description="where its time lies, largest first; empty in a recording of one part"
+    )

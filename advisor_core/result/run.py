@@ -135,12 +135,13 @@ class MeanStep(Model):
 
 
 class PhaseTime(Model):
-    """One phase of an iteration of reinforcement learning, in one step of one rank.
+    """One phase of an iteration of reinforcement learning, or one part of another recording of several (prefill and
+    decode), in one step of one rank.
 
-    ``phase``: the role that was profiled by itself, or what marks in the trace name; ``''`` is the time outside all
-    marks, so that the phases of a step add up to it. ``kind``: what the name stands for (``rollout``, ``update_actor``
-    ...), '' unknown. ``entries``: ledger path to ns; they sum to ``wall_ns``. ``spans``: stretches of time that the
-    phase consists of.
+    ``phase``: the role that was profiled by itself, what marks in the trace name, or the part; ``''`` is the time
+    outside all marks, so that the phases of a step add up to it. ``kind``: what the name stands for (``rollout``,
+    ``update_actor`` ...), '' unknown. ``entries``: ledger path to ns; they sum to ``wall_ns``. ``spans``: stretches of
+    time that the phase consists of.
     """
 
     rank: int

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from advisor_core.names.settings import concerns
 from advisor_core.rules.language.template import code_span
 from advisor_core.rules.model import HoldsFor
+from advisor_core.rules.places import Place, Possible, decide, either, holds_in
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
-
-Possible = frozenset[str] | None
-"""The values that a property of the job can have; ``None`` where nothing is known of it."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,8 @@ class Job:
     """The properties of a job that decide which advice holds for it.
 
     ``versions``: recorded ones by software. ``variables``: recorded environment, '' for what is recorded as not set.
-    ``features``: features of the registry to whether the job uses them."""
+    ``features``: features of the registry to whether the job uses them. ``places``: where the time of the finding lies,
+    in a recording of several parts: they decide in place of ``phases`` and ``roles``."""
 
     phases: Possible = None
     roles: Possible = None
@@ -32,6 +31,7 @@ class Job:
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     features: Mapping[str, bool] = field(default_factory=dict)
+    places: tuple[Place, ...] = ()
 
     def uses(self, excluded: str) -> bool | None:
         """Whether the job has the setting or feature in use; ``None`` where that is not recorded."""
@@ -44,15 +44,6 @@ class Job:
         if not has_value:
             return bool(value)
         return any(concerns(excluded, f"{name}={option.strip()}") for option in (value, *value.split(",")))
-
-
-def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
-    """Whether a property that can have the ``possible`` values has one of the ``wanted``."""
-    if possible is None:
-        return None
-    if possible <= set(wanted):
-        return True
-    return None if possible & set(wanted) else False
 
 
 def in_range(version: str | None, wanted: str) -> bool | None:
@@ -92,9 +83,15 @@ def conditions(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> li
 
 
 def _checks(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> Iterator[tuple[bool | None, Text]]:
-    properties: tuple[tuple[str, Possible, Sequence[str]], ...] = (
+    of_part: tuple[tuple[str, Possible, Sequence[str]], ...] = (
         ("phase", job.phases, holds.phase),
         ("role", job.roles, holds.role),
+    )
+    if job.places:
+        yield from holds_in(holds, job.places)
+        of_part = ()
+    properties: tuple[tuple[str, Possible, Sequence[str]], ...] = (
+        *of_part,
         ("framework", job.frameworks, holds.framework),
         ("chip", job.chips, holds.chip),
     )
@@ -102,15 +99,10 @@ def _checks(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> Itera
         if values:
             yield (
                 decide(possible, values),
-                message(f"advice.only.{key}", **_either([message(f"advice.{key}.{name}") for name in values])),
+                message(f"advice.only.{key}", **either([message(f"advice.{key}.{name}") for name in values])),
             )
     if holds.software:
-        yield None, message("advice.only.software", **_either([title_of(name) for name in holds.software]))
+        yield None, message("advice.only.software", **either([title_of(name) for name in holds.software]))
     for name, wanted in holds.versions.items():
         text = message("advice.only.version", software=title_of(name), range=code_span(wanted))
         yield in_range(job.versions.get(name), wanted), text
-
-
-def _either(values: Sequence[Text]) -> dict[str, str]:
-    """The values as a list, in both languages."""
-    return {"en": " or ".join(text.en for text in values), "zh": "、".join(text.zh for text in values)}

@@ -119,6 +119,12 @@ class CompiledRule:
         """The registry of names."""
         return self.compiler.names
 
+    def reads(self, names: Collection[str]) -> bool:
+        """Whether one of its conditions has one of the ``names``, such as ``profile.kind``."""
+        conditions = [self.applies, self.when, *(condition for _, condition in self.severity), *self.signs.values()]
+        conditions += [condition for advice in self.advice for condition in (advice.when, advice.unless)]
+        return any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols)
+
     def judges(self, vendors: Collection[str]) -> bool:
         """Whether it is for profiles of one of these vendors; '' is a vendor that is not known."""
         return not self.vendors or "" in vendors or any(name in self.vendors for name in vendors)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from advisor_core.rules.applicability import Job
 from advisor_core.rules.compiled import CompiledAdvice, CompiledRule
 from advisor_core.rules.language.evaluate import Evaluator, Explanation, Values, explain
 from advisor_core.rules.language.expression import Expression
+from advisor_core.rules.places import Place, kind_and_part
 from advisor_core.text.base import Scalar, Text
 from advisor_core.text.messages import message
 
@@ -24,17 +25,22 @@ State = Literal["fail", "pass", "not_applicable", "cannot_answer"]
 
 _MAX_NS = 2.0**53
 
+OF_PART = ("profile.kind", "profile.phase")
+"""What differs from part to part of a recording."""
+
 
 @dataclass(frozen=True)
 class Context:
     """The names that conditions may use beside the columns of a row. ``profile``: the names of `names.PROFILE_NAMES`.
     ``fired``: rules judged before, ``None`` for those that could not answer. ``job``: recorded variables, and what
-    decides which advice holds.
+    decides which advice holds. ``places``: of a recording of several parts, where the time of a row of an advisor lies,
+    nothing where that is not known.
     """
 
     profile: Mapping[str, Scalar] = field(default_factory=dict)
     fired: Mapping[str, bool | None] = field(default_factory=dict)
     job: Job = field(default_factory=Job)
+    places: Callable[[int], tuple[Place, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Judged:
     """A row at fault, with its texts filled in. ``row``: its 0-based number in the frame. ``idle_ns``: part of
     ``impact_ns`` that is idle time, ``None`` where the rule does not tell. ``observation``: the declared columns,
     ``None`` where not known. ``withheld``: advice that is left out, with the reason. ``signs``: those that held.
-    ``advice_numbers``: the place of each advice in the rule, from 1; 0 for what stands in where all is left out."""
+    ``advice_numbers``: the place of each advice in the rule, from 1; 0 for what stands in where all is left out.
+    ``places``: as of `Context`."""
 
     row: int
     severity: Severity
@@ -59,6 +66,7 @@ class Judged:
     withheld: tuple[Text, ...] = ()
     signs: tuple[str, ...] = ()
     advice_numbers: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ def judge(compiled: CompiledRule, frame: pd.DataFrame, context: Context | None =
     if len(frame) == 0:
         return Verdict("not_applicable", reason=message("rule.no_rows"))
     context = context or Context()
-    judging = _Judging(compiled, frame, constants(compiled, context), context.job)
+    judging = _Judging(compiled, frame, constants(compiled, context), context)
     applies = judging.condition(compiled.applies)
     when = judging.all.evaluate(compiled.when)
     if applies is not None and applies.false.all():
@@ -134,12 +142,27 @@ def _nanoseconds(amounts: Values) -> npt.NDArray[np.int64]:
 
 
 class _Judging:
-    def __init__(self, compiled: CompiledRule, frame: pd.DataFrame, values: Mapping[str, Scalar], job: Job) -> None:
+    def __init__(
+        self, compiled: CompiledRule, frame: pd.DataFrame, values: Mapping[str, Scalar], context: Context
+    ) -> None:
         self.compiled = compiled
         self.frame = frame
         self.constants = values
-        self.job = job
-        self.all = Evaluator(frame, values)
+        self.job = context.job
+        self.places = context.places
+        self.by_row = self._by_row()
+        self.all = Evaluator(frame, values, self.by_row)
+
+    def _by_row(self) -> dict[str, list[str | None]]:
+        """What conditions read as the kind of run, of each row by the part that it lies in."""
+        if self.places is None or not self.compiled.reads(OF_PART):
+            return {}
+        told = [kind_and_part(self.places(row)) for row in range(len(self.frame))]
+        of_all = [self.constants.get(name) for name in OF_PART]
+        return {
+            name: [values[number] or (None if whole is None else str(whole)) for values in told]
+            for number, (name, whole) in enumerate(zip(OF_PART, of_all, strict=True))
+        }
 
     def condition(self, expression: Expression | None) -> Values | None:
         """The condition for all rows; ``None`` for no condition."""
@@ -189,9 +212,10 @@ class _Judging:
     ) -> Judged:
         compiled = self.compiled
         observation = self.observation(row)
-        values = {**self.constants, **observation}
+        values = {**self.constants, **{name: told[row] for name, told in self.by_row.items()}, **observation}
+        places = self.places(row) if self.places is not None else ()
         candidates = [Candidate(*item) for item in advice if item[1] is not False and item[2] is not True]
-        given, withheld = advise(candidates, values, self.job, compiled.names)
+        given, withheld = advise(candidates, values, replace(self.job, places=places), compiled.names)
         return Judged(
             row=row,
             severity=severity,
@@ -208,6 +232,7 @@ class _Judging:
             withheld=withheld,
             signs=signs,
             advice_numbers=tuple(number for number, _ in given),
+            places=places,
         )
 
     def observation(self, row: int) -> dict[str, Scalar]:

@@ -147,6 +147,7 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     from advisor_core.contracts.problems import RuleFileError
     from advisor_core.rules.applicability import Job
     from advisor_core.rules.judge import Context, explain_row
+    from advisor_core.rules.places import Place, kind_and_part
     from advisor_core.run.rank import RunOptions, prepared
 
     try:
@@ -160,7 +161,10 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     known = dataclasses.replace(compiled, params=outcome.params)
     environment = result.role_environments.get(finding.role or "", result.environment)
     kind = result.profile.roles.get(finding.role or "", result.profile.kind)
-    context = Context(profile={"kind": kind}, job=Job(variables=environment.variables))
+    places = [Place(at.part, at.phase, "", at.share) for at in finding.parts]
+    of_part = kind_and_part(places) if places else (kind, None)
+    profile = {"kind": of_part[0] or kind, "phase": of_part[1]}
+    context = Context(profile=profile, job=Job(variables=environment.variables))
     for name, part in explain_row(known, finding.observation, context).items():
         if not name.startswith("advice"):
             yield f"{name}:"

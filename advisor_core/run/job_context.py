@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from advisor_core.rules.applicability import Job, Possible
+from advisor_core.rules.applicability import Job
+from advisor_core.rules.places import Possible
 from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.parts import PHASES
 
 GRAPH_CAPTURE = "graph-capture"
 """The feature of the registry whose use a profile shows by itself: kernels that are replayed as graphs."""
@@ -18,7 +20,7 @@ def job_of(
     for none)."""
     graphs = context.get("graph_mode")
     return Job(
-        phases=_phases(str(context.get("kind") or ""), str(context.get("phase") or "")),
+        phases=_phases(context),
         roles=frozenset({role}) if role else None,
         frameworks=_one(context.get("framework")),
         chips=frozenset(str(context["chip"]).split()) if context.get("chip") else None,
@@ -28,12 +30,16 @@ def job_of(
     )
 
 
-def _phases(kind: str, phase: str) -> Possible:
-    if kind == "training":
+def _phases(context: Mapping[str, Scalar]) -> Possible:
+    """All phases of the recording: of what lies in one of them the place decides."""
+    told = [PHASES[part] for part in str(context.get("parts") or "").split()]
+    if told and None not in told:
+        return frozenset().union(*(phases for phases in told if phases is not None))
+    if context.get("kind") == "training":
         return frozenset({"training"})
-    if kind != "inference":
+    if context.get("kind") != "inference":
         return None
-    return frozenset({phase} if phase in ("prefill", "decode") else {"prefill", "decode"})
+    return PHASES.get(str(context.get("phase")), None) or frozenset({"prefill", "decode"})
 
 
 def _one(value: Scalar) -> Possible:

@@ -6,14 +6,15 @@ rule is then judged on it, and the rank is read again only for what nobody has a
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import pandas as pd
 
-from advisor_core.contracts.advisor import Advisor, Observations
+from advisor_core.contracts.advisor import Advisor, Observations, Reference
 from advisor_core.contracts.cure import Cure
 from advisor_core.contracts.facts import Facts, JobFacts
 from advisor_core.contracts.isolation import working
@@ -25,7 +26,10 @@ from advisor_core.plugins.crash import crash
 from advisor_core.plugins.host import Host
 from advisor_core.result.evidence import Evidence
 from advisor_core.result.run import State
-from advisor_core.run.resolve_evidence import resolve
+from advisor_core.rules.compiled import CompiledRule
+from advisor_core.rules.places import Place
+from advisor_core.run.finding_places import PartTimes, claimed_paths, part_times
+from advisor_core.run.resolve_evidence import resolve, scalar
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
@@ -62,13 +66,16 @@ class RuleState:
 @dataclass
 class Told:
     """What was asked for: the frame of each advisor, or the state of rules where it has no answer; evidence and cure by
-    row; doubts about an advisor; why a value is missing, by the name of its key."""
+    row; doubts about an advisor; why a value is missing, by the name of its key; where the time of a row lies, by the
+    paths of the ledger that its rule claims, and whether the recording has ``several`` parts at all."""
 
     frames: dict[Asked, pd.DataFrame | RuleState] = field(default_factory=dict)
     evidence: dict[tuple[Asked, int], list[Evidence]] = field(default_factory=dict)
     cures: dict[tuple[Asked, int], Cure | None] = field(default_factory=dict)
     caveats: dict[str, tuple[Text, ...]] = field(default_factory=dict)
     missing: dict[str, Missing | None] = field(default_factory=dict)
+    places: dict[tuple[Asked, int, tuple[str, ...]], tuple[Place, ...]] = field(default_factory=dict)
+    several: bool | None = None
 
     def failed(self) -> bool:
         """Whether an advisor raised by mistake."""
@@ -76,8 +83,8 @@ class Told:
 
     def answers(self) -> int:
         """How many there are; they only grow."""
-        held = self.frames, self.evidence, self.cures, self.caveats, self.missing
-        return sum(len(answers) for answers in held)
+        held = self.frames, self.evidence, self.cures, self.caveats, self.missing, self.places
+        return sum(len(answers) for answers in held) + (self.several is not None)
 
 
 Source = Callable[[], tuple[FactSource, Mapping[str, Table]]]
@@ -98,6 +105,7 @@ class Measurements:
         self.told = told or Told()
         self.watch = watch or Stopwatch()
         self._measured: dict[Asked, Observations | RuleState] = {}
+        self._shown: dict[tuple[Asked, int], Sequence[Reference]] = {}
 
     def frame(self, advisor: Advisor, params: Mapping[str, Any]) -> pd.DataFrame | RuleState:
         """The rows of an advisor, or the state of the rules that name it where it has no answer."""
@@ -111,9 +119,31 @@ class Measurements:
         """The evidence of a row. Raises what the advisor raises."""
         place = asked(advisor, params), row
         if place not in self.told.evidence:
-            references = advisor.evidence_of(self._rows(advisor, params), row)
-            self.told.evidence[place] = resolve(references, self._source()[1], rank)
+            self.told.evidence[place] = resolve(self._references(advisor, params, row), self._source()[1], rank)
         return list(self.told.evidence[place])
+
+    def places(self, rule: CompiledRule, row: int) -> tuple[Place, ...]:
+        """Where the time of a row of a rule's advisor lies, the largest first; nothing in a recording of one part, or
+        where that is not known."""
+        if self.told.several is None:
+            self.told.several = self._parts is not None
+        if not self.told.several:
+            return ()
+        frame = self.frame(rule.advisor, rule.measure_params)
+        assert not isinstance(frame, RuleState), "only rows have a place"
+        paths = claimed_paths(rule, {str(name): scalar(frame[name].iloc[row]) for name in frame})
+        about = asked(rule.advisor, rule.measure_params), row, paths
+        if about not in self.told.places:
+            parts = self._parts
+            assert parts is not None, "several parts were told before"
+            references = self._references(rule.advisor, rule.measure_params, row)
+            cure = self.cure(rule.advisor, rule.measure_params, row)
+            self.told.places[about] = parts.places(references, self._source()[1], paths, cure)
+        return self.told.places[about]
+
+    @functools.cached_property
+    def _parts(self) -> PartTimes | None:
+        return part_times(self._source()[0])
 
     def cure(self, advisor: Advisor, params: Mapping[str, Any], row: int) -> Cure | None:
         """What following the advice on a row would change."""
@@ -139,6 +169,12 @@ class Measurements:
         if key.name not in self.told.missing:
             self.told.missing[key.name] = self._source()[0].missing(key)
         return self.told.missing[key.name]
+
+    def _references(self, advisor: Advisor, params: Mapping[str, Any], row: int) -> Sequence[Reference]:
+        place = asked(advisor, params), row
+        if place not in self._shown:
+            self._shown[place] = advisor.evidence_of(self._rows(advisor, params), row)
+        return self._shown[place]
 
     def _rows(self, advisor: Advisor, params: Mapping[str, Any]) -> Observations:
         measured = self._observed(advisor, params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections import Counter
@@ -12,13 +13,14 @@ from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.cure import Cure
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.plugins.host import Host
-from advisor_core.result.finding import CONFIDENCES, Finding, Impact
+from advisor_core.result.finding import CONFIDENCES, Finding, Impact, PartShare
 from advisor_core.result.run import State
 from advisor_core.rules.applicability import Job
 from advisor_core.rules.book import RuleBook
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.judge import Context, Judged, Verdict, judge
 from advisor_core.run.claims import Want
+from advisor_core.run.finding_places import claimed_paths
 from advisor_core.run.measurements import Measurements, RuleState, raised
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.text.base import Scalar, Text
@@ -79,7 +81,8 @@ def run_rules(
         if isinstance(frame, RuleState):
             result.states[compiled.rule.id] = frame
             continue
-        judgement = Context(profile=context, fired=result.fired(), job=job)
+        places = functools.partial(measurements.places, compiled) if scope is Scope.RANK else None
+        judgement = Context(profile=context, fired=result.fired(), job=job, places=places)
         try:
             with measurements.watch.of("judge"):
                 verdict = judge(compiled, frame, judgement)
@@ -200,6 +203,7 @@ def _finding(compiled: CompiledRule, judged: Judged, measurements: Measurements,
         advice=list(judged.advice),
         withheld=list(judged.withheld),
         references=list(rule.references),
+        parts=[PartShare(part=at.part, phase=at.phase, share=round(at.share, 6)) for at in judged.places],
     )
 
 
@@ -207,16 +211,6 @@ def fingerprint(rule: str, subject: Mapping[str, Scalar]) -> str:
     """Twelve hex digits that name a finding across runs: the rule and what it is about, never what was measured."""
     about = json.dumps({name: scalar(value) for name, value in subject.items()}, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(f"{rule}\0{about}".encode()).hexdigest()[:12]
-
-
-def claimed_paths(compiled: CompiledRule, observation: Mapping[str, Scalar]) -> tuple[str, ...]:
-    """The ledger paths of a finding; ``{{ column }}`` in a path is the value of a text column."""
-    paths = []
-    for path in compiled.rule.claims:
-        for name, value in observation.items():
-            path = path.replace("{{ " + name + " }}", str(value))
-        paths.append(path)
-    return tuple(paths)
 
 
 def _step_of(observation: Mapping[str, Scalar]) -> int | None:

@@ -37,7 +37,9 @@ class Vocabulary:
     of kernels, ``optimizer``: host events that only training has. ``dropout``: kernels that draw masks for dropout,
     which a model has in training mode only. ``graph_replay``: calls that replay a captured
     graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
-    matrix products, ``softmax``: of softmaxes. ``decode_rows``: a matrix product with at most this many rows on the
+    matrix products, ``softmax``: of softmaxes. ``prefill_mark``, ``decode_mark``: marks of engines around a pass that
+    computes new sequences, or the next token of running ones; the mark of a pass that does both is both.
+    ``decode_rows``: a matrix product with at most this many rows on the
     activation side carries single tokens, or short sequences. ``graph_siblings``: a call that launches more kernels
     than this replays a graph. ``memory_totals``: components of ``memory_record`` that tell what the framework
     holds, the most telling one first. ``core_counters``: whether the profilers can count cycles and times of the
@@ -71,6 +73,8 @@ class Vocabulary:
     prefill: Pattern = NOTHING
     products: Pattern = NOTHING
     softmax: Pattern = NOTHING
+    prefill_mark: Pattern = NOTHING
+    decode_mark: Pattern = NOTHING
     decode_rows: int = 0
     graph_siblings: int = 0
     memory_totals: tuple[str, ...] = ()

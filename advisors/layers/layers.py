@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,10 @@ from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.marks import marks_of
+from advisors.layers.modules import Modules, modules
 from advisors.layers.runs import Run, Towers, runs_of
 from advisors.layers.stacks import Stack, StepSequence, stacks
+from advisors.layers.stages import with_first_blocks
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
 
@@ -42,6 +44,7 @@ TOWERS = (
 class Layers:
     """``times``: per step by layer, pass and block. ``towers``: the stacks. By row of `StepKernels`: ``tower`` and
     ``layer`` (-1: of none), ``passes`` (`Pass`), ``blocks`` (`Block`), and ``run``, the pass over a stack (-1: none).
+    ``modules``: those that were recorded, ``None`` without any.
     """
 
     times: pd.DataFrame
@@ -51,9 +54,15 @@ class Layers:
     passes: Ints
     blocks: Ints
     run: Ints
+    modules: Modules | None = None
 
 
-@fact("layers", needs=(step_kernels, kernel_nodes, fusion_chains, steps), frames={"times": TIMES, "towers": TOWERS})
+@fact(
+    "layers",
+    needs=(step_kernels, kernel_nodes, fusion_chains, steps),
+    wants=(modules,),
+    frames={"times": TIMES, "towers": TOWERS},
+)
 def layers(facts: Facts) -> Layers:
     """The layers of the model, and the time of the kernels by layer, pass and block."""
     kernels = facts[step_kernels]
@@ -64,7 +73,7 @@ def layers(facts: Facts) -> Layers:
         booking.step(np.flatnonzero(step == number))
     if not booking.runs:
         raise Unavailable(message("layers.none"))
-    return booking.layers()
+    return replace(booking.layers(), modules=facts.get(modules))
 
 
 class _Booking:
@@ -75,6 +84,9 @@ class _Booking:
         self._marks = marks_of(kernels, nodes, chains)
         self._signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
         self._type = pd.factorize(kernels.frame["type"])[0]
+        # What it writes first; statistics follow.
+        written = kernels.frame["output_shapes"].iloc[kernels.firsts].astype(str).str.partition(";")[0]
+        self._written = np.asarray(pd.factorize(written)[0][self._signature], dtype=np.int64)
         self._stream = kernels.frame["stream"].to_numpy()
         self._start = kernels.frame["start_ns"].to_numpy()
         self._towers = Towers(self._marks, nodes, self._signature)
@@ -109,10 +121,12 @@ class _Booking:
         key = signature.tobytes()
         if key not in self._stacks:
             begin = int(backward.argmax()) if backward.any() else len(rows)
-            heavy, rare = self._marks.heavy[rows], self._marks.rare[rows]
-            self._stacks[key] = stacks(
-                StepSequence(signature, self._type[rows], heavy, rare, self._kernels.shaped), begin
+            marks = self._marks.part(rows)
+            types, written = self._type[rows], self._written[rows]
+            sequence = StepSequence(
+                signature, types, marks.heavy, marks.rare, marks.convolution, written, self._kernels.shaped
             )
+            self._stacks[key] = with_first_blocks(sequence, stacks(sequence, begin), begin)
         return self._stacks[key]
 
     def _book(self, run: Run) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Reference
@@ -9,13 +11,17 @@ from advisor_core.api.facts import Facts
 from advisors.columns import PER_STEP_NS
 from advisors.layers.blocks import Block, Pass
 from advisors.layers.layers import layers
+from advisors.layers.modules import Modules
 from advisors.messages import message
 from advisors.step_kernels import call_stack, records, step_kernels
+
+Ints = npt.NDArray[np.int64]
 
 SHOWN = 8
 
 PLACES = (
     Column("part_of_model", "text", "", "embedding, norm, attention, ffn, experts, head ...", zh="模型部分"),
+    Column("module", "text", "", "class of the modules, with its caller; of the one with most of the time", zh="模块"),
     Column("pass", "text", "", "forward, recomputation, backward or optimizer", zh="阶段"),
     Column("layers", "int", "count", "layers in which they run; 0: in none", zh="层数"),
     Column("runs", "float", "count", "kernels there, per step", zh="kernel 数"),
@@ -29,6 +35,13 @@ def origin(facts: Facts, part: pd.DataFrame) -> list[Reference]:
     longest of them; nothing of what is not known. For advisors that want the facts ``layers`` and ``launches`` and the
     table ``host_events``, and show the columns `PLACES`."""
     return [*_places(facts, part), *call_stack(facts, part)]
+
+
+def _modules(found: Modules, rows: Ints) -> list[str]:
+    """The class of the module of each kernel, behind that of its caller; '' unknown."""
+    kinds, parents = found.table["kind"].tolist(), found.table["parent"].tolist()
+    called = [kind if parent < 0 else f"{kinds[parent]} / {kind}" for kind, parent in zip(kinds, parents, strict=True)]
+    return [called[module] if module >= 0 else "" for module in found.module[rows].tolist()]
 
 
 def _places(facts: Facts, part: pd.DataFrame) -> list[Reference]:
@@ -59,5 +72,9 @@ def _places(facts: Facts, part: pd.DataFrame) -> list[Reference]:
             "per_step_ns": sums["sum"].to_numpy() / steps,
         }
     )
+    if model_layers.modules is not None:
+        named = pd.Series(_modules(model_layers.modules, rows), index=frame.index)
+        longest = frame.assign(module=named).groupby(["block", "pass", "module"])["ns"].sum()
+        table["module"] = [longest[place].idxmax() or None for place in sums.index]
     table = table.sort_values("per_step_ns", ascending=False, kind="stable").head(SHOWN)
     return [Metric(message("layers.places"), records(table))]

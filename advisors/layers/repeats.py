@@ -9,7 +9,7 @@ one holds whose units have most in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,9 @@ FURTHEST = 8
 
 LEAST_COMMON = 0.5
 """Units that have this share in common are alike."""
+
+LEAST_KEPT = 2
+"""Units that are left without the first or the last one, at least."""
 
 TAIL = 16
 """So many elements are enough to recognise the end of a unit."""
@@ -80,18 +83,31 @@ class Repeat:
 
 
 def best_repeat(
-    sequence: Ints, types: Ints, start: int, end: int, rare: Bools, *, mirrored: bool = False
+    sequence: Ints,
+    types: Ints,
+    start: int,
+    end: int,
+    rare: Bools,
+    *,
+    mirrored: bool = False,
+    only: Callable[[Repeat], bool] | None = None,
 ) -> Repeat | None:
     """The unit of ``sequence[start:end]`` whose repetitions have most in common, ``None`` where nothing repeats.
 
     ``types``: coarser values, by which the end of a unit is recognised. ``rare``: elements that each repetition should
     have, if the stretch has any. Both are of the whole sequence. Where units differ in size, their first elements tell
-    where they begin; ``mirrored``: their last ones tell where they end.
+    where they begin; ``mirrored``: their last ones tell where they end. ``only``: what is none of these is
+    looked at without its first or last unit, which may have other sizes.
     """
     best, best_rank = None, (False, False, False, 0, 0, 0)
     order = slice(None, None, -1) if mirrored else slice(None)
     for division in _divisions(sequence[start:end][order], types[start:end][order]):
         repeat = (division.mirrored(end - start) if mirrored else division).placed(start)
+        if only is not None and not only(repeat):
+            kept = next((each for each in _without_ends(repeat, sequence) if only(each)), None)
+            if kept is None:
+                continue
+            repeat = kept
         in_every, is_alike = repeat.every(rare), repeat.share >= LEAST_COMMON
         # Where units differ in most of their elements, those that leave no rare one outside are the right ones.
         inside = 0 if is_alike else int(repeat.counts(rare).sum())
@@ -99,6 +115,17 @@ def best_repeat(
         if best is None or new_rank > best_rank:
             best, best_rank = repeat, new_rank
     return best
+
+
+def _without_ends(repeat: Repeat, sequence: Ints) -> Iterator[Repeat]:
+    """The same units without the first one, and without the last one."""
+    if len(repeat.starts) > LEAST_KEPT:
+        for kept in (slice(1, None), slice(0, -1)):
+            starts, ends = repeat.starts[kept], repeat.ends[kept]
+            inside = np.repeat(starts, ends - starts) + _ranks(ends - starts)
+            values = np.unique(sequence[inside], return_inverse=True)[1]
+            unit = np.repeat(np.arange(len(starts)), ends - starts)
+            yield Repeat(starts, ends, _common(values, unit, len(starts)))
 
 
 def _divisions(sequence: Ints, types: Ints) -> Iterator[Repeat]:

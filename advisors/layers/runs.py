@@ -57,7 +57,7 @@ def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, node
     runs: list[Run] = []
     backward, gradient = nodes.backward[rows] & marks.heavy[rows], marks.gradient[rows]
     forward_layers: list[Counter[int]] = []
-    for stack in stacks:
+    for number, stack in enumerate(stacks):
         start, end = int(stack.starts[0]), int(stack.ends[-1])
         layer = Counter(types[start : stack.ends[0]].tolist())
         is_backward = bool(backward[start:end].any())
@@ -65,7 +65,8 @@ def runs_of(rows: Ints, types: Ints, stacks: Sequence[Stack], marks: Marks, node
             is_backward = not any(_same_layer(layer, previous) for previous in forward_layers)
         if not is_backward and not any(layer == previous for previous in forward_layers):
             forward_layers.append(layer)
-        if runs and runs[-1].ends[-1] == start and runs[-1].backward == is_backward:
+        touches = bool(runs) and runs[-1].ends[-1] == start and not (stack.apart or stacks[number - 1].apart)
+        if touches and runs[-1].backward == is_backward:
             previous_run = runs[-1]
             previous_run.starts, previous_run.ends = (
                 np.append(previous_run.starts, stack.starts),
@@ -123,7 +124,8 @@ class Towers:
         """Number of layers, and the weights of the first one; with experts each only once, as the routing
         decides how many of them run."""
         rows = run.layer(0)
-        nodes = [self._nodes.nodes[int(self._signature[row])] for row in rows[self._marks.product[rows]].tolist()]
+        of_weights = rows[(self._marks.product | self._marks.convolution)[rows]]
+        nodes = [self._nodes.nodes[int(self._signature[row])] for row in of_weights.tolist()]
         # A bias has one axis.
         operands = [[key for shape, key in node.reads if len(shape) > 1] for node in nodes]
         weights = Counter(keys[1] for keys in operands if len(keys) > 1)

@@ -31,31 +31,51 @@ as much, and shapes, to be layers: stages of a convolutional network look alike 
 @dataclass(frozen=True)
 class StepSequence:
     """The kernels of a step, in order. ``signature``: type, shapes and dtypes; ``type``: the type alone; ``heavy``:
-    products, convolutions and attentions; ``attention``: attentions and softmaxes; ``shaped``: shapes are recorded."""
+    products, convolutions and attentions; ``attention``: attentions and softmaxes; ``written``: the shapes that they
+    write; ``shaped``: shapes are recorded."""
 
     signature: Ints
     type: Ints
     heavy: Bools
     attention: Bools
+    convolution: Bools
+    written: Ints
     shaped: bool
 
     def best_repeat(self, start: int, end: int, *, mirrored: bool = False) -> Repeat | None:
-        """See `best_repeat`."""
-        return best_repeat(self.signature, self.type, start, end, self.attention, mirrored=mirrored)
+        """See `best_repeat`. Without attention only what can be layers: what is more alike may be a stretch of small
+        kernels, or several stages of a network."""
+        only = None if self.attention[start:end].any() else self._can_be_layers
+        return best_repeat(self.signature, self.type, start, end, self.attention, mirrored=mirrored, only=only)
+
+    def _can_be_layers(self, repeat: Repeat) -> bool:
+        too_small = (repeat.ends - repeat.starts).min() < LEAST_KERNELS or repeat.counts(self.heavy).min() < LEAST_HEAVY
+        return not too_small and repeat.share >= ALIKE
 
 
 @dataclass(frozen=True)
 class Stack:
     """Layers that follow each other without a kernel between them: kernels ``starts[i]`` to ``ends[i]`` are layer i.
-    ``share``: of the kernels, those that all have in common."""
+    ``share``: of the kernels, those that all have in common. ``apart``: another stack may follow without a kernel
+    between them, and is a stack of its own."""
 
     starts: Ints
     ends: Ints
     share: float
+    apart: bool = False
+
+    @property
+    def kernels(self) -> int:
+        """How many it has, with those between its layers."""
+        return int(self.ends[-1] - self.starts[0])
 
     def placed(self, start: int) -> Stack:
         """The same stack so many kernels later."""
-        return Stack(self.starts + start, self.ends + start, self.share)
+        return Stack(self.starts + start, self.ends + start, self.share, self.apart)
+
+    def mirrored(self, length: int) -> Stack:
+        """The same stack in the reversed sequence of so many kernels."""
+        return Stack(length - self.ends[::-1], length - self.starts[::-1], self.share, self.apart)
 
 
 def stacks(kernels: StepSequence, backward: int) -> list[Stack]:

@@ -15,6 +15,7 @@ from advisors.network_structure import (
     norm_cast_matmul,
     norm_quant,
     optimizer_step,
+    outlier_layers,
     precision,
     regions,
     slices,
@@ -38,4 +39,5 @@ ADVISORS = (
     regions.regions,
     expert_loop.expert_loop,
     folded_norm.folded_norm,
+    outlier_layers.outlier_layers,
 )

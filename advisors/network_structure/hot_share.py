@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import Facts, NotApplicable, context, matching
+from advisor_core.api.facts import Facts, NotApplicable, context, matching, part_of, parts
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS, SHARE
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.network_structure.updates import updating_kernels
-from advisors.step_kernels import kernel_rows, records, step_kernels
+from advisors.step_kernels import StepKernels, kernel_rows, records, step_kernels
 
 PRODUCTS = ("attention", "matmul")
+_FULL = ("training", "log_probs", "prefill")
+"""Parts that compute whole sequences."""
 _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
 
 
 @advisor(
     "network_structure.hot_share",
     needs=(step_kernels, context, fusion_chains),
+    wants=(parts,),
+    about=(Column("phase", "text", "", "training, log_probs, prefill, decode, mixed or unknown", zh="阶段"),),
     columns=(
-        Column("phase", "text", "", "training, prefill, decode or unknown", zh="阶段"),
         Column("hot_share", "float", "ratio", "attention and matrix products of all kernel time", zh="热点占比"),
         Column("expected_share", "float", "ratio", "what the phase should show", zh="应有占比"),
         Column("hot_ns", "float", "ns", "attention and matrix products per step", zh="热点"),
@@ -40,23 +46,61 @@ _SOFTMAX = re.compile(r"(?<!log)softmax(?!crossentropy)", re.I)
     ),
 )
 def hot_share(facts: Facts, params: Params) -> Observations:
-    """The share of attention and matrix products in the kernel time of a language model. The optimizer is left out: its
-    time goes with the parameters and not with the tokens, and the expected shares speak of the layers."""
+    """The share of attention and matrix products in the kernel time of a language model, in each part of the recording.
+    The optimizer is left out: its time goes with the parameters and not with the tokens, and the expected shares speak
+    of the layers."""
     kernels = facts[step_kernels]
-    chains = facts[fusion_chains]
-    frame, phase = kernels.frame[~updating_kernels(kernels, chains)], str(facts[context]["phase"])
-    kernel_ns = float(frame["duration_ns"].sum()) / kernels.steps
-    by_class = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / kernels.steps
-    hot_ns = float(by_class.reindex(PRODUCTS).fillna(0).sum())
-    product_ns = float(by_class.get("matmul", 0.0))
-    has_attention = bool(by_class.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
-    if not has_attention or not product_ns or product_ns < float(by_class.get("convolution", 0.0)):
+    frame = kernels.frame[~updating_kernels(kernels, facts[fusion_chains])]
+    phases = _phases(facts, frame)
+    frames = [part for phase in dict.fromkeys(phases.tolist()) if _has_products(part := frame[phases == phase])]
+    if not frames:
         raise NotApplicable(message("network_structure.no_attention"))
+    rows = [_row(part, str(phases[frame.index.get_loc(part.index[0])]), kernels, params) for part in frames]
+
+    def evidence(number: int) -> list[Reference]:
+        part = frames[number]
+        table = _by_class(part, kernels).sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
+        table["operator_class"] = table["operator_class"].astype(str)
+        table["share"] = table["per_step_ns"] / rows[number]["kernel_ns"]
+        other_rows = part[~part["operator_class"].isin(PRODUCTS)]
+        return [
+            Metric(message("network_structure.by_class"), records(table)),
+            kernel_rows(message("network_structure.not_hot"), other_rows),
+        ]
+
+    return Observations(pd.DataFrame(rows), evidence)
+
+
+def _phases(facts: Facts, frame: pd.DataFrame) -> npt.NDArray[np.object_]:
+    """The part of each kernel; of all of them that of the recording where it has one only, or none is told."""
+    spans = facts.get(parts)
+    told = None if spans is None else part_of(spans, frame["start_ns"].to_numpy())
+    if told is None or len(set(told.tolist())) < 2:
+        return np.full(len(frame), str(facts[context]["phase"]), dtype=object)
+    return told
+
+
+def _by_class(frame: pd.DataFrame, kernels: StepKernels) -> pd.Series:
+    sums: pd.Series = frame.groupby("operator_class", observed=True)["duration_ns"].sum() / kernels.steps
+    return sums
+
+
+def _has_products(frame: pd.DataFrame) -> bool:
+    """Whether a language model runs: attention and products, and fewer convolutions."""
+    took = frame.groupby("operator_class", observed=True)["duration_ns"].sum()
+    product_ns = float(took.get("matmul", 0.0))
+    has_attention = bool(took.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())
+    return has_attention and product_ns > 0 and product_ns >= float(took.get("convolution", 0.0))
+
+
+def _row(frame: pd.DataFrame, phase: str, kernels: StepKernels, params: Params) -> dict[str, Any]:
+    kernel_ns, by_class = float(frame["duration_ns"].sum()) / kernels.steps, _by_class(frame, kernels)
+    hot_ns = float(by_class.reindex(PRODUCTS).fillna(0).sum())
     # Where the phase is not known, the lower share cannot be wrong.
-    expected = params["full_share"] if phase in ("training", "prefill") else params["decode_share"]
+    expected = params["full_share"] if phase in _FULL else params["decode_share"]
     other_classes = by_class.drop([*PRODUCTS, "optimizer"], errors="ignore").sort_values(ascending=False, kind="stable")
     excess_ns = max(kernel_ns - hot_ns / expected, 0.0)
-    row = {
+    return {
         "phase": phase,
         "hot_share": hot_ns / kernel_ns,
         "expected_share": expected,
@@ -67,15 +111,3 @@ def hot_share(facts: Facts, params: Params) -> Observations:
         "largest_other_share": float(other_classes.iloc[0]) / kernel_ns if len(other_classes) else None,
         "share_of_step": excess_ns / kernels.wall_ns,
     }
-
-    def evidence(_: int) -> list[Reference]:
-        table = by_class.sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
-        table["operator_class"] = table["operator_class"].astype(str)
-        table["share"] = table["per_step_ns"] / kernel_ns
-        other_rows = frame[~frame["operator_class"].isin(PRODUCTS)]
-        return [
-            Metric(message("network_structure.by_class"), records(table)),
-            kernel_rows(message("network_structure.not_hot"), other_rows),
-        ]
-
-    return Observations(pd.DataFrame([row]), evidence)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import PROFILE, Facts, Peaks, covered, ledger, phase_ledger, phases
+from advisor_core.api.facts import PROFILE, Facts, Peaks, covered, ledger, part_ledger, parts
 from advisor_core.api.renderers import BarRow, Bars, BarsView, Heatmap, HeatmapView, View
 from advisors.layers.blocks import Block, Pass
 from advisors.layers.drawings import BLOCKS, PASSES
@@ -51,6 +51,17 @@ _GRADES = {
 }
 """What is said of the chip and of its bounds, as messages."""
 
+UNKNOWN = "unknown"
+_PARTS = {
+    "training": "roofline.part.training",
+    "log_probs": "roofline.part.log_probs",
+    "prefill": "roofline.part.prefill",
+    "decode": "roofline.part.decode",
+    "mixed": "roofline.part.mixed",
+    UNKNOWN: "roofline.part.unknown",
+}
+"""The parts of a recording, as messages."""
+
 _TIMES = ("roofline.column.least", "roofline.column.above")
 _SHARES = (
     "roofline.column.mfu",
@@ -66,7 +77,7 @@ _OF_PRODUCTS = ("roofline.column.of_peak", "roofline.column.of_memory")
 @drawing(
     "roofline.bounds",
     needs=(step_kernels, kernel_work, roofline, PROFILE),
-    wants=(layers, ledger, phases, phase_ledger),
+    wants=(layers, ledger, parts, part_ledger),
 )
 def bounds(facts: Facts) -> list[View]:
     """Lower bounds of the step, its phases, passes, parts and layers; operators by time above them; all products."""
@@ -74,8 +85,8 @@ def bounds(facts: Facts) -> list[View]:
     towers = facts.get(layers)
     views = [_peaks(found.peaks, set(work.table["dtype"]), rank)]
     if np.isfinite(found.least_ns).any():
-        parts = _parts(facts, own, found, towers)
-        views += [_shares(parts, rank), _times(parts, rank), *_above(own, found, rank)]
+        named = _parts(facts, own, found, towers)
+        views += [_shares(named, rank), _times(named, rank), *_above(own, found, rank)]
         views += _heavy(own, work, found, rank)
         views += [] if towers is None else _by_layer(own, found, towers, rank)
     return views
@@ -154,12 +165,22 @@ def _parts(facts: Facts, own: StepKernels, found: Roofline, towers: Layers | Non
 
 
 def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[np.bool_]) -> list[_Named]:
-    """The marked phases of an iteration, by the time between their marks."""
-    spans, booked = facts.get(phases), facts.get(phase_ledger)
-    if spans is None or booked is None or spans.empty:
+    """The parts of a recording of several, by the time between their borders: the marked phases of an iteration, a
+    phase of several parts by part, and elsewhere the parts."""
+    spans, booked = facts.get(parts), facts.get(part_ledger)
+    if spans is None or booked is None:
         return []
-    names = spans["phase"].drop_duplicates().tolist()
-    number = spans["phase"].map({name: place for place, name in enumerate(names)}).to_numpy()
+    names = _names(spans)
+    shown = list(dict.fromkeys(name for name in names.values() if name is not None))
+    if len(shown) < 2:
+        return []
+
+    def numbers(frame: pd.DataFrame) -> Ints:
+        keys = zip(frame["phase"].tolist(), frame["part"].tolist(), strict=True)
+        placed = {key: -1 if name is None else shown.index(name) for key, name in names.items()}
+        return np.array([placed.get(key, -1) for key in keys], dtype=np.int64)
+
+    number, of_leaf = numbers(spans), numbers(booked)
     starts = own.frame["start_ns"].to_numpy()
     at = np.searchsorted(spans["start_ns"].to_numpy(), starts, side="right") - 1
     inside = (at >= 0) & (starts < spans["end_ns"].to_numpy()[np.maximum(at, 0)])
@@ -167,16 +188,31 @@ def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[
 
     def summed(*paths: str) -> list[float]:
         chosen = np.array([not paths or covered(str(leaf), paths) for leaf in booked["path"]], dtype=np.bool_)
-        sums = booked[chosen].groupby("phase", observed=True)["ns"].sum()
-        return [float(sums.get(name, 0)) / own.steps for name in names]
+        chosen &= of_leaf >= 0
+        sums = np.bincount(of_leaf[chosen], weights=booked["ns"].to_numpy()[chosen], minlength=len(shown))
+        return [float(ns) / own.steps for ns in sums]
 
-    parts = parts_of(found, groups, len(names), own.steps, again, summed())
+    each = parts_of(found, groups, len(shown), own.steps, again, summed())
     waits = map(Waiting, summed("communication"), summed("idle"), summed("idle/unknown"))
-    return [
-        _Named(Text(en=name, zh=name), part, waiting)
-        for name, part, waiting in zip(names, parts, waits, strict=True)
-        if part.wall_ns
-    ]
+    return [_Named(name, part, waiting) for name, part, waiting in zip(shown, each, waits, strict=True) if part.wall_ns]
+
+
+def _names(spans: pd.DataFrame) -> dict[tuple[str, str], Text | None]:
+    """By phase and part: ``update_actor``, ``rollout: decode``, ``decode``; ``None`` for what is neither."""
+    pairs = list(dict.fromkeys(zip(spans["phase"].tolist(), spans["part"].tolist(), strict=True)))
+    known: dict[str, set[str]] = {}
+    for phase, part in pairs:
+        known.setdefault(phase, set()).update({part} - {UNKNOWN})
+    names: dict[tuple[str, str], Text | None] = {}
+    for phase, part in pairs:
+        of_part = message(_PARTS[part])
+        if phase and len(known[phase]) > 1:
+            names[phase, part] = Text(en=f"{phase}: {of_part.en}", zh=f"{phase}：{of_part.zh}")
+        elif phase:
+            names[phase, part] = Text(en=phase, zh=phase)
+        else:
+            names[phase, part] = None if part == UNKNOWN else of_part
+    return names
 
 
 def _shares(parts: Sequence[_Named], rank: int) -> View:

@@ -7,7 +7,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, chip, context, launches
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    NotApplicable,
+    Shortening,
+    chip,
+    context,
+    launches,
+    part_of,
+    parts,
+)
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
 from advisors.grouping import aggregated
 from advisors.messages import message
@@ -20,7 +30,7 @@ Ints = npt.NDArray[np.int64]
 @advisor(
     "shape_affinity.blocks",
     needs=(step_kernels, matrix_products, chip),
-    wants=(launches, HOST_EVENTS, context),
+    wants=(launches, HOST_EVENTS, context, parts),
     about=(
         Column("m", "int", "count", "rows of the result", zh="M"),
         Column("n", "int", "count", "columns of the result", zh="N"),
@@ -108,11 +118,17 @@ def blocks(facts: Facts, params: Params) -> Observations:
             *call_stack(facts, listed),
         ]
 
-    trains = context in facts and facts[context]["phase"] == "training"
+    spans = facts.get(parts)
 
     def cure(row: int) -> Shortening | None:
         # Where requests are served, more of them fill the cores: a step then does more, and takes no less.
-        return kernels.shorter(rows_of(row)) if trains else None
+        rows = rows_of(row)
+        if spans is not None:
+            told = part_of(spans, rows["start_ns"].to_numpy())
+            rows = rows[np.isin(told, ("training", "log_probs"))]
+        elif context not in facts or facts[context]["phase"] != "training":
+            return None
+        return kernels.shorter(rows) if len(rows) else None
 
     return Observations(table, evidence, cure=cure)
 

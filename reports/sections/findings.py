@@ -123,11 +123,24 @@ def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
     elif (rank := finding.rank if finding.rank is not None else next(iter(finding.ranks), None)) is not None:
         where.append(t("word.rank", rank=rank))
     where += _of_steps(finding, outline, t)
+    if finding.parts:
+        where.append(_of_parts(finding, t))
     yield line(t("word.clause").join(where))
     yield line(t(f"confidence.{finding.confidence}"))
     yield line(Code(finding.rule), f" {finding.name}")
     if finding.fingerprint in outline.located:
         yield line(Nearby(outline.timeline, item.number, line(t("timeline.see"))))
+
+
+def _of_parts(finding: Finding, t: Labels) -> str:
+    """Where in a recording of several parts its time lies."""
+    called = [
+        t("finding.part", part=t(f"part.{at.part}"), share=t.share(at.share))
+        if not at.phase
+        else t("finding.part_of_phase", part=t(f"part.{at.part}"), phase=at.phase, share=t.share(at.share))
+        for at in finding.parts
+    ]
+    return t("finding.parts", list=t.join(called))
 
 
 def _of_steps(finding: Finding, outline: Outline, t: Labels) -> list[str]:

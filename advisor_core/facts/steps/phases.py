@@ -9,6 +9,8 @@ the end of a phase, which keeps that small. Where marks nest or overlap the one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -19,6 +21,7 @@ from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import HOST_EVENTS
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_wins
+from advisor_core.facts.ledger.bookings import Bookings
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.base import Text
@@ -69,9 +72,13 @@ LEDGER = (
 @fact("phase_ledger", needs=(phases, steps, bookings), shared=True, columns=LEDGER)
 def phase_ledger(facts: Facts) -> pd.DataFrame:
     """One row per step, phase and leaf; the phases of a step add up to its entries of the fact ``ledger``."""
-    spans = facts[phases]
-    booked = facts[bookings]
-    windows, pieces = facts[steps], booked.pieces[booked.pieces["step"] >= 0]
+    return booked_in(facts[phases], ["phase"], facts[bookings], facts[steps])
+
+
+def booked_in(spans: pd.DataFrame, names: Sequence[str], booked: Bookings, windows: pd.DataFrame) -> pd.DataFrame:
+    """The time that is booked in each span: one row per step, texts of the columns ``names`` ('' outside all spans) and
+    leaf of the ledger. ``spans``: disjoint; ``windows``: the steps."""
+    pieces = booked.pieces[booked.pieces["step"] >= 0]
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
     layers = [
         Layer(starts, ends, np.arange(len(pieces))),
@@ -80,20 +87,21 @@ def phase_ledger(facts: Facts) -> pd.DataFrame:
     parts = cut(int(windows["start_ns"].min()), int(windows["end_ns"].max()), layers)
     inside = parts.ids[0] != NOTHING
     piece, span = (ids[inside] for ids in parts.ids)
-    names = np.append(spans["phase"].astype(str).to_numpy(dtype=object), "")  # NOTHING, -1, is the last
+    # NOTHING, -1, is the last
+    texts = {name: np.append(spans[name].astype(str).to_numpy(dtype=object), "") for name in names}
     frame = pd.DataFrame(
         {
             "step": pieces["step"].to_numpy()[piece],
-            "phase": pd.Categorical(names[span]),
+            **{name: pd.Categorical(values[span]) for name, values in texts.items()},
             "path": pd.Categorical.from_codes(
                 pieces["path"].cat.codes.to_numpy()[piece], categories=pieces["path"].cat.categories
             ),
             "ns": parts.lengths[inside],
         }
     )
-    sums: pd.DataFrame = frame.groupby(["step", "phase", "path"], observed=True, as_index=False)[["ns"]].sum()
-    sums[["phase", "path"]] = sums[["phase", "path"]].astype(str)
-    return sums.sort_values(["step", "phase", "path"], ignore_index=True)
+    sums: pd.DataFrame = frame.groupby(["step", *names, "path"], observed=True, as_index=False)[["ns"]].sum()
+    sums[[*names, "path"]] = sums[[*names, "path"]].astype(str)
+    return sums.sort_values(["step", *names, "path"], ignore_index=True)
 
 
 def _whole(windows: pd.DataFrame, phase: str, kind: str) -> pd.DataFrame:

@@ -105,9 +105,16 @@ class Evaluator:
     """Evaluates expressions over the rows of one frame. Intermediate results keep the shape they come in: constants are
     single values, numpy widens them. What was read of a column is kept: the conditions of a rule name the same few."""
 
-    def __init__(self, frame: pd.DataFrame, constants: Mapping[str, Scalar]) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        constants: Mapping[str, Scalar],
+        by_row: Mapping[str, Sequence[str | None]] | None = None,
+    ) -> None:
+        """``by_row``: texts among the constants that differ from row to row, such as ``profile.kind``."""
         self.frame = frame
         self.constants = constants
+        self.by_row = by_row or {}
         self.columns: dict[Symbol, Values] = {}
         self.texts: dict[str, _Text] = {}
 
@@ -133,13 +140,16 @@ class Evaluator:
             return _constant_text(node.value)
         assert isinstance(node, Reference)  # no operation gives text
         key = node.symbol.key
-        if "." in key:
+        if "." in key and key not in self.by_row:
             return _constant_text(self.constants.get(key))
         if key not in self.texts:
             self.texts[key] = self._text_column(key)
         return self.texts[key]
 
     def _text_column(self, key: str) -> _Text:
+        if key in self.by_row:
+            numbers, texts = pd.factorize(np.array(self.by_row[key], dtype=object))
+            return _Text(numbers.astype(np.int64), texts.tolist())
         if key not in self.frame:
             return _constant_text(None)
         column = self.frame[key]

@@ -75,7 +75,8 @@ def test_where_nothing_takes_turns_there_is_no_unit(values: list[int]) -> None:
 def _stacks(values: list[int], attention: int, backward: int | None = None) -> list[Stack]:
     sequence = np.array(values, dtype=np.int64)
     heavy = np.isin(sequence, [attention, attention + 1, attention + 2])
-    kernels = StepSequence(sequence, sequence, heavy, sequence == attention, shaped=True)
+    none = np.zeros(len(sequence), dtype=np.bool_)
+    kernels = StepSequence(sequence, sequence, heavy, sequence == attention, none, sequence, shaped=True)
     return stacks(kernels, len(values) if backward is None else backward)
 
 

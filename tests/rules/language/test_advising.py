@@ -12,10 +12,11 @@ from advisor_core.contracts.advisor import Advisor
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.names.book import load_names
 from advisor_core.plugins.host import load_host
-from advisor_core.rules.applicability import Job, conditions, decide, in_range, range_problem
+from advisor_core.rules.applicability import Job, conditions, in_range, range_problem
 from advisor_core.rules.files.ruleset import load_rules
 from advisor_core.rules.judge import Context, Judged, judge
 from advisor_core.rules.model import HoldsFor, Role
+from advisor_core.rules.places import decide
 from advisor_core.text.base import Text
 
 NAMES = """
