@@ -39,8 +39,8 @@ def in_pace(facts: Facts, slow: Layer) -> HostChange:
 
 
 def outside_idle_phases(facts: Facts, layer: Layer) -> Layer:
-    """The part of ``layer`` that is in no phase of a step in which the host hands nothing over. What takes long there (a
-    reward function) is no dispatch, and has findings of its own."""
+    """The part of ``layer`` that is in no phase of a step in which the host hands nothing over. What takes long there
+    (a reward function) is no dispatch, and has findings of its own."""
     spans = facts.get(phases)
     if spans is None or not len(layer):
         return layer
