@@ -35,7 +35,7 @@ from advisor_core.api.facts import (
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
-from advisors.host_dispatch.pace import in_pace, outside_idle_phases
+from advisors.host_dispatch.pace import in_pace, outside_idle_phases, refilling
 from advisors.host_dispatch.replayed_steps import replay_mode
 from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
 from advisors.measuring import (
@@ -134,7 +134,9 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
     behind = outside_idle_phases(facts, union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()))
     in_time = HostChange(behind, behind)
-    quicker = replace(joined([in_time, in_pace(facts, slow)]), least=in_time, most=HostChange(slow, slow))
+    refilled = refilling(facts)
+    never_late = joined([in_time, HostChange(refilled, refilled)])
+    quicker = replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
     queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
