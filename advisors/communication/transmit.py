@@ -9,14 +9,16 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
     COLLECTIVES,
+    HOST_EVENTS,
     KERNELS,
     Facts,
-    Layer,
     collective_calls,
     collective_state,
+    launches,
     ledger,
     steps,
     timeline,
+    work,
 )
 from advisors.columns import STEP_NS
 from advisors.communication.calls import (
@@ -31,6 +33,7 @@ from advisors.communication.calls import (
     shared_out,
     shorter,
 )
+from advisors.communication.producing import producing_ns
 from advisors.measuring import leaves, row, share, step_count, step_ns, under
 from advisors.transfers import chains, hideable_ns, message_bytes
 
@@ -38,7 +41,7 @@ from advisors.transfers import chains, hideable_ns, message_bytes
 @advisor(
     "communication.transmit",
     needs=(steps, ledger, timeline, collective_calls, collective_state),
-    wants=(KERNELS, COLLECTIVES),
+    wants=(KERNELS, COLLECTIVES, HOST_EVENTS, launches, work),
     columns=(
         STEP_NS,
         Column("time_ns", "float", "ns", "uncovered moving, per step", zh="时间"),
@@ -79,12 +82,12 @@ from advisors.transfers import chains, hideable_ns, message_bytes
 def transmit(facts: Facts, params: Params) -> Observations:
     """Moving data while nothing computes, and how much of it could be hidden."""
     calls, count, wall, per_leaf = calls_in_steps(facts), step_count(facts), step_ns(facts), leaves(facts)
-    computing: Layer = facts[timeline].computing
     bare, moving = under(per_leaf, "communication/transmit"), calls["moving_ns"].clip(lower=0).sum() / count
     rows = chains(calls)
-    starts, ends = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    ends = rows["end_ns"].to_numpy()
     before = np.concatenate([facts[steps]["start_ns"].to_numpy()[:1], ends[:-1]])[: len(rows)]
-    hideable = hideable_ns(rows, computing.measure(starts) - computing.measure(before)) / count
+    first = calls["work"].to_numpy()[rows["first"].to_numpy(dtype=np.int64)]
+    hideable = hideable_ns(rows, producing_ns(facts, rows, first, before)) / count
     sizes = message_bytes(calls)
     bare_kinds = calls.loc[calls["transmit_ns"] > 0, "operation"].astype(str)
     frame = row(
