@@ -14,6 +14,7 @@ from advisor_core.facts.intervals import Ints, union
 from advisor_core.facts.replay.changes import Change, changed
 from advisor_core.facts.replay.edges import INFERRED
 from advisor_core.facts.replay.nodes import TASK
+from advisor_core.job.contention import Contention, Floats
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.own_time import JobCure, OwnTime
 from advisor_core.job.owners import OF_CALL, OnPath, Owners
@@ -77,6 +78,7 @@ class JobReplay:
         self._whole = cache(self._replayed_whole)
         self._paths = cache(self._path)
         self._owned = cache(self._owned_by)
+        self._beside_unchanged = cache(self._beside)
 
     def step_ns(self, names: Iterable[str] = ()) -> int:
         """The time of a step with these cures."""
@@ -132,8 +134,7 @@ class JobReplay:
     def _turns(self, asked: Sequence[_Asked]) -> list[_Turn]:
         new = [one for one in dict.fromkeys(asked) if one not in self._known]
         for first, last in passes(len(new), len(self.job.graph)):
-            replayed = self.job.lasting([self._graphs(one) for one in new[first:last]])
-            for one, (_, lasting) in zip(new[first:last], replayed, strict=True):
+            for one, (_, lasting) in zip(new[first:last], self._lasting(new[first:last]), strict=True):
                 self._known[one] = _Turn(lasting.ns, self._steps_ns(lasting))
         return [self._known[one] for one in asked]
 
@@ -154,7 +155,26 @@ class JobReplay:
         return found
 
     def _replayed_whole(self, names: frozenset[str]) -> tuple[Graph, Lasting]:
-        return self.job.lasting([self._graphs(_Asked(names))])[0]
+        return self._lasting([_Asked(names)])[0]
+
+    def _lasting(self, asked: Sequence[_Asked]) -> list[tuple[Graph, Lasting]]:
+        """The replays: kernels that have more or fewer transfers beside them than in the recording take as long as that
+        makes them, where the recording tells it."""
+        changed = [self._graphs(one) for one in asked]
+        replayed = self.job.lasting(changed)
+        with_cures = [place for place, one in enumerate(asked) if one.names]
+        if with_cures and self._contention.measured:
+            settled = self._contention.settled(
+                [changed[place] for place in with_cures],
+                [replayed[place] for place in with_cures],
+                [self._beside_unchanged(asked[place].sure) for place in with_cures],
+            )
+            for place, one in zip(with_cures, settled, strict=True):
+                replayed[place] = one
+        return replayed
+
+    def _beside(self, sure: bool) -> list[Floats]:
+        return self._contention.beside(*self.job.lasting([self._graphs(_Asked(frozenset(), sure))])[0])
 
     def _graphs(self, asked: _Asked) -> list[Graph]:
         """The graphs of the ranks with the cures."""
@@ -228,6 +248,10 @@ class JobReplay:
     @cached_property
     def _own_time(self) -> OwnTime:
         return OwnTime(self.job)
+
+    @cached_property
+    def _contention(self) -> Contention:
+        return Contention(self.job)
 
     @cached_property
     def _owners(self) -> Owners:
