@@ -27,8 +27,8 @@ from advisor_core.result.plan import Chain, Limit, Owner
 PARTS = ("compute", "communication", "idle")
 
 CHANGE_ERROR = 0.05
-"""Of what a change saves: by how much that is off at the median in simulated jobs whose truth is known, 5.6 % in those
-that the model was developed with and 5.1 % in those held out (docs/diagnosis.md#what-a-change-would-win)."""
+"""Of what a change saves: by about so much that is off at the median in simulated jobs whose truth is known (5.6 % in
+those that the model was developed with, when this was written: docs/diagnosis.md#what-a-change-would-win)."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def contention(facts: Facts) -> pd.DataFrame:
     rows = np.flatnonzero(~device["communication"].to_numpy() & (shapes != ""))
     own = device.iloc[rows]
     start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
-    kind = own.groupby([own["type"].astype(str), shapes[rows]], sort=False).ngroup().to_numpy(dtype=np.int64)
+    kind = own.groupby([own["type"].astype(str), shapes[rows]], sort=False).ngroup().to_numpy().astype(np.int64)
     slowed[rows] = slowed_share(kind, end - start, moving.measure(end) - moving.measure(start))
     return pd.DataFrame({"slowed": slowed})
 
