@@ -21,7 +21,8 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
     Columns: ``step``, ``start_ns``, ``end_ns``, ``operations``, ``transmit_ns`` (uncovered moving), ``tail_ns`` (what
     of it stays if the chain starts earlier), ``displaced_ns`` (what of it would have been hidden had nobody waited),
     ``begun_under_computing`` (computing went on for at least half of the first transfer, or for 1 ms: the chain started
-    as soon as its data was there, not when all was computed).
+    as soon as its data was there, not when all was computed), ``first_share`` (of the time in which it moves data, its
+    first operation, a half of one on its own), ``first`` (the row of ``calls`` of that).
 
     The tail: what is sent last is ready last, so that the last operation stays, or an average one where that is longer
     (the last may be a flag). An operation on its own can be cut in two, of which the second stays. Displaced: while an
@@ -51,6 +52,8 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
             "operations": operations,
             "transmit_ns": transmit,
             "begun_under_computing": covered[first],
+            "first_share": np.where(operations > 1, moving[first] / np.maximum(np.add.reduceat(moving, first), 1), 0.5),
+            "first": own[first],
             "tail_ns": tail,
             "displaced_ns": np.minimum(transmit - tail, np.add.reduceat(waiting, first)),
         }
@@ -60,7 +63,7 @@ def chains(calls: pd.DataFrame) -> pd.DataFrame:
 def hideable_ns(found: pd.DataFrame, computing_before: np.ndarray) -> float:
     """The part of the uncovered moving of some `chains` that computing could hide if they started earlier.
 
-    ``computing_before``: computing since the end of the chain before. A chain that started under computing has started
+    ``computing_before``: computing that could hide them. A chain that started under computing has started
     as soon as its data was there: it is longer than what can hide it.
     """
     late = np.where(

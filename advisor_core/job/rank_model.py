@@ -17,13 +17,14 @@ from advisor_core.facts.replay.replay import Replay
 class RankModel:
     """``calls``: its collectives, `advisor_core.job.calls.COMPARED` of the fact ``recorded_calls``, ``None`` where it
     has none. ``operators``: ``type`` and ``operator_class`` of each row of the fact ``work``. ``host``: what its host
-    did, where that was recorded."""
+    did, where that was recorded. ``slowed``: the column of the fact ``contention``, ``None`` where it is not known."""
 
     rank: int
     replay: Replay
     calls: pd.DataFrame | None
     operators: pd.DataFrame
     host: HostActivity | None = None
+    slowed: npt.NDArray[np.float64] | None = None
 
     @property
     def nodes(self) -> Nodes:

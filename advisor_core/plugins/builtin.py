@@ -23,7 +23,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
-    from advisor_core.facts.replay import critical_path, explained, rank_graph, replay
+    from advisor_core.facts.replay import contention, critical_path, explained, rank_graph, replay
     from advisor_core.facts.steps import (
         kernel_list,
         marks,
@@ -61,6 +61,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         rank_graph.rank_graph,
         replay.replay,
         explained.explained,
+        contention.contention,
         critical_path.critical_path,
         rank_summary.rank_summary,
         chip.chip,

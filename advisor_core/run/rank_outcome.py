@@ -21,6 +21,7 @@ from advisor_core.facts.doubt.cross_check import doubts
 from advisor_core.facts.host.activity import host_activity
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.memory import memory_curve, memory_peak, memory_steps
+from advisor_core.facts.replay.contention import contention
 from advisor_core.facts.replay.critical_path import critical_path
 from advisor_core.facts.replay.explained import Explained, explained
 from advisor_core.facts.replay.replay import replay
@@ -133,7 +134,15 @@ def _model(store: FactStore, rank: int) -> RankModel | None:
         return None
     operators = store[work][["type", "operator_class"]]
     compared = None if calls is None else calls[list(COMPARED)]
-    return RankModel(rank, replayed, compared, operators, store.get(host_activity))
+    slowed = store.get(contention)
+    return RankModel(
+        rank,
+        replayed,
+        compared,
+        operators,
+        store.get(host_activity),
+        None if slowed is None else slowed["slowed"].to_numpy(),
+    )
 
 
 def _older(source: RankInput) -> list[Diagnostic]:

@@ -25,6 +25,7 @@ from advisor_core.api.facts import (
     late_gaps,
     launches,
     ledger,
+    phases,
     replay,
     steps,
     union,
@@ -33,6 +34,7 @@ from advisor_core.api.facts import (
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
+from advisors.host_dispatch.pace import in_pace, outside_idle_phases, refilling
 from advisors.host_dispatch.replayed_steps import replay_mode
 from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
 from advisors.measuring import (
@@ -56,7 +58,7 @@ from advisors.task_queue import seen_task_queue
 @advisor(
     "host_dispatch.late_launches",
     needs=(steps, ledger, bookings, late_gaps, HOST_EVENTS, work, replay, PROFILE),
-    wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses),
+    wants=(KERNELS, MEMORY_RECORD, host_activity, launches, host_pauses, phases),
     columns=(
         STEP_NS,
         Column(
@@ -128,11 +130,13 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     )
     task_queue = seen_task_queue(events, facts.get(MEMORY_RECORD))
     replayed, host = facts[replay], facts.get(host_activity)
-    slow = _labelled(host, *LATE_ACTIVITIES)
+    slow = outside_idle_phases(facts, _labelled(host, *LATE_ACTIVITIES))
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
-    behind = union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
+    behind = outside_idle_phases(facts, union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()))
     in_time = HostChange(behind, behind)
-    quicker = replace(joined([in_time, _in_pace(slow, _busy_ns(facts))]), least=in_time, most=HostChange(slow, slow))
+    refilled = refilling(facts)
+    never_late = joined([in_time, HostChange(refilled, refilled)])
+    quicker = replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
     queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
@@ -167,22 +171,6 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(frame, evidence, cure=lambda number: quicker)
-
-
-def _busy_ns(facts: Facts) -> int:
-    """The time within the steps in which the device has something to do."""
-    device, windows = facts[work], facts[steps]
-    busy = union(device["start_ns"].to_numpy(), device["end_ns"].to_numpy())
-    return busy.clip(int(windows["start_ns"].min()), int(windows["end_ns"].max())).total()
-
-
-def _in_pace(slow: Layer, busy_ns: int) -> HostChange:
-    """Without as much of the host's work as it takes longer than the device does for its own: each piece of ``slow``
-    is shorter by the same share. A host that needs more time than the device for the same steps falls behind again
-    wherever its lead is gone."""
-    excess = max(0.0, 1 - busy_ns / max(1, slow.total()))
-    pieces = union(slow.starts, slow.starts + (excess * (slow.ends - slow.starts)).astype(np.int64))
-    return HostChange(pieces, pieces)
 
 
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:

@@ -11,7 +11,7 @@ from advisor_core.contracts.cure import AsPeers, Bound, EvenWork
 from advisor_core.facts.replay.changes import Shortening
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
-from advisor_core.job.job_replay import Cures, JobReplay
+from advisor_core.job.job_replay import CHANGE_ERROR, Cures, JobReplay
 from advisor_core.job.sampling import STUDENT, margin_ns
 from tests.job.jobs import meeting
 
@@ -21,6 +21,10 @@ def kernel(job: JobGraph, rank: int, by_us: int) -> Shortening:
     model = job.models[rank]
     kernels = (model.nodes.kind == TASK) & ~model.replay.recorded.talks
     return Shortening(model.nodes.row[kernels][:1], 1, 1000 * by_us)
+
+
+LESS, MORE = 1 - CHANGE_ERROR, 1 + CHANGE_ERROR
+"""What is saved at least and at most where a change is modelled as it turns out but for the error of any change."""
 
 
 def test_the_mean_of_three_steps_is_uncertain_by_their_spread() -> None:
@@ -39,29 +43,30 @@ def test_a_range_reaches_from_what_a_cure_saves_at_least_to_what_it_saves_at_mos
     cure = replace(kernel(job, 1, 40), least=kernel(job, 1, 10), most=kernel(job, 1, 60))
     replayed = JobReplay(job, {"cure": Cures({1: cure})})
     assert replayed.step_ns() - replayed.step_ns(["cure"]) == 40_000
-    assert replayed.saving_range_ns(["cure"]) == (10_000, 60_000)
-    assert replayed.after_range_ns(["cure"]) == (replayed.step_ns() - 60_000, replayed.step_ns() - 10_000)
+    assert replayed.saving_range_ns(["cure"]) == (10_000 * LESS, 60_000 * MORE)
+    after = replayed.step_ns() - 60_000 * MORE, replayed.step_ns() - 10_000 * LESS
+    assert replayed.after_range_ns(["cure"]) == after
 
 
 def test_what_is_bounded_by_another_rank_is_not_promised() -> None:
     job = meeting([100, 100], [180, 100])
     cure = replace(kernel(job, 1, 40), most=kernel(job, 1, 170))
-    assert JobReplay(job, {"cure": Cures({1: cure})}).saving_range_ns(["cure"]) == (40_000, 80_000)
+    assert JobReplay(job, {"cure": Cures({1: cure})}).saving_range_ns(["cure"]) == (40_000 * LESS, 80_000 * MORE)
 
 
 def test_the_error_of_the_replay_widens_a_range_on_both_sides() -> None:
     job = meeting([100, 100], [180, 100])
     replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})}, error_share=0.01)
     error = round(0.01 * replayed.step_ns())
-    assert replayed.saving_range_ns(["cure"]) == (40_000 - error, 40_000 + error)
+    assert replayed.saving_range_ns(["cure"]) == (40_000 * LESS - error, 40_000 * MORE + error)
 
 
 def test_a_rank_that_was_not_recorded_may_keep_what_it_is_late() -> None:
     job = meeting([100, 100], [180, 100])
     replayed = JobReplay(job, {"cure": Cures({1: kernel(job, 1, 40)})}, absent={6: 300_000})
     assert replayed.step_ns() - replayed.step_ns(["cure"]) == 40_000
-    assert replayed.saving_range_ns(["cure"]) == (0, 40_000)
-    assert replayed.after_range_ns(["cure"]) == (replayed.step_ns() - 40_000, replayed.step_ns())
+    assert replayed.saving_range_ns(["cure"]) == (0, 40_000 * MORE)
+    assert replayed.after_range_ns(["cure"]) == (replayed.step_ns() - 40_000 * MORE, replayed.step_ns())
 
 
 def test_without_a_change_nothing_is_promised() -> None:
@@ -79,7 +84,7 @@ def test_a_late_rank_becomes_as_quick_as_the_slowest_or_the_quickest_of_its_peer
     share = replayed._own_time._as_peers(AsPeers(3, (0, 1, 2)).bound(at))
     assert own[3] * (1 - share[3]) == pytest.approx(1000 * saved_us)
     least, most = replayed.saving_range_ns(["late"])
-    assert least == most == 20_000  # the rank of 160 us is the last by then
+    assert (least, most) == (20_000 * LESS, 20_000 * MORE)  # the rank of 160 us is the last by then
 
 
 def test_work_that_is_shared_out_stays_at_worst_as_uneven_as_the_others_are() -> None:
@@ -87,4 +92,4 @@ def test_work_that_is_shared_out_stays_at_worst_as_uneven_as_the_others_are() ->
     job = meeting([100], [130], [190])
     replayed = JobReplay(job, {"even": Cures(of_job=(EvenWork((0, 1, 2)),))})
     assert replayed.step_ns() - replayed.step_ns(["even"]) == 50_000
-    assert replayed.saving_range_ns(["even"]) == (190_000 - round(140_000 * 130 / 115), 50_000)
+    assert replayed.saving_range_ns(["even"]) == (round((190_000 - round(140_000 * 130 / 115)) * LESS), 50_000 * MORE)

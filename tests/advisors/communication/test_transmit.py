@@ -35,6 +35,13 @@ def test_transmit_can_hide_no_more_than_was_computed() -> None:
     assert judge_rule("CO003", buckets(100, 200, 150, compute=70).store()).first.impact_ns == 70_000
 
 
+def test_at_least_nothing_is_ready_in_the_first_half_of_what_makes_the_data() -> None:
+    store = buckets(100, 200, 150, compute=70).store()
+    cure = cure_of(judge_rule("CO003", store))
+    usual, least = (sum(shorter(store, cure.bound(at)).values()) for at in ("usual", "least"))
+    assert (usual, least) == (pytest.approx(70_000, abs=3), pytest.approx(35_000, abs=3))
+
+
 def test_transmit_that_began_under_computing_is_longer_than_what_could_hide_it() -> None:
     assert judge_rule("CO003", buckets(100, 200, 150, begin=950).store()).state == "pass"
     assert judge_rule("CO003", moving(overlap=0.75).store()).state == "pass"

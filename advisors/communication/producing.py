@@ -1,0 +1,59 @@
+"""The computing in which the data of transfers becomes ready: what could hide them if each began with its data.
+
+Gradients are made by the backward pass of the last micro-batch: what was computed before it hides none of their
+transfers. Its operators are run by the thread of autograd, while the transfers of a program that waits for all of them
+are called by the thread that runs the model. Where one thread calls both, nothing tells where the data is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.facts import HOST_EVENTS, Facts, Layer, launches, timeline, work
+
+_UNKNOWN = np.iinfo(np.int64).min
+
+
+def producing_ns(facts: Facts, found: pd.DataFrame, first_call: np.ndarray, since_ns: np.ndarray) -> np.ndarray:
+    """Of each of some `advisors.transfers.chains` the computing that could hide it: that of the last run of kernels
+    before it that another thread called than its own, less the part of the run in which the data of the first transfer
+    is made; all computing since ``since_ns`` where no such run is known. ``first_call``: the row of ``work`` of the
+    first transfer of each."""
+    computing: Layer = facts[timeline].computing
+    starts = found["start_ns"].to_numpy()
+    began = since_ns.copy()
+    if launches in facts and HOST_EVENTS in facts:
+        began = np.maximum(began, run_begins(facts[work], _callers(facts), starts, first_call, since_ns))
+    ready = computing.measure(starts) - computing.measure(began)
+    return np.where(began > since_ns, ready * (1 - found["first_share"].to_numpy()), ready)
+
+
+def _callers(facts: Facts) -> np.ndarray:
+    """The thread of the operator that called each task, -1 unknown."""
+    rows = facts[launches].frame["op_row"].to_numpy()
+    thread = facts[HOST_EVENTS]["thread"].to_numpy()
+    return np.where(rows >= 0, thread[np.maximum(rows, 0)], -1) if len(thread) else np.full(len(rows), -1)
+
+
+def run_begins(
+    device: pd.DataFrame, caller: np.ndarray, starts: np.ndarray, first_call: np.ndarray, since_ns: np.ndarray
+) -> np.ndarray:
+    """When the run of kernels begins that the data of each chain is made in: behind the last kernel that the thread of
+    the chain called itself before it. The lowest int64 where no kernel of another thread lies between."""
+    begins, begin, end = np.full(len(starts), _UNKNOWN), device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
+    computes = ~device["communication"].to_numpy() & (caller >= 0)
+    own_thread = caller[first_call]
+    for thread in np.unique(own_thread[own_thread >= 0]).tolist():  # one or two
+        chosen = np.flatnonzero(own_thread == thread)
+        own, others = (np.flatnonzero(computes & (caller == thread) == wanted) for wanted in (True, False))
+        others = others[computes[others]]
+        last = np.searchsorted(begin[others], starts[chosen]) - 1
+        last_begin = (
+            np.where(last >= 0, begin[others][np.maximum(last, 0)], _UNKNOWN) if len(others) else begins[chosen]
+        )
+        before = np.searchsorted(begin[own], last_begin) - 1
+        latest = np.maximum.accumulate(end[own]) if len(own) else end[:0]
+        found = np.where(before >= 0, latest[np.maximum(before, 0)], _UNKNOWN) if len(own) else begins[chosen]
+        begins[chosen] = np.where(last_begin > since_ns[chosen], found, _UNKNOWN)
+    return begins
