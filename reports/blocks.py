@@ -205,10 +205,18 @@ class RankMap(Struct, frozen=True):
     together: int = 1
 
 
+class LinkMap(Struct, frozen=True):
+    """Who sends how fast to whom, B/s. ``names``: of the rows and columns; ``cells``: row, column, bandwidth and
+    whether a finding calls it slow."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[int, int, float, bool], ...]
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: Drawn | LedgerBars | Waterfall | RankMap
+    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap
     title: str = ""
 
 

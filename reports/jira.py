@@ -24,6 +24,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    LinkMap,
     Nearby,
     Pairs,
     Paragraph,
@@ -187,7 +188,7 @@ class _Writer:
                 yield from (*preformatted("\n".join(text_bars(bars, self.t))), "")
             case Waterfall() as steps:
                 yield from (*preformatted("\n".join(text_waterfall(steps, self.t))), "")
-            case RankMap():
+            case RankMap() | LinkMap():
                 return  # the table behind it says the same
             case view:
                 yield from (f"*{escape(figure.title)}*", "")

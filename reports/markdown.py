@@ -31,6 +31,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    LinkMap,
     Nearby,
     Pairs,
     Paragraph,
@@ -275,7 +276,7 @@ class _Writer:
             steps = (step.replace("`", "'") for step in text_waterfall(figure.data, self.t))
             yield from ("```text", *steps, "```", "")
             return
-        if isinstance(figure.data, RankMap):  # the table behind it says the same
+        if isinstance(figure.data, RankMap | LinkMap):  # the table behind it says the same
             return
         view = figure.data
         rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""

@@ -8,6 +8,7 @@ from advisor_core.contracts.registry import Renderer
 from advisor_core.result.balance import Balance, RankBalance, StageBalance
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.links import Link, LinkMatrix
 from advisor_core.result.places import Kind as PlaceKind
 from advisor_core.result.places import Place, places
 from advisor_core.result.plan import Action, Limit, Owner, Plan
@@ -91,6 +92,8 @@ __all__ = [
     "LedgerStep",
     "LedgerWindow",
     "Limit",
+    "Link",
+    "LinkMatrix",
     "MeanStep",
     "OperatorDifference",
     "Owner",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts import context, memory
     from advisor_core.facts.communication import calls as collective_calls
+    from advisor_core.facts.communication import links
     from advisor_core.facts.communication import state as collective_state
     from advisor_core.facts.device import chip, peaks, pipes, work
     from advisor_core.facts.host import activity as host_activity
@@ -55,6 +56,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         collective_state.collective_state,
         collective_calls.recorded_calls,
         collective_calls.collective_calls,
+        links.link_speeds,
         bookings.recorded_bookings,
         settled.bookings,
         ledger.ledger,

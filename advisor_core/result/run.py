@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from advisor_core.result.balance import Balance
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.links import LinkMatrix
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.slack import Slack
@@ -271,6 +272,9 @@ class RunResult(Model):
     )
     balance: Balance | None = Field(
         None, description="the ranks side by side, and what their differences cost; not told of one rank, or of roles"
+    )
+    links: list[LinkMatrix] = Field(
+        default_factory=list, description="what data moved between ranks, by role; none where it is not recorded"
     )
     work: list[Work] = Field(
         default_factory=list, description="operators and collectives of the steps, by role; none where none are known"

@@ -32,6 +32,7 @@ from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compose_timeline import timeline
 from advisor_core.run.diagnostics import Failure, diagnostics_of
 from advisor_core.run.job_context import job_of
+from advisor_core.run.link_matrix import link_matrix
 from advisor_core.run.measurements import Measurements
 from advisor_core.run.merge_roles import summed
 from advisor_core.run.modelled import job_replay
@@ -72,6 +73,8 @@ def combine(
     apart = _apart(findings, book)
     replayed = None if apart else job_replay(outcomes, job)
     slack = None if replayed is None else JobSlack(replayed)
+    links = {outcome.rank: outcome.links for outcome in outcomes if outcome.links is not None}
+    matrix = None if apart else link_matrix(links, findings)
     world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
     parallel = next((dict(outcome.parallel) for outcome in known_first if outcome.parallel), {})
     result = RunResult(
@@ -108,6 +111,7 @@ def combine(
         slack=[] if slack is None else slack.of_work(),
         balance=None if apart else balance(ledger, slack, Layout(parallel, world_size)),
         phases=[time for outcome in outcomes for time in outcome.phases],
+        links=[] if matrix is None else [matrix],
         work=[] if apart else summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),

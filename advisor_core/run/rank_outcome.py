@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.isolation import working
@@ -35,6 +37,7 @@ from advisor_core.result.run import Diagnostic, Input, LedgerStep, LedgerWindow,
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
 from advisor_core.run.ledger_steps import ledger_steps, window_of
+from advisor_core.run.link_matrix import rank_links
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
 from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline
@@ -50,7 +53,8 @@ from advisor_core.text.messages import message
 @dataclass(frozen=True)
 class RankOutcome:
     """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need; ``model``: its
-    graph, ``None`` where it has none; ``timings``: seconds by phase, and by fact and advisor."""
+    graph, ``None`` where it has none; ``links``: as of `rank_links`; ``timings``: seconds by phase, and by fact and
+    advisor."""
 
     rank: int
     source: Input
@@ -69,6 +73,7 @@ class RankOutcome:
     diagnostics: list[Diagnostic]
     vendor: str = ""
     work: RankWork | None = None
+    links: pd.DataFrame | None = None
     memory: MemoryPeak | None = None
     explained: Explained | None = None
     model: RankModel | None = None
@@ -120,6 +125,7 @@ def outcome_of(
         ],
         vendor=profile.vendor,
         work=rank_work(store),
+        links=rank_links(store),
         memory=_memory(store, profile.rank),
         explained=store.get(explained),
         model=_model(store, profile.rank),
