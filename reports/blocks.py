@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from advisor_core.api.renderers import Drawn, Severity
+from advisor_core.api.renderers import Drawn, Severity, Spread
 from reports.ledgers import Ledger
 
 # --- pieces of a line
@@ -213,10 +213,17 @@ class LinkMap(Struct, frozen=True):
     cells: tuple[tuple[int, int, float, bool], ...]
 
 
+class Boxes(Struct, frozen=True):
+    """How ranks spread, a box for each of ``names``."""
+
+    names: tuple[str, ...]
+    rows: tuple[Spread, ...]
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap
+    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap | Boxes
     title: str = ""
 
 

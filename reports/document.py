@@ -18,6 +18,7 @@ from reports.sections.limits import Limits
 from reports.sections.links import links
 from reports.sections.problem_words import brief_title
 from reports.sections.rules import rules
+from reports.sections.spread import spread
 from reports.view_tables import written
 
 
@@ -43,6 +44,7 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     if outline.by_rank:
         yield ledger(outline, t)
         yield unexplained(outline, t, limits.rows)
+    yield from spread(outline, t)
     yield from links(outline, t)
     shown = first_strip(outline)
     views = [view for view in outline.views if view is not shown and view.purpose not in ("phases", "settings")]

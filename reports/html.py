@@ -22,6 +22,7 @@ from advisor_core.api.renderers import RunResult, kept
 from reports import prose
 from reports.blocks import (
     Block,
+    Boxes,
     Column,
     Document,
     Entry,
@@ -34,6 +35,7 @@ from reports.blocks import (
     Waterfall,
     Words,
 )
+from reports.charts.boxes import draw_boxes
 from reports.charts.chart import Chart
 from reports.charts.draw import draw
 from reports.charts.keys import Keys
@@ -150,6 +152,8 @@ class _Page:
             return draw_waterfall(figure.data, figure.title, self.labels)
         if isinstance(figure.data, RankMap):
             return draw_rank_map(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, Boxes):
+            return draw_boxes(figure.data, figure.title, self.labels)
         if isinstance(figure.data, LinkMap):
             return draw_link_map(figure.data, figure.title, self.labels)
         return draw(figure.data, self.labels)

@@ -8,6 +8,7 @@ from advisor_core.api.renderers import RunResult
 from reports.blocks import (
     Below,
     Block,
+    Boxes,
     Callout,
     Card,
     Code,
@@ -188,7 +189,7 @@ class _Writer:
                 yield from (*preformatted("\n".join(text_bars(bars, self.t))), "")
             case Waterfall() as steps:
                 yield from (*preformatted("\n".join(text_waterfall(steps, self.t))), "")
-            case RankMap() | LinkMap():
+            case RankMap() | LinkMap() | Boxes():
                 return  # the table behind it says the same
             case view:
                 yield from (f"*{escape(figure.title)}*", "")

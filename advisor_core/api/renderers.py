@@ -26,6 +26,7 @@ from advisor_core.result.run import (
     State,
 )
 from advisor_core.result.slack import Slack
+from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (
     BarRow,
@@ -105,6 +106,7 @@ __all__ = [
     "Problem",
     "Promise",
     "RankBalance",
+    "RankTime",
     "RankTimeline",
     "Renderer",
     "RuleOutcome",
@@ -112,6 +114,7 @@ __all__ = [
     "Severity",
     "Slack",
     "Source",
+    "Spread",
     "StackRow",
     "StackedBarsView",
     "StageBalance",

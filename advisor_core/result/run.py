@@ -13,6 +13,7 @@ from advisor_core.result.links import LinkMatrix
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.slack import Slack
+from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Timeline
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak, Work
@@ -154,11 +155,6 @@ class PhaseTime(Model):
     entries: dict[str, int]
 
 
-class RankTime(Model):
-    rank: int
-    ns: int
-
-
 class PhaseSummary(Model):
     """One phase over all steps and ranks. ``ns``: per step, mean over its ranks, and ``share`` of all phases together;
     ``entries``: ledger path to ns of that mean. ``parts``: trunk of the ledger and ``communication/wait``, as shares of
@@ -272,6 +268,11 @@ class RunResult(Model):
     )
     balance: Balance | None = Field(
         None, description="the ranks side by side, and what their differences cost; not told of one rank, or of roles"
+    )
+    spread: list[Spread] = Field(
+        default_factory=list,
+        description="how much the ranks of a role differ: parts, then operators, then collectives; none of one rank, "
+        "or where the ranks are not of one run",
     )
     links: list[LinkMatrix] = Field(
         default_factory=list, description="what data moved between ranks, by role; none where it is not recorded"

@@ -39,6 +39,7 @@ from advisor_core.run.modelled import job_replay
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rule_outcomes import rule_outcomes
 from advisor_core.run.run_rules import Draft, run_rules
+from advisor_core.run.spread import spreads
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.work_times import summed_work
 from advisor_core.text.base import Scalar
@@ -73,6 +74,7 @@ def combine(
     apart = _apart(findings, book)
     replayed = None if apart else job_replay(outcomes, job)
     slack = None if replayed is None else JobSlack(replayed)
+    works = {outcome.rank: outcome.work for outcome in outcomes if outcome.work is not None}
     links = {outcome.rank: outcome.links for outcome in outcomes if outcome.links is not None}
     matrix = None if apart else link_matrix(links, findings)
     world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
@@ -111,8 +113,9 @@ def combine(
         slack=[] if slack is None else slack.of_work(),
         balance=None if apart else balance(ledger, slack, Layout(parallel, world_size)),
         phases=[time for outcome in outcomes for time in outcome.phases],
+        spread=[] if apart else spreads(ledger, works),
         links=[] if matrix is None else [matrix],
-        work=[] if apart else summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
+        work=[] if apart else summed_work(list(works.values())),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )

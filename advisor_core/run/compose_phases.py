@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor_core.result.run import PhaseSummary, PhaseTime, RankTime, RunResult
+from advisor_core.result.run import PhaseSummary, PhaseTime, RunResult
+from advisor_core.result.spread import RankTime
 from advisor_core.run.compose_mean_steps import Lane
 
 _WAITING = "communication/wait"
