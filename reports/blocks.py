@@ -220,10 +220,27 @@ class Boxes(Struct, frozen=True):
     rows: tuple[Spread, ...]
 
 
+class Timed(Struct, frozen=True):
+    """A row of a picture over time. ``spans``: start, end and key, ns; ``texts``: what is written in each where it
+    fits, or nothing."""
+
+    name: str
+    spans: tuple[tuple[int, int, str], ...]
+    texts: tuple[str, ...] = ()
+
+
+class Times(Struct, frozen=True):
+    """Rows over one span of time, from 0 to ``end``. ``labels``: of keys that are no paths of the ledger."""
+
+    end: int
+    rows: tuple[Timed, ...]
+    labels: dict[str, str]
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap | Boxes
+    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap | Boxes | Times
     title: str = ""
 
 

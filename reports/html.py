@@ -32,6 +32,7 @@ from reports.blocks import (
     LinkMap,
     Piece,
     RankMap,
+    Times,
     Waterfall,
     Words,
 )
@@ -43,6 +44,7 @@ from reports.charts.ledger_bars import ledger_bars
 from reports.charts.link_map import draw_link_map
 from reports.charts.patterns import patterns
 from reports.charts.rank_map import draw_rank_map
+from reports.charts.times import draw_times
 from reports.charts.waterfall import draw_waterfall
 from reports.document import document
 from reports.labels import Labels, visible
@@ -154,6 +156,8 @@ class _Page:
             return draw_rank_map(figure.data, figure.title, self.labels)
         if isinstance(figure.data, Boxes):
             return draw_boxes(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, Times):
+            return draw_times(figure.data, figure.title, self.labels)
         if isinstance(figure.data, LinkMap):
             return draw_link_map(figure.data, figure.title, self.labels)
         return draw(figure.data, self.labels)

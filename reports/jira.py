@@ -37,6 +37,7 @@ from reports.blocks import (
     Steps,
     Swatch,
     Table,
+    Times,
     Waterfall,
     Web,
     Words,
@@ -189,7 +190,7 @@ class _Writer:
                 yield from (*preformatted("\n".join(text_bars(bars, self.t))), "")
             case Waterfall() as steps:
                 yield from (*preformatted("\n".join(text_waterfall(steps, self.t))), "")
-            case RankMap() | LinkMap() | Boxes():
+            case RankMap() | LinkMap() | Boxes() | Times():
                 return  # the table behind it says the same
             case view:
                 yield from (f"*{escape(figure.title)}*", "")

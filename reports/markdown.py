@@ -46,6 +46,7 @@ from reports.blocks import (
     Steps,
     Swatch,
     Table,
+    Times,
     Waterfall,
     Web,
     Words,
@@ -277,7 +278,7 @@ class _Writer:
             steps = (step.replace("`", "'") for step in text_waterfall(figure.data, self.t))
             yield from ("```text", *steps, "```", "")
             return
-        if isinstance(figure.data, RankMap | LinkMap | Boxes):  # the table behind it says the same
+        if isinstance(figure.data, RankMap | LinkMap | Boxes | Times):  # the table behind it says the same
             return
         view = figure.data
         rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""

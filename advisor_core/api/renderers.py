@@ -25,6 +25,7 @@ from advisor_core.result.run import (
     RunResult,
     State,
 )
+from advisor_core.result.side_by_side import PipelinePasses, SideBySide
 from advisor_core.result.slack import Slack
 from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
@@ -100,6 +101,7 @@ __all__ = [
     "Owner",
     "PhaseSummary",
     "PhaseTime",
+    "PipelinePasses",
     "Place",
     "PlaceKind",
     "Plan",
@@ -112,6 +114,7 @@ __all__ = [
     "RuleOutcome",
     "RunResult",
     "Severity",
+    "SideBySide",
     "Slack",
     "Source",
     "Spread",

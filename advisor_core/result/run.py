@@ -12,6 +12,7 @@ from advisor_core.result.finding import Finding, Severity
 from advisor_core.result.links import LinkMatrix
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.side_by_side import PipelinePasses, SideBySide
 from advisor_core.result.slack import Slack
 from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Timeline
@@ -268,6 +269,14 @@ class RunResult(Model):
     )
     balance: Balance | None = Field(
         None, description="the ranks side by side, and what their differences cost; not told of one rank, or of roles"
+    )
+    side_by_side: list[SideBySide] = Field(
+        default_factory=list, description="ranks over one step, by role; none of one rank, or of ranks of several runs"
+    )
+    pipelines: list[PipelinePasses] = Field(
+        default_factory=list,
+        description="passes over the stages of one pipeline, by role; none where the sizes of the layout, or which "
+        "kernels are of backward passes, are not recorded",
     )
     spread: list[Spread] = Field(
         default_factory=list,
