@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,7 +84,7 @@ def _summed(rows: pd.DataFrame, by: list[str], steps: int) -> pd.Series:
     return rows.groupby(by)["ns"].sum() // steps
 
 
-def _by_name(ranks: Mapping[int, pd.Series]) -> Iterator[tuple[tuple, dict[int, int]]]:
+def _by_name(ranks: Mapping[int, pd.Series]) -> Iterator[tuple[tuple[Any, ...], dict[int, int]]]:
     """Rank to ns by name."""
     table = pd.DataFrame(dict(ranks)).fillna(0).astype("int64")
     for name, row in zip(table.index.tolist(), table.to_numpy().tolist(), strict=True):

@@ -24,8 +24,8 @@ def draw_boxes(boxes: Boxes, title: str, labels: Labels) -> Chart:
         middle = number * _HIGH + _HIGH / 2
         top = middle - _BOX / 2
         out.append(text(fit(boxes.names[number], GUTTER - 12), 0, middle + 4, "t-label"))
-        ends = [GUTTER + time.ns * scale for time in (box.least, box.most)]
-        out.append(el("path", class_="whisker", fill="none", d=_whisker(*ends, middle)))
+        start, stop = (GUTTER + time.ns * scale for time in (box.least, box.most))
+        out.append(el("path", class_="whisker", fill="none", d=_whisker(start, stop, middle)))
         if box.quartiles is not None:
             low, median, high = (GUTTER + ns * scale for ns in box.quartiles)
             tip = f"{boxes.names[number]}{labels('word.colon')}{labels.time(box.quartiles[1])}"
