@@ -8,6 +8,7 @@ from advisor_core.contracts.registry import Renderer
 from advisor_core.result.balance import Balance, RankBalance, StageBalance
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.iteration import Iteration
 from advisor_core.result.links import Link, LinkMatrix
 from advisor_core.result.places import Kind as PlaceKind
 from advisor_core.result.places import Place, places
@@ -90,6 +91,7 @@ __all__ = [
     "Grid",
     "Heatmap",
     "HeatmapView",
+    "Iteration",
     "LedgerEntry",
     "LedgerStep",
     "LedgerWindow",

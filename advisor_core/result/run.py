@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from advisor_core.result.balance import Balance
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.iteration import Iteration
 from advisor_core.result.links import LinkMatrix
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
@@ -280,8 +281,8 @@ class RunResult(Model):
     )
     spread: list[Spread] = Field(
         default_factory=list,
-        description="how much the ranks of a role differ: parts, then operators, then collectives; none of one rank, "
-        "or where the ranks are not of one run",
+        description="how much the ranks of a role differ: parts, operators, collectives, then phases; none of one "
+        "rank, or where the ranks are not of one run",
     )
     links: list[LinkMatrix] = Field(
         default_factory=list, description="what data moved between ranks, by role; none where it is not recorded"
@@ -292,6 +293,7 @@ class RunResult(Model):
     memory: list[MemoryPeak] = Field(default_factory=list, description="by rank; none where it is not recorded")
     phases: list[PhaseTime] = Field(default_factory=list)
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
+    iteration: Iteration | None = Field(None, description="roles that were recorded one by one, on one axis of time")
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
     timeline: SkipJsonSchema[Timeline | None] = Field(None, exclude=True)

@@ -54,6 +54,12 @@ def spreads(ledger: Iterable[LedgerStep], works: Mapping[int, RankWork]) -> list
     return [spread for spread in found if spread.most.ns >= worth]
 
 
+def phase_spreads(work: Mapping[str, Mapping[int, int]], step_ns: float) -> list[Spread]:
+    """The spread of phases. ``work``: by phase, the time without waiting of each rank that has it; ``step_ns``: all
+    phases together."""
+    return [_spread("phase", phase, times, WORTH * step_ns) for phase, times in work.items() if len(times) > 1]
+
+
 def _parts(means: Mapping[int, MeanStep]) -> dict[str, dict[int, int]]:
     """Rank to ns by part. How long a rank waits is not known where the ledger does not tell waiting from moving."""
     parts: dict[str, dict[int, int]] = {}

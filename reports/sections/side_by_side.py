@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from statistics import fmean
 
-from advisor_core.api.renderers import PipelinePasses, SideBySide
+from advisor_core.api.renderers import Iteration, PipelinePasses, SideBySide
 from reports.blocks import (
     Block,
+    Code,
     Column,
     Details,
     Figure,
@@ -19,11 +20,13 @@ from reports.blocks import (
     Table,
     Timed,
     Times,
-    Words,
     line,
 )
 from reports.labels import Labels
 from reports.outline import Outline
+
+LANES = 8
+"""Ranks that roles are drawn of, as many as a timeline shows."""
 
 PARTS = 4
 """Columns of what takes most of the step."""
@@ -31,11 +34,12 @@ PARTS = 4
 
 def side_by_side(outline: Outline, t: Labels) -> Iterator[Section]:
     """Nothing where no two ranks were read in depth."""
-    blocks: list[Block] = []
+    iteration = outline.result.iteration
+    blocks = [] if iteration is None else list(_roles(iteration, outline, t))
     for shown in outline.result.side_by_side:
-        blocks += _ranks(shown, t)
+        blocks += _folded(shown.role, _ranks(shown, t), t)
     for pipeline in outline.result.pipelines:
-        blocks += _pipeline(pipeline, t)
+        blocks += _folded(pipeline.role, _pipeline(pipeline, t), t)
     if blocks:
         yield Section("side_by_side", t("side.title"), tuple(blocks))
 
@@ -74,8 +78,62 @@ def pass_times(pipeline: PipelinePasses, t: Labels) -> Times:
     )
 
 
+def role_times(iteration: Iteration, ranks: Collection[int], t: Labels) -> Times:
+    """The roles of these ranks as drawn."""
+    rows: dict[int, list[tuple[int, int, str]]] = {rank: [] for rank in sorted(ranks)}
+    for span in iteration.spans:
+        if span.rank in rows:
+            rows[span.rank].append((span.start_ns, span.end_ns, span.role))
+    return Times(
+        end=max(span.end_ns for span in iteration.spans),
+        rows=tuple(Timed(t("word.rank", rank=rank), tuple(spans)) for rank, spans in rows.items()),
+        labels={span.role: span.role for span in iteration.spans},
+    )
+
+
+def _roles(iteration: Iteration, outline: Outline, t: Labels) -> Iterator[Block]:
+    if iteration.apart_ns is not None:
+        yield Paragraph(line(t("side.roles_apart", time=t.time(iteration.apart_ns))))
+        return
+    ranks = _ranks_of_roles(iteration, outline)
+    recorded = len({span.rank for span in iteration.spans})
+    yield Figure(role_times(iteration, ranks, t), t("side.roles", count=len(ranks), all=recorded))
+    yield Paragraph(line(t("side.roles_clock")), "small")
+    heads = ("after", "before", "no_role", "mean_gap", "last_rank")
+    columns = tuple(Column(t(f"side.{head}"), numeric=head not in ("after", "before")) for head in heads)
+    rows = tuple(
+        Row(
+            (
+                line(Code(gap.after)),
+                line(Code(gap.before)),
+                line(t.time(gap.ns)),
+                line("–" if gap.mean_ns is None else t.time(gap.mean_ns)),
+                line(str(gap.last_rank)),
+            )
+        )
+        for gap in iteration.gaps
+    )
+    yield from (Table(columns, rows), Paragraph(line(t("side.gaps")), "small"))
+
+
+def _ranks_of_roles(iteration: Iteration, outline: Outline) -> list[int]:
+    """Those that end a role last, and have most and least to do in it, before all others."""
+    phases = outline.result.phase_summaries
+    ends = (end.rank for phase in phases for end in (phase.longest, phase.shortest) if end is not None)
+    recorded = {span.rank for span in iteration.spans}
+    wanted = dict.fromkeys([*(gap.last_rank for gap in iteration.gaps), *ends, *sorted(recorded)])
+    return [rank for rank in wanted if rank in recorded][:LANES]
+
+
+def _folded(role: str | None, blocks: Iterator[Block], t: Labels) -> Iterator[Block]:
+    """The ranks of one role of several, folded away."""
+    if role is None:
+        yield from blocks
+    else:
+        yield Details(line(t("word.role", role=role)), tuple(blocks), extra=True)
+
+
 def _ranks(shown: SideBySide, t: Labels) -> Iterator[Block]:
-    yield from _role(shown.role, t)
     which = t("side.whole") if shown.step is None else t("word.step", step=shown.step)
     title = t("side.ranks", step=which, count=len(shown.lanes), all=shown.ranks)
     yield Figure(rank_times(shown, t), title)
@@ -115,7 +173,6 @@ def _sums(intervals: list[tuple[int, int, str]]) -> Counter[str]:
 
 
 def _pipeline(pipeline: PipelinePasses, t: Labels) -> Iterator[Block]:
-    yield from _role(pipeline.role, t)
     which = t("side.whole") if pipeline.step is None else t("word.step", step=pipeline.step)
     yield Figure(pass_times(pipeline, t), t("side.stages", step=which))
     told = [t("side.clocks.none")] if pipeline.clocks == "none" else []
@@ -149,8 +206,3 @@ def _pass_table(pipeline: PipelinePasses, t: Labels) -> Table:
         )
         rows.append(Row(cells))
     return Table(columns, tuple(rows))
-
-
-def _role(role: str | None, t: Labels) -> Iterator[Block]:
-    if role is not None:
-        yield Paragraph(line(Words(t("word.role", role=role), "strong")), "bare")

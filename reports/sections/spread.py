@@ -32,6 +32,9 @@ PARTS = {
 }
 """What the map of ranks calls these parts, and its table."""
 
+SHOWN = ("phase", "part")
+"""What is drawn; the others are tables that are folded away."""
+
 NAMED = 3
 """Outliers that are named; report.json has more."""
 
@@ -39,7 +42,7 @@ NAMED = 3
 def spread(outline: Outline, t: Labels) -> Iterator[Section]:
     """Nothing where there are no two ranks to compare."""
     by_role: dict[str | None, list[Spread]] = {}
-    for one in outline.result.spread:
+    for one in sorted(outline.result.spread, key=lambda one: one.kind != "phase"):
         by_role.setdefault(one.role, []).append(one)
     blocks = [block for role, own in by_role.items() for block in _of_role(role, own, t)]
     if blocks:
@@ -47,22 +50,23 @@ def spread(outline: Outline, t: Labels) -> Iterator[Section]:
 
 
 def boxes(found: Sequence[Spread], t: Labels) -> Boxes:
-    """The spreads of parts as drawn."""
-    return Boxes(
-        tuple(t(f"ranks.column.{PARTS[one.name]}") if one.name in PARTS else t.trail(one.name) for one in found),
-        tuple(found),
-    )
+    """The spreads as drawn."""
+    return Boxes(tuple(_short(one, t) for one in found), tuple(found))
+
+
+def _short(one: Spread, t: Labels) -> str:
+    return t(f"ranks.column.{PARTS[one.name]}") if one.kind == "part" and one.name in PARTS else _name(one, t)
 
 
 def _of_role(role: str | None, found: Sequence[Spread], t: Labels) -> Iterator[Block]:
     if role is not None:
         yield Paragraph(line(Words(t("word.role", role=role), "strong")), "bare")
-    for kind in ("part", "operator", "collective"):
+    for kind in ("phase", "part", "operator", "collective"):
         own = [one for one in found if one.kind == kind]
         if not own:
             continue
-        if kind == "part":
-            yield from (Figure(boxes(own, t), t("spread.part")), _table(own, t))
+        if kind in SHOWN:
+            yield from (Figure(boxes(own, t), t(f"spread.{kind}")), _table(own, t))
         else:
             yield Details(line(t(f"spread.{kind}")), (_table(own, t),), extra=True)
 
@@ -70,7 +74,7 @@ def _of_role(role: str | None, found: Sequence[Spread], t: Labels) -> Iterator[B
 def _name(one: Spread, t: Labels) -> str:
     if one.kind == "part":
         return t(f"ranks.{PARTS[one.name]}_ns") if one.name in PARTS else t.trail(one.name)
-    if one.kind == "operator" or one.members is None:
+    if one.kind != "collective" or one.members is None:
         return one.name
     return t("spread.of_members", name=one.name, count=one.members)
 

@@ -7,13 +7,14 @@ from types import ModuleType
 
 import pytest
 
+from advisor_core.result.iteration import Iteration, RoleGap, RoleSpan
 from advisor_core.result.side_by_side import Pass, PipelinePasses, RankLane, SideBySide, StagePasses
-from reports.blocks import Section
+from reports.blocks import Figure, Section, Times
 from reports.charts.svg import MAX_MARKS, WIDTH
 from reports.charts.times import draw_times
 from reports.labels import Labels
 from reports.outline import Outline
-from reports.sections.side_by_side import pass_times, rank_times, side_by_side
+from reports.sections.side_by_side import LANES, pass_times, rank_times, side_by_side
 
 EN = Labels("en")
 US = 1000
@@ -102,3 +103,19 @@ def test_passes_have_their_numbers_where_these_are_known(example: ModuleType) ->
 
 def test_nothing_recorded_no_section(example: ModuleType) -> None:
     assert list(side_by_side(Outline(example.launch_blocking()), EN)) == []
+
+
+def test_roles_are_drawn_on_one_axis_with_their_gaps(example: ModuleType) -> None:
+    spans = [
+        RoleSpan(role=role, rank=rank, step=1, start_ns=start, end_ns=start + 100 * US)
+        for role, start in (("rollout", 0), ("update", 150 * US))
+        for rank in range(16)
+    ]
+    gap = RoleGap(after="rollout", before="update", ns=50 * US, mean_ns=50 * US, last_rank=11)
+    told = section(example, iteration=Iteration(spans=spans, gaps=[gap]))
+    figure = told.blocks[0]
+    assert isinstance(figure, Figure) and isinstance(figure.data, Times)
+    assert len(figure.data.rows) == LANES and "rank 11" in [row.name for row in figure.data.rows]
+    assert "Roles over time on 8 of 16 ranks" in str(told.blocks) and "50.0 µs" in str(told.blocks)
+    apart = section(example, iteration=Iteration(apart_ns=7_200_000_000_000))
+    assert "7,200 s apart" in str(apart.blocks) and not any(isinstance(block, Figure) for block in apart.blocks)
