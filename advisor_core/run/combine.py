@@ -35,7 +35,7 @@ from advisor_core.run.job_context import job_of
 from advisor_core.run.link_matrix import link_matrix
 from advisor_core.run.measurements import Measurements
 from advisor_core.run.merge_roles import summed
-from advisor_core.run.modelled import job_replay
+from advisor_core.run.modelled import job_replay, joined
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rule_outcomes import rule_outcomes
 from advisor_core.run.run_rules import Draft, run_rules
@@ -86,7 +86,8 @@ def combine(
     balanced = None if apart else balance(ledger, slack, layout)
     lanes = {} if apart else {outcome.rank: outcome.lane for outcome in outcomes if outcome.lane is not None}
     reasons = reasons_to_show(lanes, balanced, planned, path, findings)
-    beside, staged = side_by_side(lanes, reasons, replayed, layout), stage_passes(lanes, reasons, replayed, layout)
+    clocks = joined(outcomes, replayed)
+    beside, staged = side_by_side(lanes, reasons, clocks, layout), stage_passes(lanes, reasons, clocks, layout)
     result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from advisor_core.job.clocks import CLOCKS_NS
-from advisor_core.job.job_replay import JobReplay
+from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.shown import SHOWN_RANKS
 from advisor_core.result.balance import Balance
 from advisor_core.result.finding import Finding
@@ -24,15 +24,18 @@ from advisor_core.run.rank_lane import StepLane
 
 _Lanes = Mapping[int, StepLane]
 
+Joined = Callable[[Sequence[int]], JobGraph | None]
+"""The graph in which these ranks, and maybe others, are joined by their calls; ``None`` where one of them has none."""
+
 
 def side_by_side(
-    lanes: _Lanes, reasons: Mapping[int, Sequence[Reason]], replayed: JobReplay | None, layout: Layout
+    lanes: _Lanes, reasons: Mapping[int, Sequence[Reason]], clocks: Joined, layout: Layout
 ) -> SideBySide | None:
     """``lanes``: by rank; ``reasons``: as of `reasons_to_show`. ``None`` of fewer than two ranks."""
     if len(lanes) < 2:
         return None
     chosen = {rank: lane for rank, lane in lanes.items() if len(lanes) <= SHOWN_RANKS or rank in reasons}
-    ahead = _ahead(sorted(chosen), replayed)
+    ahead = _ahead(sorted(chosen), clocks)
     origin = _origin(chosen, ahead)
     return SideBySide(
         step=_id(next(iter(chosen.values()))),
@@ -87,7 +90,7 @@ def reasons_to_show(
 
 
 def stage_passes(
-    lanes: _Lanes, reasons: Mapping[int, Sequence[Reason]], replayed: JobReplay | None, layout: Layout
+    lanes: _Lanes, reasons: Mapping[int, Sequence[Reason]], clocks: Joined, layout: Layout
 ) -> PipelinePasses | None:
     """The passes over the stages of one pipeline: the one that has the first rank that is to show. ``None`` where fewer
     than two stages of it are known."""
@@ -105,7 +108,7 @@ def stage_passes(
     wanted = [rank % stride for rank in reasons]
     first = next((one for one in wanted if len(pipelines.get(one, ())) == complete), None)
     own = pipelines[first] if first is not None else next(p for p in pipelines.values() if len(p) == complete)
-    ahead = _ahead(own, replayed)
+    ahead = _ahead(own, clocks)
     origin = _origin({rank: known[rank] for rank in own}, ahead)
     found = {rank: _passes(known[rank], origin[rank]) for rank in own}
     begin = min(one.start_ns for passes in found.values() for one in passes)
@@ -143,12 +146,12 @@ def _passes(lane: StepLane, origin: int) -> list[Pass]:
     ]
 
 
-def _ahead(ranks: Sequence[int], replayed: JobReplay | None) -> dict[int, int] | None:
+def _ahead(ranks: Sequence[int], clocks: Joined) -> dict[int, int] | None:
     """By how much the clock of each rank is ahead; ``None`` where that is not known of all of them: one has no call in
     common with the others, or was recorded at another time."""
-    if replayed is None:
+    job = clocks(ranks)
+    if job is None:
         return None
-    job = replayed.job
     offsets = {model.rank: ns for model, ns in zip(job.models, job.offset_ns, strict=True)}
     joined = set(job.calls["rank"].tolist())
     if not all(rank in joined and abs(offsets[rank]) <= CLOCKS_NS for rank in ranks):
