@@ -58,7 +58,7 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
             ink = "t-cell" + (" t-inverse" if shade in "5678" else "")
             out.append(text(written[bandwidth], x + cell / 2, y + 14, ink, text_anchor="middle"))
         if slow:
-            frames.append(rect("", "slow", x + 1, y + 1, cell - 2, high - 2))
+            frames += (rect("", kind, x + 1, y + 1, cell - 2, high - 2) for kind in ("slow-ground", "slow"))
     out += [el("path", class_=f"h h{shade}", d=shape) for shade, shape in sorted(of_shade.items())]
     ends = (LegendEntry("h h0", "0"), LegendEntry(f"h h{SHADES}", labels.quantity(most, "B/s")))
     legend = (*(() if has_digits else ends), *((LegendEntry("slow", labels("links.slow")),) if frames else ()))
