@@ -65,7 +65,8 @@ def passes(micro_batches: int | None = 2) -> PipelinePasses:
 
 
 def section(example: ModuleType, t: Labels = EN, **found: object) -> Section:
-    (told,) = side_by_side(Outline(example.training().model_copy(update=found)), t)
+    alone = {"side_by_side": [], "pipelines": [], "iteration": None, **found}
+    (told,) = side_by_side(Outline(example.training().model_copy(update=alone)), t)
     return told
 
 
