@@ -43,7 +43,7 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
         if high >= 12 or place % math.ceil(12 / high) == 0
     ]
     of_shade: dict[str, str] = {}
-    frames = []
+    frames: list[str] = []
     for row, column, bandwidth, slow in links.cells:
         x, y = GUTTER + column * cell, _HEAD + row * high
         shade = str(min(SHADES, round(SHADES * bandwidth / most)))
