@@ -6,7 +6,7 @@ import pytest
 
 from advisor_core.api.testing import Scene
 from advisor_core.contracts.missing import Missing, NotApplicable
-from advisor_core.facts.steps.passes import passes
+from advisor_core.facts.steps.stage_passes import passes
 
 MAIN, AUTOGRAD = 11, 22
 AHEAD = 30.0
