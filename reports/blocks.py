@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from advisor_core.api.renderers import Drawn, Severity
+from advisor_core.api.renderers import Drawn, Severity, Spread
 from reports.ledgers import Ledger
 
 # --- pieces of a line
@@ -205,10 +205,42 @@ class RankMap(Struct, frozen=True):
     together: int = 1
 
 
+class LinkMap(Struct, frozen=True):
+    """Who sends how fast to whom, B/s. ``names``: of the rows and columns; ``cells``: row, column, bandwidth and
+    whether a finding calls it slow."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[int, int, float, bool], ...]
+
+
+class Boxes(Struct, frozen=True):
+    """How ranks spread, a box for each of ``names``."""
+
+    names: tuple[str, ...]
+    rows: tuple[Spread, ...]
+
+
+class Timed(Struct, frozen=True):
+    """A row of a picture over time. ``spans``: start, end and key, ns; ``texts``: what is written in each where it
+    fits, or nothing."""
+
+    name: str
+    spans: tuple[tuple[int, int, str], ...]
+    texts: tuple[str, ...] = ()
+
+
+class Times(Struct, frozen=True):
+    """Rows over one span of time, from 0 to ``end``. ``labels``: of keys that are no paths of the ledger."""
+
+    end: int
+    rows: tuple[Timed, ...]
+    labels: dict[str, str]
+
+
 class Figure(Struct, frozen=True):
     """A drawing: each format draws the data as it can, or writes it down."""
 
-    data: Drawn | LedgerBars | Waterfall | RankMap
+    data: Drawn | LedgerBars | Waterfall | RankMap | LinkMap | Boxes | Times
     title: str = ""
 
 

@@ -15,8 +15,11 @@ from reports.sections.findings import findings
 from reports.sections.first_page import first_page, first_strip, ran
 from reports.sections.ledger import ledger, unexplained
 from reports.sections.limits import Limits
+from reports.sections.links import links
 from reports.sections.problem_words import brief_title
 from reports.sections.rules import rules
+from reports.sections.side_by_side import side_by_side
+from reports.sections.spread import spread
 from reports.view_tables import written
 
 
@@ -42,6 +45,9 @@ def _sections(outline: Outline, t: Labels, limits: Limits) -> Iterator[Section]:
     if outline.by_rank:
         yield ledger(outline, t)
         yield unexplained(outline, t, limits.rows)
+    yield from side_by_side(outline, t)
+    yield from spread(outline, t)
+    yield from links(outline, t)
     shown = first_strip(outline)
     views = [view for view in outline.views if view is not shown and view.purpose not in ("phases", "settings")]
     if views:

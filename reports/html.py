@@ -20,13 +20,31 @@ from markupsafe import Markup, escape
 
 from advisor_core.api.renderers import RunResult, kept
 from reports import prose
-from reports.blocks import Block, Column, Document, Entry, Figure, LedgerBars, Line, Piece, RankMap, Waterfall, Words
+from reports.blocks import (
+    Block,
+    Boxes,
+    Column,
+    Document,
+    Entry,
+    Figure,
+    LedgerBars,
+    Line,
+    LinkMap,
+    Piece,
+    RankMap,
+    Times,
+    Waterfall,
+    Words,
+)
+from reports.charts.boxes import draw_boxes
 from reports.charts.chart import Chart
 from reports.charts.draw import draw
 from reports.charts.keys import Keys
 from reports.charts.ledger_bars import ledger_bars
+from reports.charts.link_map import draw_link_map
 from reports.charts.patterns import patterns
 from reports.charts.rank_map import draw_rank_map
+from reports.charts.times import draw_times
 from reports.charts.waterfall import draw_waterfall
 from reports.document import document
 from reports.labels import Labels, visible
@@ -136,6 +154,12 @@ class _Page:
             return draw_waterfall(figure.data, figure.title, self.labels)
         if isinstance(figure.data, RankMap):
             return draw_rank_map(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, Boxes):
+            return draw_boxes(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, Times):
+            return draw_times(figure.data, figure.title, self.labels)
+        if isinstance(figure.data, LinkMap):
+            return draw_link_map(figure.data, figure.title, self.labels)
         return draw(figure.data, self.labels)
 
 

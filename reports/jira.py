@@ -8,6 +8,7 @@ from advisor_core.api.renderers import RunResult
 from reports.blocks import (
     Below,
     Block,
+    Boxes,
     Callout,
     Card,
     Code,
@@ -24,6 +25,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    LinkMap,
     Nearby,
     Pairs,
     Paragraph,
@@ -35,6 +37,7 @@ from reports.blocks import (
     Steps,
     Swatch,
     Table,
+    Times,
     Waterfall,
     Web,
     Words,
@@ -187,7 +190,7 @@ class _Writer:
                 yield from (*preformatted("\n".join(text_bars(bars, self.t))), "")
             case Waterfall() as steps:
                 yield from (*preformatted("\n".join(text_waterfall(steps, self.t))), "")
-            case RankMap():
+            case RankMap() | LinkMap() | Boxes() | Times():
                 return  # the table behind it says the same
             case view:
                 yield from (f"*{escape(figure.title)}*", "")

@@ -13,6 +13,7 @@ from advisor_core.api.renderers import RunResult
 from reports.blocks import (
     Below,
     Block,
+    Boxes,
     Callout,
     Card,
     Code,
@@ -31,6 +32,7 @@ from reports.blocks import (
     Level,
     Line,
     Link,
+    LinkMap,
     Nearby,
     Pairs,
     Paragraph,
@@ -44,6 +46,7 @@ from reports.blocks import (
     Steps,
     Swatch,
     Table,
+    Times,
     Waterfall,
     Web,
     Words,
@@ -275,7 +278,7 @@ class _Writer:
             steps = (step.replace("`", "'") for step in text_waterfall(figure.data, self.t))
             yield from ("```text", *steps, "```", "")
             return
-        if isinstance(figure.data, RankMap):  # the table behind it says the same
+        if isinstance(figure.data, RankMap | LinkMap | Boxes | Times):  # the table behind it says the same
             return
         view = figure.data
         rank = f" ({self.t('word.rank', rank=view.rank)})" if view.rank is not None else ""

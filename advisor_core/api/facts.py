@@ -33,6 +33,7 @@ from advisor_core.contracts.tables import (
     row_refs,
 )
 from advisor_core.facts.communication.calls import collective_calls, operation_names
+from advisor_core.facts.communication.links import TOTAL, link_speeds, transfers
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.context import context
 from advisor_core.facts.device.chip import Chip, chip
@@ -112,6 +113,7 @@ __all__ = [
     "SOURCE_ROW",
     "STEP_TRACE",
     "TIMES_USUAL",
+    "TOTAL",
     "WIDEST_HEAD",
     "AnyKey",
     "Bookings",
@@ -165,6 +167,7 @@ __all__ = [
     "late_gaps",
     "launches",
     "ledger",
+    "link_speeds",
     "matching",
     "memory_capacity",
     "memory_curve",
@@ -192,6 +195,7 @@ __all__ = [
     "sync_calls",
     "tensor_bytes",
     "timeline",
+    "transfers",
     "union",
     "warm_up",
     "work",

@@ -8,6 +8,8 @@ from advisor_core.contracts.registry import Renderer
 from advisor_core.result.balance import Balance, RankBalance, StageBalance
 from advisor_core.result.evidence import Evidence, Source
 from advisor_core.result.finding import SEVERITIES, Advice, Basis, Finding, Severity
+from advisor_core.result.iteration import Iteration
+from advisor_core.result.links import Link, LinkMatrix
 from advisor_core.result.places import Kind as PlaceKind
 from advisor_core.result.places import Place, places
 from advisor_core.result.plan import Action, Limit, Owner, Plan
@@ -24,7 +26,9 @@ from advisor_core.result.run import (
     RunResult,
     State,
 )
+from advisor_core.result.side_by_side import PipelinePasses, SideBySide
 from advisor_core.result.slack import Slack
+from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Arrow, RankTimeline, Timeline, Track, Window
 from advisor_core.result.view import (
     BarRow,
@@ -87,28 +91,35 @@ __all__ = [
     "Grid",
     "Heatmap",
     "HeatmapView",
+    "Iteration",
     "LedgerEntry",
     "LedgerStep",
     "LedgerWindow",
     "Limit",
+    "Link",
+    "LinkMatrix",
     "MeanStep",
     "OperatorDifference",
     "Owner",
     "PhaseSummary",
     "PhaseTime",
+    "PipelinePasses",
     "Place",
     "PlaceKind",
     "Plan",
     "Problem",
     "Promise",
     "RankBalance",
+    "RankTime",
     "RankTimeline",
     "Renderer",
     "RuleOutcome",
     "RunResult",
     "Severity",
+    "SideBySide",
     "Slack",
     "Source",
+    "Spread",
     "StackRow",
     "StackedBarsView",
     "StageBalance",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts import context, memory
     from advisor_core.facts.communication import calls as collective_calls
+    from advisor_core.facts.communication import links
     from advisor_core.facts.communication import state as collective_state
     from advisor_core.facts.device import chip, peaks, pipes, work
     from advisor_core.facts.host import activity as host_activity
@@ -31,6 +32,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         phases,
         rank_summary,
         recorded_steps,
+        stage_passes,
         start_up,
         steps,
         timeline,
@@ -55,6 +57,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         collective_state.collective_state,
         collective_calls.recorded_calls,
         collective_calls.collective_calls,
+        links.link_speeds,
         bookings.recorded_bookings,
         settled.bookings,
         ledger.ledger,
@@ -68,6 +71,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         peaks.peaks,
         pipes.pipes,
         context.context,
+        stage_passes.passes,
         phases.phases,
         phases.phase_ledger,
         parts.parts,

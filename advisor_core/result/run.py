@@ -9,9 +9,13 @@ from pydantic.json_schema import SkipJsonSchema
 
 from advisor_core.result.balance import Balance
 from advisor_core.result.finding import Finding, Severity
+from advisor_core.result.iteration import Iteration
+from advisor_core.result.links import LinkMatrix
 from advisor_core.result.plan import Owner, Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
+from advisor_core.result.side_by_side import PipelinePasses, SideBySide
 from advisor_core.result.slack import Slack
+from advisor_core.result.spread import RankTime, Spread
 from advisor_core.result.timeline import Timeline
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak, Work
@@ -153,11 +157,6 @@ class PhaseTime(Model):
     entries: dict[str, int]
 
 
-class RankTime(Model):
-    rank: int
-    ns: int
-
-
 class PhaseSummary(Model):
     """One phase over all steps and ranks. ``ns``: per step, mean over its ranks, and ``share`` of all phases together;
     ``entries``: ledger path to ns of that mean. ``parts``: trunk of the ledger and ``communication/wait``, as shares of
@@ -272,12 +271,29 @@ class RunResult(Model):
     balance: Balance | None = Field(
         None, description="the ranks side by side, and what their differences cost; not told of one rank, or of roles"
     )
+    side_by_side: list[SideBySide] = Field(
+        default_factory=list, description="ranks over one step, by role; none of one rank, or of ranks of several runs"
+    )
+    pipelines: list[PipelinePasses] = Field(
+        default_factory=list,
+        description="passes over the stages of one pipeline, by role; none where the sizes of the layout, or which "
+        "kernels are of backward passes, are not recorded",
+    )
+    spread: list[Spread] = Field(
+        default_factory=list,
+        description="how much the ranks of a role differ: parts, operators, collectives, then phases; none of one "
+        "rank, or where the ranks are not of one run",
+    )
+    links: list[LinkMatrix] = Field(
+        default_factory=list, description="what data moved between ranks, by role; none where it is not recorded"
+    )
     work: list[Work] = Field(
         default_factory=list, description="operators and collectives of the steps, by role; none where none are known"
     )
     memory: list[MemoryPeak] = Field(default_factory=list, description="by rank; none where it is not recorded")
     phases: list[PhaseTime] = Field(default_factory=list)
     phase_summaries: list[PhaseSummary] = Field(default_factory=list)
+    iteration: Iteration | None = Field(None, description="roles that were recorded one by one, on one axis of time")
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
     timeline: SkipJsonSchema[Timeline | None] = Field(None, exclude=True)

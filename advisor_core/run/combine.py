@@ -32,12 +32,15 @@ from advisor_core.run.claims import claim_all, link, rank_findings
 from advisor_core.run.compose_timeline import timeline
 from advisor_core.run.diagnostics import Failure, diagnostics_of
 from advisor_core.run.job_context import job_of
+from advisor_core.run.link_matrix import link_matrix
 from advisor_core.run.measurements import Measurements
 from advisor_core.run.merge_roles import summed
-from advisor_core.run.modelled import job_replay
+from advisor_core.run.modelled import job_replay, joined
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rule_outcomes import rule_outcomes
 from advisor_core.run.run_rules import Draft, run_rules
+from advisor_core.run.side_by_side import reasons_to_show, side_by_side, stage_passes
+from advisor_core.run.spread import spreads
 from advisor_core.run.step_views import phase_strip
 from advisor_core.run.work_times import summed_work
 from advisor_core.text.base import Scalar
@@ -72,8 +75,19 @@ def combine(
     apart = _apart(findings, book)
     replayed = None if apart else job_replay(outcomes, job)
     slack = None if replayed is None else JobSlack(replayed)
+    works = {outcome.rank: outcome.work for outcome in outcomes if outcome.work is not None}
+    links = {outcome.rank: outcome.links for outcome in outcomes if outcome.links is not None}
+    matrix = None if apart else link_matrix(links, findings)
     world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
     parallel = next((dict(outcome.parallel) for outcome in known_first if outcome.parallel), {})
+    layout = Layout(parallel, world_size)
+    planned = None if replayed is None else plan(replayed)
+    path = [] if replayed is None else replayed.critical_path()
+    balanced = None if apart else balance(ledger, slack, layout)
+    lanes = {} if apart else {outcome.rank: outcome.lane for outcome in outcomes if outcome.lane is not None}
+    reasons = reasons_to_show(lanes, balanced, planned, path, findings)
+    clocks = joined(outcomes, replayed)
+    beside, staged = side_by_side(lanes, reasons, clocks, layout), stage_passes(lanes, reasons, clocks, layout)
     result = RunResult(
         tool=_tool(host),
         inputs=[outcome.source for outcome in outcomes],
@@ -103,12 +117,16 @@ def combine(
         diagnostics=diagnostics_of(host, book, outcomes, failures),
         timings=summed([*(outcome.timings for outcome in outcomes), shared.watch.seconds()]),
         model=_model(outcomes, replayed),
-        plan=None if replayed is None else plan(replayed),
-        critical_path=[] if replayed is None else replayed.critical_path(),
+        plan=planned,
+        critical_path=path,
         slack=[] if slack is None else slack.of_work(),
-        balance=None if apart else balance(ledger, slack, Layout(parallel, world_size)),
+        balance=balanced,
+        side_by_side=[] if beside is None else [beside],
+        pipelines=[] if staged is None else [staged],
         phases=[time for outcome in outcomes for time in outcome.phases],
-        work=[] if apart else summed_work([outcome.work for outcome in outcomes if outcome.work is not None]),
+        spread=[] if apart else spreads(ledger, works),
+        links=[] if matrix is None else [matrix],
+        work=[] if apart else summed_work(list(works.values())),
         memory=[outcome.memory for outcome in outcomes if outcome.memory is not None],
         timeline=timeline([outcome.timeline for outcome in outcomes], len(outcomes)),
     )

@@ -8,9 +8,11 @@ from advisor_core.result.plan import Plan
 from advisor_core.result.problem import Coverage, Problem, Unexplained
 from advisor_core.result.run import MeanStep, RunResult
 from advisor_core.result.view import View
+from advisor_core.run.compose_iteration import compose_iteration
 from advisor_core.run.compose_mean_steps import Lane, all_means, rank_means
-from advisor_core.run.compose_phases import compose_phases
+from advisor_core.run.compose_phases import compose_phases, phase_work
 from advisor_core.run.compose_problems import compose_problems
+from advisor_core.run.spread import phase_spreads
 
 UNEXPLAINED_FROM = 0.02
 """Share of the step above which time that no finding claims is listed. A convention: what is smaller is too much to
@@ -25,6 +27,8 @@ def compose(result: RunResult) -> RunResult:
     ranks = rank_means(result.ledger)
     means = list(ranks.values()) if result.profile.apart else all_means(ranks)
     left = _left(ranks, result)
+    phases = [] if result.profile.apart else compose_phases(result)
+    work = phase_work(result) if phases else {}
     problems = compose_problems(result.findings, {lane: mean.wall_ns for lane, mean in ranks.items()})
     return result.model_copy(
         update={
@@ -33,7 +37,12 @@ def compose(result: RunResult) -> RunResult:
             "plan": _numbered(result.plan, problems),
             "unexplained": _unexplained(ranks, left),
             "coverage": _coverage(None if result.profile.apart or not means else means[0], ranks, left),
-            "phase_summaries": [] if result.profile.apart else compose_phases(result),
+            "phase_summaries": phases,
+            "spread": [
+                *(spread for spread in result.spread if spread.kind != "phase"),
+                *phase_spreads(work, sum(phase.ns for phase in phases)),
+            ],
+            "iteration": compose_iteration(result),
             "views": _few_ranks(result),
         }
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor_core.result.run import PhaseSummary, PhaseTime, RankTime, RunResult
+from advisor_core.result.run import PhaseSummary, PhaseTime, RunResult
+from advisor_core.result.spread import RankTime
 from advisor_core.run.compose_mean_steps import Lane
 
 _WAITING = "communication/wait"
@@ -18,12 +19,7 @@ _LEAST = 0.001
 
 def compose_phases(result: RunResult) -> list[PhaseSummary]:
     """The phases in the order of the result; time outside of all marks, where there is some, last."""
-    groups: dict[str, list[PhaseTime]] = {}
-    for time in result.phases:
-        groups.setdefault(time.phase, []).append(time)
-    steps: dict[Lane, int] = {}
-    for step in result.ledger:
-        steps[step.role, step.rank] = steps.get((step.role, step.rank), 0) + 1
+    groups, steps = _by_phase(result), _steps(result)
     order = list(result.profile.roles) or sorted(groups, key=lambda name: not name)
     names = sorted(groups, key=lambda name: order.index(name) if name in order else len(order))
     found = [_summary(name, groups[name], steps) for name in names]
@@ -35,14 +31,50 @@ def compose_phases(result: RunResult) -> list[PhaseSummary]:
     ]
 
 
-def _summary(name: str, times: Sequence[PhaseTime], steps: Mapping[Lane, int]) -> PhaseSummary:
+def phase_work(result: RunResult) -> dict[str, dict[int, int]]:
+    """By phase that is named, the ns per step of each rank without waiting for others."""
+    steps = _steps(result)
+    return {
+        name: {rank: round(ns) for rank, ns in _worked(times, _counts(name, times, steps)).items()}
+        for name, times in _by_phase(result).items()
+        if name
+    }
+
+
+def _by_phase(result: RunResult) -> dict[str, list[PhaseTime]]:
+    groups: dict[str, list[PhaseTime]] = {}
+    for time in result.phases:
+        groups.setdefault(time.phase, []).append(time)
+    return groups
+
+
+def _steps(result: RunResult) -> dict[Lane, int]:
+    steps: dict[Lane, int] = {}
+    for step in result.ledger:
+        steps[step.role, step.rank] = steps.get((step.role, step.rank), 0) + 1
+    return steps
+
+
+def _counts(name: str, times: Sequence[PhaseTime], steps: Mapping[Lane, int]) -> dict[int, int]:
+    """The steps of each rank that has the phase."""
     ranks = dict.fromkeys(time.rank for time in times)
-    counts = {rank: max(1, steps.get((name, rank)) or steps.get((None, rank), 1)) for rank in ranks}
-    worked, means = dict.fromkeys(ranks, 0.0), dict[str, float]()
+    return {rank: max(1, steps.get((name, rank)) or steps.get((None, rank), 1)) for rank in ranks}
+
+
+def _worked(times: Sequence[PhaseTime], counts: Mapping[int, int]) -> dict[int, float]:
+    worked = dict.fromkeys(counts, 0.0)
+    for time in times:
+        own = sum(ns for path, ns in time.entries.items() if not path.startswith(_NO_WORK))
+        worked[time.rank] += own / counts[time.rank]
+    return worked
+
+
+def _summary(name: str, times: Sequence[PhaseTime], steps: Mapping[Lane, int]) -> PhaseSummary:
+    counts = _counts(name, times, steps)
+    ranks, worked, means = len(counts), _worked(times, counts), dict[str, float]()
     for time in times:
         for path, ns in time.entries.items():
-            means[path] = means.get(path, 0.0) + ns / (counts[time.rank] * len(ranks))
-            worked[time.rank] += 0 if path.startswith(_NO_WORK) else ns / counts[time.rank]
+            means[path] = means.get(path, 0.0) + ns / (counts[time.rank] * ranks)
     whole = sum(time.wall_ns for time in times)
     ordered = [RankTime(rank=rank, ns=round(ns)) for rank, ns in sorted(worked.items(), key=lambda p: (-p[1], p[0]))]
     several = bool(name) and len(ordered) > 1
@@ -51,8 +83,8 @@ def _summary(name: str, times: Sequence[PhaseTime], steps: Mapping[Lane, int]) -
     return PhaseSummary(
         phase=name,
         kind=next((time.kind for time in times if time.kind), ""),
-        ranks=len(ranks),
-        ns=round(sum(time.wall_ns / counts[time.rank] for time in times) / len(ranks)),
+        ranks=ranks,
+        ns=round(sum(time.wall_ns / counts[time.rank] for time in times) / ranks),
         share=0.0,
         parts={part: round(_under(part, times) / whole, 6) if whole else 0.0 for part in _PARTS},
         entries={path: round(ns) for path, ns in means.items()},

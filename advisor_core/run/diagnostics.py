@@ -12,6 +12,7 @@ from advisor_core.plugins.host import Host
 from advisor_core.result.run import Diagnostic
 from advisor_core.rules.book import RuleBook
 from advisor_core.run.rank_outcome import RankOutcome
+from advisor_core.run.unequal_steps import unequal_steps
 from advisor_core.text.messages import message
 
 Failure = tuple[RankInput, InputError]
@@ -49,6 +50,7 @@ def diagnostics_of(
             text = message("rule.replaced", rule=compiled.id, file=file, other=other)
             found.append(Diagnostic(severity="info", source=file, message=text))
     found += [unreadable(failure) for failure in failures]
+    found += unequal_steps({outcome.rank: [step.step for step in outcome.steps] for outcome in outcomes})
     for outcome in outcomes:
         for diagnostic in outcome.diagnostics:
             where = f"rank {outcome.rank}: {diagnostic.source}" if len(outcomes) > 1 else diagnostic.source

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from advisor_core.result.finding import Finding
+from advisor_core.result.links import Link, LinkCell, LinkMatrix
 from advisor_core.result.run import Diagnostic, Environment, RunResult
 from advisor_core.result.timeline import Timeline
 from advisor_core.run.claims import rank_findings
@@ -32,6 +33,10 @@ def of_role(result: RunResult, role: str) -> RunResult:
             "rules": _named(result.rules, role),
             "views": _named(views, role),
             "diagnostics": _named(result.diagnostics, role),
+            "side_by_side": _named(result.side_by_side, role),
+            "pipelines": _named(result.pipelines, role),
+            "spread": _named(result.spread, role),
+            "links": _links(result.links, role),
             "work": _named(result.work, role),
             "memory": _named(result.memory, role),
             "timeline": _timeline(result.timeline, role),
@@ -82,6 +87,10 @@ def joined(parts: Sequence[tuple[str, RunResult]], unread: Sequence[Diagnostic] 
             "diagnostics": sorted(diagnostics, key=lambda diagnostic: _SEVERITIES.index(diagnostic.severity)),
             "timings": summed([result.timings for result in results]),
             "phases": [time for result in results for time in result.phases],
+            "side_by_side": [one for result in results for one in result.side_by_side],
+            "pipelines": [one for result in results for one in result.pipelines],
+            "spread": [spread for result in results for spread in result.spread],
+            "links": [matrix for result in results for matrix in result.links],
             "work": [work for result in results for work in result.work],
             "memory": [peak for result in results for peak in result.memory],
             "timeline": _joined_timeline([result.timeline for result in results if result.timeline is not None]),
@@ -116,16 +125,30 @@ def _named(things: Sequence[Any], role: str) -> list[Any]:
     return [thing.model_copy(update={"role": role}) for thing in things]
 
 
-def _finding(finding: Finding, role: str) -> Finding:
-    def own(fingerprint: str) -> str:
-        return hashlib.sha256(f"{role}\0{fingerprint}".encode()).hexdigest()[:12]
+def _own(fingerprint: str, role: str) -> str:
+    """The fingerprint of the finding as one of the role."""
+    return hashlib.sha256(f"{role}\0{fingerprint}".encode()).hexdigest()[:12]
 
+
+def _links(found: Sequence[LinkMatrix], role: str) -> list[LinkMatrix]:
+    def own(one: Link | LinkCell) -> Any:
+        return one.model_copy(update={"findings": [_own(fingerprint, role) for fingerprint in one.findings]})
+
+    return [
+        matrix.model_copy(
+            update={"role": role, "cells": list(map(own, matrix.cells)), "links": list(map(own, matrix.links))}
+        )
+        for matrix in found
+    ]
+
+
+def _finding(finding: Finding, role: str) -> Finding:
     return finding.model_copy(
         update={
             "role": role,
-            "fingerprint": own(finding.fingerprint),
-            "explains": [own(other) for other in finding.explains],
-            "explained_by": [own(other) for other in finding.explained_by],
+            "fingerprint": _own(finding.fingerprint, role),
+            "explains": [_own(other, role) for other in finding.explains],
+            "explained_by": [_own(other, role) for other in finding.explained_by],
         }
     )
 

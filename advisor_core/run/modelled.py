@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from advisor_core.facts.replay.changes import Change
-from advisor_core.job.job_graph import job_graph
+from advisor_core.job.job_graph import JobGraph, job_graph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rank_timeline import FOR_RANK
 from advisor_core.run.run_rules import RuleRun
+
+
+def joined(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> Callable[[Sequence[int]], JobGraph | None]:
+    """Gives the graph that joins some ranks: that of the replay or, where the job cannot be replayed as ranks have
+    different numbers of steps, one of these ranks alone."""
+    models = {outcome.rank: outcome.model for outcome in outcomes if outcome.model is not None}
+
+    def of(ranks: Sequence[int]) -> JobGraph | None:
+        known = [model for rank in ranks if (model := models.get(rank)) is not None]
+        if len(known) < len(ranks):
+            return None
+        return replayed.job if replayed is not None else job_graph(known, _world(outcomes))
+
+    return of
+
+
+def _world(outcomes: Sequence[RankOutcome]) -> int:
+    return max((outcome.world_size for outcome in outcomes if outcome.world_size), default=0)
+
 
 AWAITED = 0.05
 """Share of the step from which waiting for a rank that was not recorded decides what a change wins: as much as the
@@ -34,10 +53,9 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | Non
     for draft in job.drafts:
         if isinstance(draft.cure, JobCure):
             cures[draft.finding.fingerprint] = Cures(of_job=(draft.cure,))
-    world = max((outcome.world_size for outcome in outcomes if outcome.world_size), default=0)
     errors = [outcome.explained.error_share for outcome in outcomes if outcome.explained is not None]
     error = max((error for error in errors if error == error), default=0.0)
-    return JobReplay(job_graph(models, world), cures, error, absent_ranks(outcomes))
+    return JobReplay(job_graph(models, _world(outcomes)), cures, error, absent_ranks(outcomes))
 
 
 def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:

@@ -14,6 +14,7 @@ from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
 from advisor_core.job.settle import settle
+from advisor_core.job.shown import by_interest
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.loaders.roles import role_of
@@ -229,10 +230,15 @@ def _compared(
         calls = {rank: found for rank, source in ranks.items() if (found := recorded[source].calls) is not None}
         first = {rank: one for rank, source in ranks.items() if (one := recorded[source].first) is not None}
         waits, without = settle(calls, world), left_out(first)
+        walls = {
+            rank: {step: ns for step, ns in recorded[source].walls.items() if step != without.get(rank)}
+            for rank, source in ranks.items()
+        }
+        longest = next(iter(by_interest(walls)), None)
         for rank, source in ranks.items():
             step = without.get(rank)
             warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
-            told[source] = Compared(waits.get(rank, NO_WAITS), len(ranks), step, warming)
+            told[source] = Compared(waits.get(rank, NO_WAITS), len(ranks), step, warming, shown_step=longest)
     return wanted(told, recorded) if options.timeline else told
 
 

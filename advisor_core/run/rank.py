@@ -130,13 +130,15 @@ class Recorded:
 class Compared:
     """What the comparison of ranks told one of ``ranks`` in the input. ``waits``: the fact ``cross_rank_waits``.
     ``left_out``: the first step that it leaves out because it warms up on the ranks ``warming``. ``wanted``: what a
-    timeline wants of the rank, ``None`` for nothing."""
+    timeline wants of the rank, ``None`` for nothing. ``shown_step``: the step in which the ranks are shown side by
+    side, ``None`` of one alone."""
 
     waits: pd.DataFrame = field(default_factory=lambda: NO_WAITS)
     ranks: int = 1
     left_out: int | None = None
     warming: tuple[int, ...] = ()
     wanted: Wanted | None = field(default_factory=Wanted)
+    shown_step: int | None = None
 
 
 ALONE = Compared()
@@ -202,9 +204,8 @@ def _recorded(loaded: _Loaded, options: RunOptions) -> Recorded:
     profile, store = loaded.profile, loaded.store
     calls = store.get(recorded_calls)
     first = _first_step(store)
-    walls = step_walls(store) if options.timeline else {}
     known = None if calls is None else calls[list(COMPARED)]
-    return Recorded(profile.rank, profile.world_size, known, first, walls)
+    return Recorded(profile.rank, profile.world_size, known, first, step_walls(store))
 
 
 def _first_step(store: FactStore) -> FirstStep | None:
@@ -243,7 +244,8 @@ def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOu
     context = {**context_of(store), "ranks": compared.ranks}
     measurements = Measurements(host, ready.answers, watch=store.watch)
     rules = _rules(host, book, measurements, profile, context)
-    outcome = outcome_of(host, store, profile, source, context, compared.wanted if options.timeline else None)
+    wanted = compared.wanted if options.timeline else None
+    outcome = outcome_of(host, store, profile, source, context, wanted, compared.shown_step)
     if kept is not None and not measurements.told.failed() and not _raised(store):
         kept.write(ready.files, about, Kept(outcome, measurements.told))
     timings = {**store.watch.seconds(), ANALYSE: time.perf_counter() - began}

@@ -7,6 +7,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.doubt import DOUBT
 from advisor_core.contracts.isolation import working
@@ -35,8 +37,10 @@ from advisor_core.result.run import Diagnostic, Input, LedgerStep, LedgerWindow,
 from advisor_core.result.view import View
 from advisor_core.result.work import MemoryPeak
 from advisor_core.run.ledger_steps import ledger_steps, window_of
+from advisor_core.run.link_matrix import rank_links
 from advisor_core.run.memory_views import memory_curve_view, memory_peak_view
 from advisor_core.run.phase_times import phase_times
+from advisor_core.run.rank_lane import StepLane, step_lane
 from advisor_core.run.rank_timeline import RankTimes, Wanted, rank_timeline
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.run.run_rules import RuleRun
@@ -50,7 +54,8 @@ from advisor_core.text.messages import message
 @dataclass(frozen=True)
 class RankOutcome:
     """The outcome of one rank that the job needs. ``shared``: the facts that advisors of the job need; ``model``: its
-    graph, ``None`` where it has none; ``timings``: seconds by phase, and by fact and advisor."""
+    graph, ``None`` where it has none; ``links``: as of `rank_links`; ``lane``: the step in which the ranks are shown
+    side by side; ``timings``: seconds by phase, and by fact and advisor."""
 
     rank: int
     source: Input
@@ -69,6 +74,8 @@ class RankOutcome:
     diagnostics: list[Diagnostic]
     vendor: str = ""
     work: RankWork | None = None
+    links: pd.DataFrame | None = None
+    lane: StepLane | None = None
     memory: MemoryPeak | None = None
     explained: Explained | None = None
     model: RankModel | None = None
@@ -90,8 +97,10 @@ def outcome_of(
     source: RankInput,
     context: Mapping[str, Scalar],
     wanted: Wanted | None,
+    shown_step: int | None,
 ) -> RankOutcome:
-    """The outcome of a rank whose rules were judged, without them. ``wanted``: what a timeline wants of it."""
+    """The outcome of a rank whose rules were judged, without them. ``wanted``: what a timeline wants of it;
+    ``shown_step``: the step in which the ranks are shown side by side."""
     shared = _shared(host, store)
     steps, ledger = ledger_steps(store, profile)
     window = window_of(store, steps)
@@ -120,6 +129,8 @@ def outcome_of(
         ],
         vendor=profile.vendor,
         work=rank_work(store),
+        links=rank_links(store),
+        lane=step_lane(store, shown_step),
         memory=_memory(store, profile.rank),
         explained=store.get(explained),
         model=_model(store, profile.rank),

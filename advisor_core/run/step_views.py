@@ -49,11 +49,11 @@ def step_strip(
     """Step ``number`` (row of ``steps``) over time, with its largest gaps marked and named, and below it what its end
     waited for, where that is known."""
     start, end = int(steps["start_ns"][number]), int(steps["end_ns"][number])
-    lanes = [Lane(label="device", intervals=_intervals(booked.pieces[booked.pieces["step"] == number], start, end))]
+    lanes = [Lane(label="device", intervals=intervals_of(booked.pieces[booked.pieces["step"] == number], start, end))]
     if critical_path is not None:
         awaited = critical_path[critical_path["step"] == number]
         lanes.append(
-            Lane(label="critical path", heading=message("view.awaited"), intervals=_intervals(awaited, start, end))
+            Lane(label="critical path", heading=message("view.awaited"), intervals=intervals_of(awaited, start, end))
         )
     gaps = booked.gaps[booked.gaps["step"] == number]
     largest = gaps.assign(ns=gaps["end_ns"] - gaps["start_ns"]).nlargest(MARKED_GAPS, "ns").sort_values("start_ns")
@@ -87,18 +87,20 @@ def _called(kernel: pd.Series) -> str:
     return kind if kind and len(name) > LONGEST_NAME else name
 
 
-def _intervals(pieces: pd.DataFrame, start: int, end: int) -> list[tuple[int, int, str]]:
+def intervals_of(
+    pieces: pd.DataFrame, start: int, end: int, columns: int = STRIP_COLUMNS
+) -> list[tuple[int, int, str]]:
     """What takes most of each column of a strip, from ``start``; neighbours that are alike are one."""
     paths = pieces["path"].cat
     keys = np.array([_strip_key(str(path)) for path in paths.categories])[paths.codes.to_numpy()]
     starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
-    edges = np.linspace(start, end, STRIP_COLUMNS + 1).astype(np.int64)
+    edges = np.linspace(start, end, columns + 1).astype(np.int64)
     distinct = np.unique(keys)
     # Column x key: ns of the column that the key takes.
     shares = np.stack([_covered(starts[keys == key], ends[keys == key], edges) for key in distinct], axis=1)
     winner = distinct[shares.argmax(axis=1)]
     change = np.flatnonzero(np.concatenate([[True], winner[1:] != winner[:-1]]))
-    stops = np.append(change[1:], STRIP_COLUMNS)
+    stops = np.append(change[1:], columns)
     return [(int(edges[a] - start), int(edges[b] - start), str(winner[a])) for a, b in zip(change, stops, strict=True)]
 
 

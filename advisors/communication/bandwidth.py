@@ -9,6 +9,7 @@ import numpy as np
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import (
     LINKS,
+    TOTAL,
     Facts,
     Merging,
     NotApplicable,
@@ -18,7 +19,7 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
-from advisors.communication.calls import CALL, TOTAL, call_metric, calls_in_steps, shared_out, shorter
+from advisors.communication.calls import CALL, call_metric, calls_in_steps, shared_out, shorter
 from advisors.grouping import aggregated
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message

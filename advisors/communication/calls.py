@@ -25,9 +25,6 @@ from advisors.messages import message
 
 _DIVIDED_OR_SUMMED = re.compile(r"all_?reduce|reduce_?scatter|all_?gather", re.I)
 _SUMMED = re.compile(r"all_?reduce|reduce_?scatter", re.I)
-TOTAL = re.compile(r"-total(?:@|$)")
-"""What the name of a link has that stands for all operations of a kind."""
-
 _ALL_TO_ALL = re.compile(r"all_?to_?all", re.I)
 
 

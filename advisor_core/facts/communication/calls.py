@@ -204,12 +204,12 @@ def _ranks(calls: pd.DataFrame, profile: Profile) -> pd.Series:
     """The recorded ranks of each call's group, as text."""
     ranks_of_group: dict[str, str] = {}
     for group in calls["group"].unique():
-        ranks = _of_group(str(group), profile)
+        ranks = members_of_group(str(group), profile)
         ranks_of_group[group] = ",".join(map(str, ranks)) if ranks is not None else ""
     return calls["group"].map(ranks_of_group).astype(str)
 
 
-def _of_group(group: str, profile: Profile) -> Sequence[int] | None:
+def members_of_group(group: str, profile: Profile) -> Sequence[int] | None:
     """The ranks of a group that is known by its name or, where no other has the same, by the end of it."""
     if group in profile.groups:
         return profile.groups[group]
@@ -230,7 +230,7 @@ def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) 
         }
     sizes = {}
     for group in calls["group"].unique():
-        ranks = _of_group(str(group), profile)
+        ranks = members_of_group(str(group), profile)
         planes = [size for key, size in plane_sizes.items() if isinstance(key, str) and str(group).endswith(key)]
         sizes[group] = len(ranks) if ranks is not None else planes[0] if len(planes) == 1 else -1
     return calls["group"].map(sizes).to_numpy().astype(np.int64)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene, judge_rule
-from advisors.communication.links import _median_of_others
+from advisor_core.facts.communication.links import _median_of_others
 from tests.advisors.communication.scenes import MB, moving
 from tests.advisors.cures import cure_of, shorter
 

@@ -1,0 +1,30 @@
+"""Ranks that were not recorded for the same steps: told, with those that end before the others."""
+
+from __future__ import annotations
+
+from advisor_core.run.unequal_steps import unequal_steps
+
+
+def test_a_rank_that_ends_early_is_named() -> None:
+    differ, stopped = unequal_steps({**{rank: [10, 11, 12] for rank in range(3)}, 3: [10, 11]})
+    assert differ.severity == "warning"
+    assert "1 rank has others (rank 3: 10-11) than the steps 10-12 of the other 3" in differ.message.en
+    assert stopped.message.en.startswith(
+        "of rank 3 only the first steps are recorded, none of those after them up to 12"
+    )
+    assert "rank 3 为 step 10-11" in differ.message.zh
+
+
+def test_other_steps_are_no_early_end() -> None:
+    (differ,) = unequal_steps({0: [10, 11], 1: [10, 11], 2: [12, 13], 3: [11]})
+    assert "(rank 2: 12-13, rank 3: 11)" in differ.message.en
+
+
+def test_many_ranks_are_not_all_named() -> None:
+    differ, stopped = unequal_steps({**{rank: [1, 2] for rank in range(9)}, **{rank: [1] for rank in range(9, 16)}})
+    assert "rank 9, 10, 11, ...: 1)" in differ.message.en and "rank 9, 10, 11, ... only" in stopped.message.en
+
+
+def test_equal_or_unmarked_steps_are_not_told() -> None:
+    assert unequal_steps({0: [1, 2], 1: [1, 2]}) == []
+    assert unequal_steps({0: [1, 2], 1: [None], 2: []}) == []
