@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from advisor_core.gates.baseline import Baseline
     from advisor_core.result.run import RunResult
     from advisor_core.run.deep_ranks import DeepRanks
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
 
 DEFAULT_OUTPUT = Path("advisor-compare")
 PAGE = "compare.html"

@@ -184,7 +184,7 @@ def run(
     """
     from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run as run_engine
-    from advisor_core.run.rank import own_problems
+    from advisor_core.run.prepared import own_problems
     from advisor_core.run.work import Work
 
     if quiet and verbose:

@@ -48,7 +48,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TableSchema(Key[pd.DataFrame]):
+class TableSchema(Key["pd.DataFrame"]):
     """The content of a canonical table, and the key to its frame."""
 
     columns: tuple[Column, ...]

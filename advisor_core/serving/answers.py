@@ -30,7 +30,7 @@ from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.explain import explain
 from advisor_core.run.nothing_judged import nothing_judged
 from advisor_core.run.pipeline import StepError, run, sources
-from advisor_core.run.rank import RunOptions, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.what_if import WhatIfError, what_if
 from advisor_core.serving.root import OutsideError, Root, Stamp
 
