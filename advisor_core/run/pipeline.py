@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from advisor_core.contracts.plain_text import plain_text
-from advisor_core.contracts.profile import InputError, Loader, RankInput
+from advisor_core.contracts.profile import InputError, Loader, RankInput, StepError
 from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
@@ -47,10 +47,6 @@ class Elsewhere(Protocol):
     """Other machines, which read the ranks of a run."""
 
     def pool(self, sources: Sequence[RankInput], options: RunOptions) -> Pool: ...
-
-
-class StepError(Exception):
-    """``--step`` or ``--rank`` names something that the profile does not have. Exit code 2."""
 
 
 def run(

@@ -73,5 +73,7 @@ def rule_book(host: Host, options: RunOptions) -> RuleBook:
 
 def own_problems(options: RunOptions) -> list[Problem]:
     """The problems of the rule files that the user named, as opposed to those of installed plugins."""
+    if not options.rulesets:
+        return []
     files = displayed_files(options.rulesets)
     return sorted(problem for problem in prepared(options)[1].problems if problem.file in files)
