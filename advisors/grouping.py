@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-How = str | Callable[[pd.Series], Any]
+How = str | Callable[["pd.Series"], Any]
 
 
 def aggregated(groups: Any, **columns: tuple[str, How]) -> pd.DataFrame:

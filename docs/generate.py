@@ -35,7 +35,7 @@ from reference_pages.tables import tables_page
 
 from advisor_core.plugins import hookspecs
 from advisor_core.plugins.host import ONLY, load_host
-from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.run.prepared import RunOptions, rule_book
 
 
 def pages() -> Pages:

@@ -8,6 +8,7 @@ the folder is for its user alone (mode 0700), and one that others may write to i
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import stat
 import sys
@@ -16,13 +17,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from advisor_core.plugins.crash import DEBUG
 from advisor_core.text.kept import cache_folder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SUFFIX: Final = ".rank"
 _BESIDE: Final = ".writing"
@@ -49,22 +47,26 @@ class CacheFolder:
         self.path = path
         self.most_bytes = most_bytes
 
-    def read(self, name: str) -> pa.Buffer | None:
+    def holds(self, name: str) -> bool:
+        """Whether something was written under a name, damaged or not."""
+        return (self.path / f"{name}{SUFFIX}").is_file()
+
+    def read(self, name: str) -> memoryview | None:
         """The bytes written under a name, mapped into memory; it stays readable when the file is taken away meanwhile.
         A damaged file is taken away."""
-        import pyarrow as pa
-
         file = self.path / f"{name}{SUFFIX}"
         try:
             if not self._usable():
                 return None
-            with pa.memory_map(str(file)) as mapped:
-                whole: Any = mapped.read_buffer()
-        except (OSError, pa.ArrowException) as error:
+            with file.open("rb") as opened:
+                size = os.fstat(opened.fileno()).st_size
+                # The view keeps the map, which outlives the file.
+                whole = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
+        except OSError as error:
             if file.is_file():
                 _tell(f"{file.name} cannot be read: {error}")
             return None
-        if whole.size <= HEAD or _digest([whole[HEAD:]]) != whole[:HEAD].to_pybytes():
+        if len(whole) <= HEAD or _digest([whole[HEAD:]]) != whole[:HEAD]:
             _tell(f"{file.name} is damaged")
             self.drop(name)
             return None

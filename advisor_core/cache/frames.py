@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-_BOOL: Final = pa.uint8()
+_BOOL: Final = "uint8"
 """One byte each as in numpy: Arrow packs eight into a byte, which would have to be copied apart."""
 
 

@@ -15,6 +15,11 @@ def files_of_rank(source: RankInput) -> Files | None:
     return None if source.coarse or source.problem else files_of(source.directory)
 
 
+def tables_of(source: RankInput, files: Files) -> str | None:
+    """The name of the tables of a rank, as it was read; as `name_of`."""
+    return name_of(source, files, "tables")
+
+
 def name_of(source: RankInput, files: Files, about: object) -> str | None:
     """The name of what is derived from these files of a rank; ``about``: what else it depends on. ``None`` where it
     cannot be told which code derives it. In messages a rank is called as the user called it: that is part of it."""

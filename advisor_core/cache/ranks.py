@@ -14,11 +14,11 @@ import pyarrow as pa
 from advisor_core.cache.fingerprint import Files, files_of
 from advisor_core.cache.folder import HEAD, CacheFolder
 from advisor_core.cache.frames import UnkeepableError, from_stream, to_stream
-from advisor_core.cache.names import files_of_rank, name_of
+from advisor_core.cache.names import files_of_rank, tables_of
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.contracts.tables import SCHEMAS, RowSource, Table
+from advisor_core.loaders.unreadable import tells_unreadable
 from advisor_core.text.base import Text
-from advisor_core.text.messages import message
 
 _ALIGNED: Final = 64
 """Arrow wants its buffers at such addresses, and puts them there from the beginning of a stream on."""
@@ -41,7 +41,7 @@ def kept_rank(folder: CacheFolder, source: RankInput, load: Callable[[RankInput]
     loaders. Raises what it raises."""
     began = time.time_ns()
     files = files_of_rank(source)
-    name = None if files is None else name_of(source, files, "tables")
+    name = None if files is None else tables_of(source, files)
     if name is None or files is None:
         return Loaded(load(source))
     if (profile := _read(folder, name)) is not None:
@@ -71,9 +71,10 @@ def _write(folder: CacheFolder, name: str, profile: Profile) -> None:
 
 
 def _read(folder: CacheFolder, name: str) -> Profile | None:
-    whole: Any = folder.read(name)
-    if whole is None:
+    found = folder.read(name)
+    if found is None:
         return None
+    whole: Any = pa.py_buffer(found)
     try:
         end = whole.size - _LENGTH
         start = end - int.from_bytes(whole[end:].to_pybytes(), "little")
@@ -97,6 +98,5 @@ def _bools(table: str) -> frozenset[str]:
 
 def _unreadable(profile: Profile) -> bool:
     """Whether a file could not be read, which may be otherwise the next time though nothing of it changes."""
-    sign = message("loader.unreadable", file="\0", why="\0").en.split("\0")[1]
     told: list[Text] = [diagnostic.message for diagnostic in profile.diagnostics]
-    return any(sign in text.en for text in (*told, *(missing.reason for missing in profile.missing.values())))
+    return any(tells_unreadable(text.en) for text in (*told, *(missing.reason for missing in profile.missing.values())))

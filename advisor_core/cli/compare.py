@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from advisor_core.gates.baseline import Baseline
     from advisor_core.result.run import RunResult
     from advisor_core.run.deep_ranks import DeepRanks
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
 
 DEFAULT_OUTPUT = Path("advisor-compare")
 PAGE = "compare.html"
@@ -123,16 +123,21 @@ def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, 
     """A report.json read back, or the result of a run."""
     from advisor_core.gates.baseline import is_baseline
     from advisor_core.result.result_file import is_result
+    from advisor_core.run.kept_results import Asked, kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run
     from advisor_core.run.work import Work
+
+    def measured() -> RunResult:
+        with progress.of(Work()) as work:
+            return run([path], options, deep=deep, jobs=jobs, progress=progress, work=work)
 
     if is_result(path):
         return read_result(path)
     if is_baseline(path):
         stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
-    with engine_call(), progress.of(Work()) as work:
-        result = run([path], options, deep=deep, jobs=jobs, progress=progress, work=work)
+    with engine_call():
+        result = kept_or_run(Asked((path,), options, None, (), deep), measured)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result

@@ -14,8 +14,7 @@ def engine_call() -> Iterator[None]:
     message and its exit code."""
     from advisor_core.contracts.isolation import quiet
     from advisor_core.contracts.problems import RuleFileError
-    from advisor_core.contracts.profile import InputError, RoleError
-    from advisor_core.run.pipeline import StepError
+    from advisor_core.contracts.profile import InputError, RoleError, StepError
 
     try:
         with quiet():

@@ -35,7 +35,7 @@ class Gates:
             return
         from advisor_core.gates.baseline import BaselineError, read_baseline
         from advisor_core.gates.condition import GateError, parse_gate
-        from advisor_core.run.rank import installed_host
+        from advisor_core.run.prepared import installed_host
 
         try:
             self._baseline = read_baseline(baseline_file) if baseline_file else None

@@ -17,6 +17,7 @@ from advisor_core.cli.console import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_USAGE
 from advisor_core.cli.explain import explain
 from advisor_core.cli.interrupt import Interrupted, listen
 from advisor_core.cli.letters import accept_any_console
+from advisor_core.cli.load_when_used import load_when_used
 from advisor_core.cli.mcp import mcp
 from advisor_core.cli.plugins import plugins
 from advisor_core.cli.result_file import result_schema
@@ -59,6 +60,7 @@ def main() -> None:
     accept_any_console()
     listen()
     spare_lasting_objects()
+    load_when_used("pandas", "pyarrow")
     try:
         cli(standalone_mode=True)
     except Interrupted:

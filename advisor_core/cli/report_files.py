@@ -48,7 +48,7 @@ def comparison_renderers(formats: tuple[str, ...]) -> list[ComparisonRenderer]:
 
 
 def _renderers() -> Mapping[str, Renderer]:
-    from advisor_core.run.rank import installed_host
+    from advisor_core.run.prepared import installed_host
 
     return installed_host().renderers
 

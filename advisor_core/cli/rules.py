@@ -149,7 +149,7 @@ def schema() -> None:
 
 
 def _book(rulesets: tuple[Path, ...]) -> Any:
-    from advisor_core.run.rank import own_problems, prepared
+    from advisor_core.run.prepared import own_problems, prepared
 
     options = rule_options(rulesets)
     if problems := own_problems(options):

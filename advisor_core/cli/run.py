@@ -182,10 +182,9 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
+    from advisor_core.run.kept_results import Asked, kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
-    from advisor_core.run.pipeline import run as run_engine
-    from advisor_core.run.rank import own_problems
-    from advisor_core.run.work import Work
+    from advisor_core.run.prepared import own_problems
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
@@ -208,18 +207,27 @@ def run(
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
-    with engine_call(), cluster_of(scheduler, jobs, progress) as cluster, progress.of(Work()) as work:
-        result = run_engine(
-            paths,
-            options,
-            rank=rank,
-            roles=roles,
-            deep=deep_ranks(deep),
-            jobs=jobs,
-            elsewhere=cluster,
-            progress=progress,
-            work=work,
-        )
+    chosen = deep_ranks(deep)
+    with engine_call(), cluster_of(scheduler, jobs, progress) as cluster:
+
+        def measured() -> RunResult:
+            from advisor_core.run.pipeline import run as run_engine
+            from advisor_core.run.work import Work
+
+            with progress.of(Work()) as work:
+                return run_engine(
+                    paths,
+                    options,
+                    rank=rank,
+                    roles=roles,
+                    deep=chosen,
+                    jobs=jobs,
+                    elsewhere=cluster,
+                    progress=progress,
+                    work=work,
+                )
+
+        result = kept_or_run(Asked(paths, options, rank, roles, chosen), measured)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:

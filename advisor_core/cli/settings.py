@@ -13,7 +13,7 @@ from advisor_core.cli.console import EXIT_USAGE, stop
 
 if TYPE_CHECKING:
     from advisor_core.configuration.settings import Settings
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
     from advisor_core.text.base import Scalar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -123,7 +123,7 @@ def rule_options(
     ``more``: further options of the run."""
     from advisor_core.configuration.model import reasons
     from advisor_core.rules.origins import Origins
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
 
     settings = current_settings()
     values = settings.values

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -55,12 +56,18 @@ def conform(frame: pd.DataFrame, columns: Sequence[Column], owner: str) -> pd.Da
     for column in columns:
         if not _is_of(dtypes[place[column.name]], column.dtype):
             _require(frame.iloc[:, place[column.name]], column, owner)
-    names = [column.name for column in columns]
-    # By place: names in an index of text are looked up slowly.
-    declared = frame.copy(deep=False) if list(place) == names else frame.iloc[:, [place[name] for name in names]]
+    names = tuple(column.name for column in columns)
+    # By place: names in an index of text are looked up slowly, and `iloc` takes three times as long as `take`.
+    declared = frame.copy(deep=False) if tuple(place) == names else frame.take([place[name] for name in names], axis=1)
     declared.index = pd.RangeIndex(len(frame))
-    declared.columns = pd.Index(names, dtype=object)  # conditions look columns up again and again
+    declared.columns = index_of(names)
     return declared
+
+
+@cache
+def index_of(names: tuple[str, ...]) -> pd.Index:
+    """Names of columns as plain objects: conditions look them up again and again."""
+    return pd.Index(names, dtype=object)
 
 
 def fits(value: object, dtype: Dtype) -> bool:

@@ -21,6 +21,10 @@ class InputError(Exception):
     """The input cannot be used at all; the message names the path and what is wrong with it. Exit code 3."""
 
 
+class StepError(Exception):
+    """``--step`` or ``--rank`` names something that the profile does not have. Exit code 2."""
+
+
 class RoleError(Exception):
     """The role that the user chose is not there; the message names those that are. Exit code 2."""
 

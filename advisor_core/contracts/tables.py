@@ -9,15 +9,15 @@ look up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.contracts.columns import Column, Dtype
+from advisor_core.contracts.columns import Column, Dtype, index_of
 from advisor_core.contracts.keys import Key
 
 PositionKind = Literal["line", "offset", "rowid"]
@@ -48,7 +48,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TableSchema(Key[pd.DataFrame]):
+class TableSchema(Key["pd.DataFrame"]):
     """The content of a canonical table, and the key to its frame."""
 
     columns: tuple[Column, ...]
@@ -71,7 +71,7 @@ class TableSchema(Key[pd.DataFrame]):
         typed = pd.DataFrame(dict(enumerate(typed_columns)), index=pd.RangeIndex(len(frame)), copy=False)
         # Names as plain objects: pandas 3 makes them an Arrow array, which every small frame taken from this one has
         # to turn back to find a column.
-        typed.columns = pd.Index([column.name for column in columns], dtype=object)
+        typed.columns = index_of(tuple(column.name for column in columns))
         return typed
 
 
@@ -109,8 +109,17 @@ def row_refs(frame: pd.DataFrame) -> list[RowRef]:
     return [RowRef(SCHEMAS[name], rows[tables == name]) for name in dict.fromkeys(tables.tolist())]
 
 
+_DTYPES: Mapping[Dtype, np.dtype[Any]] = {
+    "int": np.dtype(np.int64),
+    "float": np.dtype(np.float64),
+    "bool": np.dtype(np.bool_),
+}
+
+
 def _typed(values: pd.Series, column: Column) -> pd.Series:
-    values = values.reset_index(drop=True)
+    # A column that is right already stays as it is: most are, and a table has dozens.
+    if not (isinstance(values.index, pd.RangeIndex) and values.index.start == 0 and values.index.step == 1):
+        values = values.reset_index(drop=True)
     if column.dtype == "text":
         values = values if isinstance(values.dtype, pd.CategoricalDtype) else values.astype("category")
         # Categories are plain objects in every table, as names of columns are: an Arrow array of them, of pandas 3, is
@@ -119,9 +128,8 @@ def _typed(values: pd.Series, column: Column) -> pd.Series:
         if texts.dtype == object:
             return values
         return pd.Series(pd.Categorical.from_codes(values.cat.codes.to_numpy(), categories=texts.astype(object)))
-    if column.dtype == "int":
-        return values.astype("int64")
-    return values.astype("float64" if column.dtype == "float" else "bool")
+    wanted = _DTYPES[column.dtype]
+    return values if values.dtype == wanted else values.astype(wanted)
 
 
 def _absent(column: Column, rows: int) -> object:

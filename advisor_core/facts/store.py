@@ -15,7 +15,7 @@ from advisor_core.contracts.missing import Missing, Unanswered
 from advisor_core.contracts.owner import Owner
 from advisor_core.contracts.registry import Registry
 from advisor_core.contracts.stopwatch import Stopwatch
-from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import COLUMNS, CROSS_RANK_WAITS, no_waits
 from advisor_core.facts.doubt.marks import caveats
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
@@ -31,7 +31,7 @@ class FactStore(Source):
     def __init__(self, facts: Mapping[str, Fact[object]], given: Answers, watch: Stopwatch | None = None) -> None:
         self._facts = facts
         self._answers = given.copy()
-        self._answers.put(CROSS_RANK_WAITS, NO_WAITS)
+        self._answers.put(CROSS_RANK_WAITS, no_waits())
         self._settled = False
         self.watch = watch or Stopwatch()
         self.diagnostics: list[Diagnostic] = []

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.calls import same_calls
 
 _UNEVEN = "alltoallv"
@@ -31,9 +31,9 @@ def settle(calls: Mapping[int, pd.DataFrame], world_size: int) -> dict[int, pd.D
     has it recorded."""
     same = same_calls(calls, world_size)
     compared = _last(same[same["complete"].astype(bool) & (same["operation"].str.lower() != _UNEVEN)])
-    dtypes = NO_WAITS.dtypes.to_dict()
+    like = no_waits()
     return {
-        rank: compared.loc[compared["rank"] == rank, list(NO_WAITS)].astype(dtypes).reset_index(drop=True)
+        rank: compared.loc[compared["rank"] == rank, list(like)].astype(like.dtypes.to_dict()).reset_index(drop=True)
         for rank in calls
     }
 

@@ -115,6 +115,10 @@ class Host:
     )
     plugins: list[PluginStatus] = field(default_factory=list)
 
+    def is_ours(self) -> bool:
+        """Whether no plugin but our own takes part, and all of them do: what they are made of is known."""
+        return all(plugin.distribution == OWN and plugin.problem is None for plugin in self.plugins)
+
     def name_book(self) -> NameBook:
         """The registry of names that the rule sets bring."""
         folders = (ruleset.names for ruleset in self.rulesets.values() if ruleset.names is not None)

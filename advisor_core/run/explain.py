@@ -148,7 +148,7 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     from advisor_core.rules.applicability import Job
     from advisor_core.rules.judge import Context, explain_row
     from advisor_core.rules.places import Place, kind_and_part
-    from advisor_core.run.rank import RunOptions, prepared
+    from advisor_core.run.prepared import RunOptions, prepared
 
     try:
         compiled = prepared(RunOptions())[1][finding.rule]

@@ -14,7 +14,7 @@ from advisor_core.contracts.advisor import Advisor, Scope
 from advisor_core.contracts.profile import RankInput
 from advisor_core.loaders.readers.files import tell_read
 from advisor_core.plugins.guarded_loaders import guarded
-from advisor_core.plugins.host import OWN, Host
+from advisor_core.plugins.host import Host
 from advisor_core.rules.book import RuleBook
 from advisor_core.run.measurements import Asked, asked
 
@@ -35,8 +35,7 @@ def read_rank(host: Host, source: RankInput, cache_bytes: int) -> Loaded:
 def kept_of(host: Host, source: RankInput, cache_bytes: int) -> Derived | None:
     """What was derived from a rank; ``None`` where other plugins take part, or nothing is to be kept."""
     folder = rank_folder(cache_bytes)
-    own = all(plugin.distribution == OWN and plugin.problem is None for plugin in host.plugins)
-    if folder is None or not own:
+    if folder is None or not host.is_ours():
         return None
     return Derived(folder, source, tuple(plugin.name for plugin in host.plugins))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from advisor_core.contracts.plain_text import plain_text
-from advisor_core.contracts.profile import InputError, Loader, RankInput
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.contracts.profile import InputError, Loader, RankInput, StepError
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
 from advisor_core.job.settle import settle
@@ -31,7 +31,8 @@ from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks, in_depth
 from advisor_core.run.diagnostics import Failure, unreadable
 from advisor_core.run.memory import available_bytes, most_processes
 from advisor_core.run.merge_roles import joined, of_role
-from advisor_core.run.rank import ALONE, Compared, Recorded, RunOptions, derive, judge, prepared, release
+from advisor_core.run.prepared import RunOptions, prepared
+from advisor_core.run.rank import Compared, Recorded, alone, derive, judge, release
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.work import Work
 from advisor_core.run.workers import Pool, Workers, usable_processors
@@ -47,10 +48,6 @@ class Elsewhere(Protocol):
     """Other machines, which read the ranks of a run."""
 
     def pool(self, sources: Sequence[RankInput], options: RunOptions) -> Pool: ...
-
-
-class StepError(Exception):
-    """``--step`` or ``--rank`` names something that the profile does not have. Exit code 2."""
 
 
 def run(
@@ -222,8 +219,8 @@ def _collect(
 def _compared(
     recorded: Mapping[RankInput, Recorded], sources: Sequence[RankInput], options: RunOptions
 ) -> dict[RankInput, Compared]:
-    """What the comparison of the ranks of its role told each rank; one that is alone in its role is `ALONE`."""
-    told: dict[RankInput, Compared] = dict.fromkeys(sources, ALONE)
+    """What the comparison of the ranks of its role told each rank; one that is alone in its role is `alone`."""
+    told: dict[RankInput, Compared] = dict.fromkeys(sources, alone())
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}
         world = max((recorded[source].world_size or 0 for source in ranks.values()), default=0)
@@ -238,7 +235,7 @@ def _compared(
         for rank, source in ranks.items():
             step = without.get(rank)
             warming = tuple(sorted(other for other, one in first.items() if one.warms_up and one.step == step))
-            told[source] = Compared(waits.get(rank, NO_WAITS), len(ranks), step, warming, shown_step=longest)
+            told[source] = Compared(waits.get(rank, no_waits()), len(ranks), step, warming, shown_step=longest)
     return wanted(told, recorded) if options.timeline else told
 
 

@@ -12,7 +12,6 @@ import functools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pandas as pd
 
@@ -21,12 +20,11 @@ from advisor_core.cache.fingerprint import Files
 from advisor_core.contracts.advisor import Scope
 from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.plain_text import plain_text
-from advisor_core.contracts.problems import Problem, RuleFileError
 from advisor_core.contracts.profile import Profile, RankInput
 from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.contracts.tables import Table
 from advisor_core.facts.communication.calls import recorded_calls
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.facts.doubt.cross_check import cross_checked
 from advisor_core.facts.steps.rank_summary import rank_summary
 from advisor_core.facts.steps.recorded_steps import recorded_steps
@@ -35,82 +33,18 @@ from advisor_core.facts.store import FactStore
 from advisor_core.job.calls import COMPARED
 from advisor_core.job.leave_out import FirstStep
 from advisor_core.loaders.readers.files import tell_read
-from advisor_core.plugins.host import Host, load_host
+from advisor_core.plugins.host import Host
 from advisor_core.result.run import Diagnostic
-from advisor_core.rules.book import ON_COMMAND_LINE, RuleBook
-from advisor_core.rules.files.ruleset import displayed_files, load_rules, setting_name
-from advisor_core.rules.origins import Origins
+from advisor_core.rules.book import RuleBook
 from advisor_core.run.job_context import job_of
 from advisor_core.run.kept_ranks import asked_by, kept_of, printed, read_rank
 from advisor_core.run.measurements import Measurements, Told
+from advisor_core.run.prepared import RunOptions, installed_host, prepared
 from advisor_core.run.rank_outcome import RankOutcome, context_of, outcome_of
 from advisor_core.run.rank_timeline import Wanted, step_walls
 from advisor_core.run.run_rules import RuleRun, run_rules
 from advisor_core.text.base import Scalar
 from advisor_core.text.messages import message
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of a run. Hashable and picklable, so that a process reads the rules once."""
-
-    rulesets: tuple[Path, ...] = ()
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    overrides: tuple[tuple[str, Scalar], ...] = ()
-    origins: Origins = ON_COMMAND_LINE
-    step: int | None = None
-    phase_marks: tuple[tuple[str, str], ...] = ()
-    timings: bool = False
-    """Whether the result tells what each fact and advisor took: then each is asked."""
-
-    timeline: bool = False
-    """Whether the result has the lanes of a timeline."""
-
-    cache_bytes: int = 0
-    """What the ranks that are kept from one run to the next may take together; 0: none is kept or taken from there."""
-
-
-@functools.cache
-def installed_host() -> Host:
-    """All installed plugins, loaded once per process."""
-    return load_host()
-
-
-@functools.cache
-def prepared(options: RunOptions) -> tuple[Host, RuleBook]:
-    """The host and the selected rules, once per process. Raises `RuleFileError`."""
-    host = installed_host()
-    return host, rule_book(host, options)
-
-
-def rule_book(host: Host, options: RunOptions) -> RuleBook:
-    """The rules of the host's rule sets and the user's, in order of judging. A rule that cannot be used is left out
-    and told in the book's ``problems``. Our own sets, which tests check, are taken on trust as long as no other rules
-    come with them: those may change ours. Raises `RuleFileError` for options about rules that do not fit."""
-    book = load_rules(
-        [*host.rulesets.values(), *options.rulesets],
-        host.advisors,
-        dict(options.overrides),
-        origins=options.origins,
-        names=host.name_book(),
-        paths=host.ledger_paths,
-        vendors=host.vocabularies,
-        strict=False,
-        trusted=not options.rulesets and all(host.rulesets.owner(name).builtin for name in host.rulesets),
-    )
-    settings = {setting_name(key, options.origins.of_setting(key)) for key, _ in options.overrides}
-    if any(problem.file in settings for problem in book.problems):
-        raise RuleFileError(book.problems)
-    if options.select:
-        book = book.select(options.select, options.origins)
-    return book.ignore(options.ignore, options.origins) if options.ignore else book
-
-
-def own_problems(options: RunOptions) -> list[Problem]:
-    """The problems of the rule files that the user named, as opposed to those of installed plugins."""
-    files = displayed_files(options.rulesets)
-    return sorted(problem for problem in prepared(options)[1].problems if problem.file in files)
 
 
 @dataclass(frozen=True)
@@ -133,7 +67,7 @@ class Compared:
     timeline wants of the rank, ``None`` for nothing. ``shown_step``: the step in which the ranks are shown side by
     side, ``None`` of one alone."""
 
-    waits: pd.DataFrame = field(default_factory=lambda: NO_WAITS)
+    waits: pd.DataFrame = field(default_factory=no_waits)
     ranks: int = 1
     left_out: int | None = None
     warming: tuple[int, ...] = ()
@@ -141,7 +75,10 @@ class Compared:
     shown_step: int | None = None
 
 
-ALONE = Compared()
+@functools.cache
+def alone() -> Compared:
+    """What is told of a rank that nothing was compared with."""
+    return Compared()
 
 
 @dataclass(frozen=True)
@@ -216,11 +153,11 @@ def _first_step(store: FactStore) -> FirstStep | None:
     return None
 
 
-def judge(source: RankInput, options: RunOptions, compared: Compared = ALONE) -> RankOutcome:
-    """Measure and judge one rank, whose steps and ledger what was ``compared`` closes. Raises `InputError` when
-    nothing of it is usable."""
+def judge(source: RankInput, options: RunOptions, compared: Compared | None = None) -> RankOutcome:
+    """Measure and judge one rank, whose steps and ledger what was ``compared`` closes; ``None``: it is `alone`. Raises
+    `InputError` when nothing of it is usable."""
     with quiet(), plain_text():
-        return _judge(source, options, compared)
+        return _judge(source, options, compared or alone())
 
 
 def _judge(source: RankInput, options: RunOptions, compared: Compared) -> RankOutcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +26,10 @@ FOR_RANK = r"^communication/wait/rank (\d+)$"
 
 _PIPELINE = "communication/wait/pipeline"
 
-NO_CALLS = pd.DataFrame({"work": pd.Series(dtype="int64"), "call": pd.Series(dtype="int64")})
+
+@functools.cache
+def _no_calls() -> pd.DataFrame:
+    return pd.DataFrame({"work": pd.Series(dtype="int64"), "call": pd.Series(dtype="int64")})
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Wanted:
     ranks: int = 1
     why: Why = "all"
     steps: tuple[int, ...] = ()
-    calls: pd.DataFrame = field(default_factory=lambda: NO_CALLS)
+    calls: pd.DataFrame = field(default_factory=_no_calls)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from advisor_core.result.plan import WhatIf
 from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.pipeline import Progress, analysed
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work import Work
 
 _ASKED = "asked"

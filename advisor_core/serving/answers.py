@@ -21,7 +21,7 @@ from advisor_core.compare.compare import CompareError, compare_all
 from advisor_core.compare.names import short_names
 from advisor_core.contracts.isolation import quiet
 from advisor_core.contracts.problems import RuleFileError
-from advisor_core.contracts.profile import InputError, RoleError
+from advisor_core.contracts.profile import InputError, RoleError, StepError
 from advisor_core.contracts.registry import writes_comparisons
 from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
 from advisor_core.result.result_file import ResultFileError, is_result, read_result
@@ -29,8 +29,8 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.explain import explain
 from advisor_core.run.nothing_judged import nothing_judged
-from advisor_core.run.pipeline import StepError, run, sources
-from advisor_core.run.rank import RunOptions, installed_host
+from advisor_core.run.pipeline import run, sources
+from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.what_if import WhatIfError, what_if
 from advisor_core.serving.root import OutsideError, Root, Stamp
 

@@ -37,7 +37,7 @@ def advisor_rule_cases() -> Callable[[Path], list[str]]:
 def advisor_run() -> Callable[..., RunResult]:
     """``advisor_run(path, rulesets=..., overrides=...)``: the result of a run, in this process."""
     from advisor_core.run.pipeline import run
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
 
     def start(path: Path, **options: Any) -> RunResult:
         return run([path], RunOptions(**options), jobs=1)

@@ -43,7 +43,7 @@ from advisors.measuring import (
 )
 from advisors.messages import message
 
-Chosen = Callable[[pd.DataFrame, Vocabulary], np.ndarray]
+Chosen = Callable[["pd.DataFrame", Vocabulary], np.ndarray]
 LeftOut = Callable[[Facts, Params], np.ndarray]
 """Rows of ``host_events``."""
 

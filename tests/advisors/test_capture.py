@@ -15,7 +15,7 @@ from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 from tests.advisors.real import real_job, real_rank

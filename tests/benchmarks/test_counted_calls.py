@@ -14,7 +14,7 @@ import pytest
 
 from advisor_core.cli.report_files import chosen_renderers, render_all
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT
 

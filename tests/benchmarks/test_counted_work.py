@@ -22,7 +22,7 @@ from advisor_core.rules.files import yaml_file
 from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
 from advisor_core.rules.language import template
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, prepared, rule_book
+from advisor_core.run.prepared import RunOptions, prepared, rule_book
 from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT, host
 from tests.report_fixtures import many_findings
@@ -86,7 +86,7 @@ def test_plugins_and_rules_are_loaded_without_what_writes_reports() -> None:
     """By every command about rules, and by every further process that reads ranks."""
     code = (
         "import sys\n"
-        "from advisor_core.run.rank import RunOptions, prepared\n"
+        "from advisor_core.run.prepared import RunOptions, prepared\n"
         "prepared(RunOptions())\n"
         "print(*sys.modules)"
     )

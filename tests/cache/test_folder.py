@@ -16,7 +16,7 @@ def test_what_is_written_is_read(folder: CacheFolder) -> None:
     folder.write("one", [b"some ", b"bytes"])
     found = folder.read("one")
     assert found is not None
-    assert found.to_pybytes() == b"some bytes"
+    assert bytes(found) == b"some bytes"
     assert folder.read("two") is None
     assert folder.held() == Held(1, 32 + 10)
 
@@ -69,7 +69,7 @@ def test_a_full_or_read_only_folder_is_no_trouble(
             folder.write("two", [b"2"])
             found = folder.read("one")
             assert found is not None
-            assert found.to_pybytes() == b"1"
+            assert bytes(found) == b"1"
         assert "No space left" in capsys.readouterr().err
     assert sorted(file.suffix for file in folder.path.iterdir()) == [SUFFIX, SUFFIX], "nothing half-written is left"
     monkeypatch.delenv("ADVISOR_DEBUG")
@@ -94,7 +94,7 @@ def test_runs_at_the_same_time_meet_whole_files_only(folder: CacheFolder) -> Non
         for number in range(60):
             name = f"name{number % 5}"
             found = few.read(name)
-            if found is not None and found.to_pybytes() != name.encode() * 20_000:
+            if found is not None and bytes(found) != name.encode() * 20_000:
                 wrong.append(name)
             few.write(name, [name.encode() * 20_000])
 

@@ -15,7 +15,8 @@ from advisor_core.result.run import RunResult
 from advisor_core.run import kept_ranks, rank
 from advisor_core.run.kept_ranks import kept_of, printed
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import Compared, RunOptions, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.rank import Compared
 from advisor_core.sample import write_sample
 
 KEPT = RunOptions(cache_bytes=1 << 30)

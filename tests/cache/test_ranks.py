@@ -22,7 +22,7 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.plugins.guarded_loaders import loaders
-from advisor_core.run.rank import installed_host
+from advisor_core.run.prepared import installed_host
 from tests.cache.rank import KERNELS, TRACE, write
 
 REAL = (

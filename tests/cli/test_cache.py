@@ -39,11 +39,11 @@ def test_what_is_kept_is_told_and_deleted(rank: Path, tmp_path: Path) -> None:
         "limit: 2 GiB",
     ]
     assert advisor("run", rank, "-q").exit_code == 0
-    assert files() == 2, "tables, and what was measured"
+    assert files() == 3, "tables, what was measured, and the result"
     assert advisor("what-if", rank, "-q").exit_code == 2, "nothing can be replayed"
-    assert files() == 2
+    assert files() == 3
     cleared = advisor("cache", "clear")
-    assert cleared.output.startswith("deleted: files: 2, ")
+    assert cleared.output.startswith("deleted: files: 3, ")
     assert files() == 0
 
 
@@ -69,7 +69,7 @@ def test_the_report_is_the_same_from_the_cache(rank: Path, tmp_path: Path) -> No
         assert advisor("run", rank, "-q", "--format", "html,md", "-o", tmp_path / "report", *options).exit_code == 0
         written.append([(tmp_path / "report" / name).read_bytes() for name in ("report.html", "report.md")])
     assert written[0] == written[1] == written[2]
-    assert files() == 2
+    assert files() == 3
 
 
 def test_a_folder_that_cannot_be_listed_is_told(rank: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from advisor_core.compare.names import short_names
 from advisor_core.contracts.profile import InputError
 from advisor_core.run import pipeline
 from advisor_core.run.deep_ranks import DeepRanks
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import job_from, write_sample
 from reports.sections.plan import TRUSTED_ERROR
 

@@ -13,7 +13,7 @@ from advisor_core.cli import progress as module
 from advisor_core.cli.progress import Estimate, Progress
 from advisor_core.contracts.profile import RankInput
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work import Work
 
 

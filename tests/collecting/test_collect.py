@@ -38,7 +38,7 @@ from advisor_core.result.run import (
 from advisor_core.result.run import Tool as Program
 from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.run_rules import _settled
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text

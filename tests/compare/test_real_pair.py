@@ -13,7 +13,7 @@ from advisor_core.compare.compare import compare, compare_all
 from advisor_core.result.comparison import Comparison
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from reports.comparison.document import headline
 from reports.labels import Labels
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.export.generation import NAMES
 from advisor_core.sample.export.recording import RECORDINGS, Level

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from advisor_core.plugins.host import load_host
-from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.run.prepared import RunOptions, rule_book
 from advisor_core.testing.rule_cases import check_cases
 from tests.conftest import ROOT
 

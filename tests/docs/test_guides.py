@@ -16,7 +16,7 @@ import yaml
 from pydantic import ValidationError
 
 from advisor_core.plugins.host import load_host
-from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.run.prepared import RunOptions, rule_book
 from tests.conftest import ROOT
 
 RESULTS = ("training", "marked")

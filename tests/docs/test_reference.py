@@ -16,7 +16,7 @@ from advisor_core.cli.console import EXIT_CODES
 from advisor_core.cli.main import cli
 from advisor_core.contracts.tables import SCHEMAS
 from advisor_core.plugins.host import load_host
-from advisor_core.run.rank import RunOptions, rule_book
+from advisor_core.run.prepared import RunOptions, rule_book
 from tests.conftest import ROOT
 
 REFERENCE = ROOT / "docs" / "reference"

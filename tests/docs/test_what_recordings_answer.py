@@ -10,7 +10,7 @@ import pytest
 
 from advisor_core.contracts.profile import InputError
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from tests.conftest import ROOT
 from tests.loaders.kineto.test_kineto_host_only import on_the_host

@@ -16,7 +16,8 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, fact_store, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.rank import fact_store
 from advisor_core.sample import write_sample
 
 JOB = "late-rank-in-pipeline"

@@ -27,7 +27,7 @@ from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.on_worker import Expected, Phase, require
 from advisor_core.run.cluster.sameness import differences, files, installed, rules
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work import Work
 from advisor_core.sample import write_sample
 

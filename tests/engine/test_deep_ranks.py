@@ -15,7 +15,7 @@ from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, MOST_RANKS, DeepRanks, RankError, StepSums, in_depth, telling
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 
 LATE = 3

@@ -11,7 +11,7 @@ import pytest
 
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from reports.html import HtmlRenderer
 from reports.markdown import MarkdownRenderer
 from reports.terminal import summary

@@ -9,7 +9,7 @@ import pytest
 from advisor_core.job.leave_out import FirstStep, left_out
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from tests.loaders.kineto.build import Recording
 
 MS = 1_000.0

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.facts.ledger.totals import ledger
 from advisor_core.loaders.discover import discover
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import Compared, RunOptions, derive, installed_host, judge, release
+from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.rank import Compared, derive, judge, release
 from advisor_core.sample import write_sample
 from advisor_core.testing import fact_store, table
 
@@ -72,10 +73,10 @@ def test_states_are_told_with_their_ranks(advisor_sample: Path, tmp_path: Path) 
 
 def test_what_was_read_is_not_settled_again() -> None:
     store = fact_store(kernels=table("kernels", [{"start_us": 0, "duration_us": 80, "type": "Add"}]))
-    store.settle(NO_WAITS)
+    store.settle(no_waits())
     store[ledger]
     with pytest.raises(RuntimeError, match="before the ranks were compared"):
-        store.settle(NO_WAITS)
+        store.settle(no_waits())
 
 
 def test_a_rank_is_kept_for_the_options_that_it_was_loaded_with(level0: Path) -> None:

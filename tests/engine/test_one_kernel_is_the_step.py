@@ -10,7 +10,7 @@ import pytest
 
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import measure
 from advisors.pipeline_bound.roofline import roofline
 from tests.advisors.real import real_job

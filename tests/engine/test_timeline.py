@@ -15,7 +15,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.result.timeline import RankTimeline, Timeline, Track, Window
 from advisor_core.run.compose_timeline import timeline
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank_timeline import RankTimes
 
 MS = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 
 from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
 from tests.cli.test_cli import advisor
 
 PHASES = ["prepare_s", "analyse_s", "load_s", "job_s", "total_s"]

@@ -14,7 +14,7 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.result.run import RunResult
 from advisor_core.run.explain import explain
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, installed_host
+from advisor_core.run.prepared import RunOptions, installed_host
 from reports.html import HtmlRenderer
 from reports.markdown import MarkdownRenderer
 from reports.terminal import summary

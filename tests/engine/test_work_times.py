@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from advisor_core.run import work_times
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work_times import LONGEST, RankWork, summed_work
 from advisor_core.sample import write_sample
 

@@ -15,7 +15,7 @@ from advisor_core.facts.ledger.totals import ledger
 from advisor_core.facts.memory import memory_curve
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.testing import profile, table
 

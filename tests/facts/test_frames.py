@@ -12,7 +12,7 @@ from advisor_core.api.facts import Column, Facts, fact
 from advisor_core.contracts.facts import Fact
 from advisor_core.contracts.keys import Answers
 from advisor_core.contracts.registry import Registry
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.facts.store import FactStore
 from advisor_core.plugins.host import load_host
 
@@ -93,6 +93,6 @@ def test_what_the_comparison_of_ranks_gives_is_checked() -> None:
         return 0
 
     store = store_of(nothing)
-    store.settle(NO_WAITS)
+    store.settle(no_waits())
     with pytest.raises(TypeError, match=r"cross_rank_waits gives other columns"):
-        store.settle(NO_WAITS.drop(columns="work"))
+        store.settle(no_waits().drop(columns="work"))

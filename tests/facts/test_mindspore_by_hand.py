@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 
 
 def lanes(folder: Path) -> dict[str, float]:

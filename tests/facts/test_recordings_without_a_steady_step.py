@@ -16,7 +16,7 @@ from advisor_core.facts.steps.start_up import start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import fact_store, profile, table
 
 BARE = profile(framework=None)

@@ -11,7 +11,7 @@ from advisor_core.contracts.missing import NotApplicable
 from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.steps import steps
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 
 
 def scene(*, marks: bool = True) -> Scene:

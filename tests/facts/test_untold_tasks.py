@@ -9,7 +9,7 @@ import pytest
 
 from advisor_core.facts.device.work import work
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.testing import fact_store, profile, table
 
 NAMES = ("aclnnMm_MatMulCommon_MatMulV2", "MEMCPY_ASYNC", "EVENT_WAIT", "trans_Cast_7", "Notify_Record")

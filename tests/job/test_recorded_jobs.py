@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
 from advisor_core.run.pipeline import analysed
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from reports.markdown import MarkdownRenderer
 from tests.job.test_job_graph import assert_exact
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from advisor_core.facts.communication.cross_rank_waits import NO_WAITS
+from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.shown import SHOWN_RANKS, by_interest, shown
 
 
 def waits(*rows: tuple[int, int]) -> pd.DataFrame:
     """A wait for each pair of the last rank and ns."""
     found = [{"work": n, "last_rank": last, "waited_ns": ns, "pair": False} for n, (last, ns) in enumerate(rows)]
-    return pd.DataFrame(found).astype(NO_WAITS.dtypes.to_dict())
+    return pd.DataFrame(found).astype(no_waits().dtypes.to_dict())
 
 
 def test_few_ranks_are_all_shown_and_one_without_steps_is_not() -> None:

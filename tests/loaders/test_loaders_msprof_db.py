@@ -16,7 +16,7 @@ from advisor_core.loaders.discover import discover
 from advisor_core.loaders.msprof.db import TABLES
 from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from tests.loaders import databases
 

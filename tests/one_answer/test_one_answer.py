@@ -11,7 +11,7 @@ import pytest
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 
 JOB = "transformer-training"

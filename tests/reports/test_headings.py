@@ -40,7 +40,7 @@ def test_a_name_has_one_heading() -> None:
 @pytest.fixture(scope="module")
 def sample_result(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     from advisor_core.run.pipeline import run
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
     from advisor_core.sample import write_sample
 
     directory = tmp_path_factory.mktemp("sample")

@@ -9,7 +9,7 @@ import pytest
 
 from advisor_core.result.run import LedgerWindow, RunResult
 from advisor_core.run import pipeline
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from reports.headline import verdict, what_ran
 from reports.labels import Labels
 from reports.markdown import MarkdownRenderer

@@ -10,7 +10,7 @@ from typing import Literal
 from advisor_core.contracts.profile import InputError
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 
 Ending = Literal["same", "told", "open", "refused", "silent"]
 """``told``: a diagnostic or a finding about the recording itself says what is wrong; ``open``: totals are the same, and

@@ -23,7 +23,7 @@ from advisor_core.api.facts import Facts, NotApplicable, Unavailable, fact, step
 from advisor_core.contracts.profile import RankInput
 from advisor_core.plugins.host import load_host
 from advisor_core.result.run import RunResult
-from advisor_core.run import rank as rank_run
+from advisor_core.run import prepared as preparing
 from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, change, contents, read_rows, run, told, write_rows
 
 as_root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -419,13 +419,13 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
         module = ModuleType("broken")
         for name, hook in hooks.items():
             setattr(module, name, hookimpl(hook))
-        monkeypatch.setattr(rank_run, "load_host", lambda: load_host([("broken", module)]))
-        rank_run.installed_host.cache_clear()
-        rank_run.prepared.cache_clear()
+        monkeypatch.setattr(preparing, "load_host", lambda: load_host([("broken", module)]))
+        preparing.installed_host.cache_clear()
+        preparing.prepared.cache_clear()
 
     yield plug
-    rank_run.installed_host.cache_clear()
-    rank_run.prepared.cache_clear()
+    preparing.installed_host.cache_clear()
+    preparing.prepared.cache_clear()
 
 
 _AMOUNT = [Column("amount", "float", "ns", "an amount")]

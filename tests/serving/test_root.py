@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from advisor_core.serving.answers import AnswerError, Answers
 from advisor_core.serving.root import OutsideError, Root

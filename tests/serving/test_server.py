@@ -156,7 +156,7 @@ def test_what_cannot_be_answered_is_told(root: Path) -> None:
 
 
 def test_a_result_is_kept_until_a_file_changes(root: Path, tmp_path: Path) -> None:
-    from advisor_core.run.rank import RunOptions
+    from advisor_core.run.prepared import RunOptions
     from advisor_core.serving import answers
     from advisor_core.serving.root import Root
 

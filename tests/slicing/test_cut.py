@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from advisor_core.cli.main import cli
 from advisor_core.contracts.profile import InputError
 from advisor_core.loaders.discover import discover
-from advisor_core.run.rank import installed_host
+from advisor_core.run.prepared import installed_host
 from advisor_core.sample import job_from, write_sample
 from advisor_core.slicing.cut import MOST_BYTES
 from advisor_core.slicing.trace_file import NoEventsError, TraceFile

@@ -223,7 +223,7 @@ def _members(calls: pd.DataFrame, profile: Profile, tasks: pd.DataFrame | None) 
     plane_sizes: dict[str, int] = {}
     if tasks is not None and len(tasks):
         largest = tasks.groupby("group")[["own_rank", "peer_rank"]].max().max(axis=1) + 1
-        whole = tasks[(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
+        whole = tasks[["name", "group"]][(tasks["plane"] < 0) & (tasks["group"] >= 0)].drop_duplicates("group")
         digits = whole["name"].astype(str).str.extract(r"__(\d+)_\d+_\d+$")[0]
         plane_sizes = {
             key: int(largest[group]) for key, group in zip(digits, whole["group"], strict=True) if largest[group]
@@ -265,12 +265,11 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
     calls["packets"], calls["max_packet_bytes"] = -1, -1
     if bandwidth is None or not len(bandwidth):
         return calls
-    links = bandwidth[bandwidth["transport"].isin(["SDMA", "RDMA"])]
-    links = links[["bytes"]].assign(name=operation_names(links["name"]))
-    sums = links.groupby("name")["bytes"].sum()
-    packets = bandwidth[bandwidth["transport"].isin(["HCCS", "PCIE", "SIO", "RDMA"])]
-    packets = packets[["packets", "max_packet_bytes"]].assign(name=operation_names(packets["name"]))
-    by_name = packets.groupby("name")
+    transport, name = bandwidth["transport"], operation_names(bandwidth["name"])
+    is_sum = transport.isin(["SDMA", "RDMA"])
+    sums = bandwidth["bytes"][is_sum].groupby(name[is_sum]).sum()
+    is_link = transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])
+    by_name = bandwidth[["packets", "max_packet_bytes"]][is_link].groupby(name[is_link])
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
     repeats = calls.groupby("name")["name"].transform("size")
     calls["bytes"] = (calls["name"].map(sums) / repeats).fillna(-1).astype("int64")

@@ -1,11 +1,13 @@
 """Waits of one rank that the comparison of the ranks shows: who came last to a collective, or to a send and its
 receive, and how long that took.
 
-`advisor_core.job.settle` makes it; a rank that is looked at alone has `NO_WAITS`. It is given to the facts of a rank
+`advisor_core.job.settle` makes it; a rank that is looked at alone has `no_waits`. It is given to the facts of a rank
 before any of them that depends on it is computed.
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 import pandas as pd
 
@@ -24,5 +26,8 @@ COLUMNS = (
 
 _DTYPES = {"int": "int64", "bool": "bool"}
 
-NO_WAITS = pd.DataFrame({column.name: pd.Series(dtype=_DTYPES[column.dtype]) for column in COLUMNS})
-"""Nothing was compared."""
+
+@cache
+def no_waits() -> pd.DataFrame:
+    """Nothing was compared."""
+    return pd.DataFrame({column.name: pd.Series(dtype=_DTYPES[column.dtype]) for column in COLUMNS})

@@ -97,7 +97,7 @@ def _tasks_missing(tables: Mapping[str, Table]) -> Disagreement | None:
     tasks = tables.get(KERNELS.name, tables.get(DEVICE_TASKS.name))
     if flows is None or tasks is None or tasks.source.file != flows.source.file:
         return None
-    arrows = flows.frame[flows.frame["kind"] == "host_to_device"]
+    arrows = flows.frame[["flow", "time_ns", "end"]][flows.frame["kind"] == "host_to_device"]
     heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
     ran = heads["flow"].isin(arrows.loc[arrows["end"] == "f", "flow"])
     if not ran.any():

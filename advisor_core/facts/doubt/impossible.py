@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.contracts.doubt import Disagreement
-from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, HOST_EVENTS, KERNELS, Table
+from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, HOST_EVENTS, KERNELS, Int64Array, Table
 from advisor_core.facts.doubt.totals import ROUNDING
 from advisor_core.text.messages import message
 
@@ -69,21 +68,21 @@ def _crossing(calls: Table) -> Disagreement | None:
     """Calls of one thread, one behind the other by their start, of which the first ends while the second runs.
 
     Operators and calls of the runtime are looked at by themselves: a call stands between almost any two operators."""
-    frame = calls.frame
-    found = {category: _crossings(frame[frame["category"] == category]) for category in CALLS}
+    category = calls.frame["category"]
+    span = calls.frame[["thread", "start_ns", "duration_ns"]].to_numpy(dtype=np.int64)
+    found = {one: _crossings(*span[(category == one).to_numpy()].T) for one in CALLS}
     own, crossing = max(found.values(), key=lambda counted: counted[1] / max(counted[0], 1))
     if crossing <= ROUNDING * own:
         return None
     return against_itself(calls, "doubt.total.crossing", "count", own, own - crossing)
 
 
-def _crossings(calls: pd.DataFrame) -> tuple[int, int]:
+def _crossings(threads: Int64Array, starts: Int64Array, lengths: Int64Array) -> tuple[int, int]:
     """The number of calls, and of those that cross the next."""
-    threads, starts, lengths = (calls[name].to_numpy() for name in ("thread", "start_ns", "duration_ns"))
     order = np.lexsort((-lengths, starts, threads))
     threads, starts, ends = threads[order], starts[order], (starts + lengths)[order]
     crosses = (ends[:-1] > starts[1:]) & (ends[:-1] < ends[1:]) & (threads[1:] == threads[:-1])
-    return len(calls), int(crosses.sum())
+    return len(threads), int(crosses.sum())
 
 
 def _before_launch(tables: Mapping[str, Table]) -> Disagreement | None:
@@ -91,7 +90,7 @@ def _before_launch(tables: Mapping[str, Table]) -> Disagreement | None:
     flows, tasks = tables.get(FLOWS.name), tables.get(DEVICE_TASKS.name)
     if flows is None or tasks is None:
         return None
-    arrows = flows.frame[flows.frame["kind"] == "host_to_device"]
+    arrows = flows.frame[["flow", "time_ns", "end"]][flows.frame["kind"] == "host_to_device"]
     begun = arrows[arrows["end"] == "f"].drop_duplicates("flow").set_index("flow")["time_ns"]
     launched = arrows[arrows["end"] == "s"].drop_duplicates("flow").set_index("flow")["time_ns"]
     later = (begun - launched).dropna()

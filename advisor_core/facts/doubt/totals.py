@@ -82,6 +82,9 @@ Statement = tuple[str, str, str, float]
 _Said = Iterable[Statement]
 
 
+_SPAN: Final = ["start_ns", "duration_ns"]
+
+
 def statements(given: Answers) -> list[Statement]:
     """All that the tables say in total. They are few values of many kinds: no frame pays here."""
     return [row for table, tell in _TELL.items() if table in given for row in tell(given)]
@@ -102,6 +105,7 @@ def _kernels(given: Answers) -> _Said:
             yield "kernel_time_of", kind, KERNELS.name, time
     steps = kernels["step"].to_numpy()
     told = steps[steps >= 0]
+    own, collectives = own[_SPAN], collectives[_SPAN]
     if len(told):
         for step in np.unique(told).tolist():
             yield from _of_step(KERNELS, str(step), own[steps[~talks] == step], collectives[steps[talks] == step])
@@ -132,7 +136,7 @@ def _overlap(given: Answers) -> _Said:
     kinds = lanes["kind"].astype(str)
     for kind, total in (("Computing", "lane_computing"), ("Communication", "lane_communication")):
         if (kinds == kind).any():
-            yield total, "", OVERLAP.name, _covered(lanes[kinds == kind])
+            yield total, "", OVERLAP.name, _covered(lanes[_SPAN][kinds == kind])
 
 
 def _step_trace(given: Answers) -> _Said:
@@ -219,7 +223,7 @@ def _lanes(table: TableSchema, own: pd.DataFrame | None, collectives: pd.DataFra
 
 
 def _of_step(table: TableSchema, step: str, own: pd.DataFrame, collectives: pd.DataFrame) -> _Said:
-    both = pd.concat([own[["start_ns", "duration_ns"]], collectives[["start_ns", "duration_ns"]]])
+    both = pd.concat([own[_SPAN], collectives[_SPAN]])
     computing, busy = _covered(own), _covered(both)
     yield "computing", step, table.name, computing
     yield "communication", step, table.name, _covered(collectives)

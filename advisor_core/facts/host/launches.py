@@ -69,7 +69,7 @@ class Launches:
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
     device, flows = facts[work], facts[FLOWS]
-    arrows = flows[flows["kind"] == "host_to_device"]
+    arrows = flows[["flow", "time_ns", "thread", "end"]][flows["kind"] == "host_to_device"]
     heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
     tails = arrows[arrows["end"] == "f"]
     if heads.empty or tails.empty:
@@ -152,7 +152,8 @@ def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> 
     task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
     if events.empty:
         return
-    by_category = {name: events[events["category"] == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
+    asked, category = events[["thread", "start_ns", "duration_ns", "correlation"]], events["category"]
+    by_category = {name: asked[category == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
     threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
     frame.loc[rows, "call_row"] = enclosing_of(by_category["runtime"], threads, times)
     dequeue = enclosing_of(by_category["dequeue"], threads, times)

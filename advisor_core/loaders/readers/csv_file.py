@@ -10,14 +10,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as arrow_csv
 
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, TableSchema
@@ -236,7 +235,7 @@ def _convert(
     if len(block.starts) == 0:
         return
     try:
-        read = _parse(block.data, len(header), {place: _TYPES[column.kind] for place, column in chosen.items()})
+        read = _parse(block.data, len(header), {place: _type(column.kind) for place, column in chosen.items()})
         strict = read.num_rows == len(block.starts)
     except pa.ArrowInvalid:
         strict = False
@@ -245,7 +244,9 @@ def _convert(
         if len(block.starts) == 0:
             return
         try:
-            read = _parse(block.data, len(header), {place: _BYTES[column.kind] for place, column in chosen.items()})
+            read = _parse(
+                block.data, len(header), {place: _type_of_bytes(column.kind) for place, column in chosen.items()}
+            )
             lost = "" if read.num_rows == len(block.starts) else f"{read.num_rows} / {len(block.starts)}"
         except pa.ArrowInvalid as error:
             lost = str(error).splitlines()[0]
@@ -294,20 +295,28 @@ def _backward(
     return backward
 
 
-_TYPES: Mapping[Kind, pa.DataType] = {
-    "point": times.POINT,
-    "span": pa.float64(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "text": pa.dictionary(pa.int32(), pa.string()),
-}
-_BYTES: Mapping[Kind, pa.DataType] = {
-    kind: pa.dictionary(pa.int32(), pa.binary()) if kind == "text" else pa.binary() for kind in _TYPES
-}
+@cache
+def _type(kind: Kind) -> pa.DataType:
+    match kind:
+        case "point":
+            return times.point_type()
+        case "int":
+            return pa.int64()
+        case "text":
+            return pa.dictionary(pa.int32(), pa.string())
+        case _:
+            return pa.float64()
+
+
+@cache
+def _type_of_bytes(kind: Kind) -> pa.DataType:
+    return pa.dictionary(pa.int32(), pa.binary()) if kind == "text" else pa.binary()
 
 
 def _parse(data: bytes, width: int, types: Mapping[int, pa.DataType]) -> pa.Table:
     """Columns by place (their names are the places, so that equal names in a header do no harm)."""
+    import pyarrow.csv as arrow_csv
+
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(
@@ -362,6 +371,8 @@ def _blank(array: pa.Array) -> Mask:
 
 def _typed(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
     """Values in canonical units, and which of them are impossible (or absent where they must not be)."""
+    import pyarrow.compute as pc
+
     absent = array.is_null().to_numpy(zero_copy_only=False)
     if column.kind == "point":
         values = times.decimals_ns(array)
@@ -384,6 +395,8 @@ def _typed(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
 
 def _tolerant(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
     """As `_typed`, from bytes: what is no number is impossible."""
+    import pyarrow.compute as pc
+
     ascii_only = pc.match_substring_regex(array, r"^[ -~\t\r]*$")
     text = pc.utf8_trim_whitespace(pc.if_else(ascii_only, array, pa.scalar(b"?")).cast(pa.string()))
     absent = pc.is_in(text, value_set=pa.array(vocabulary.NULLS))
@@ -397,7 +410,7 @@ def _tolerant(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
         return points, wrong | (
             (points == times.NO_TIME) & (text.is_valid().to_numpy(zero_copy_only=False) | column.essential)
         )
-    values, bad = _typed(text.cast(_TYPES[column.kind]), column)
+    values, bad = _typed(text.cast(_type(column.kind)), column)
     return values, bad | wrong
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from advisor_core.contracts.tables import Int64Array
-
-POINT = pa.decimal128(19, 3)
-"""Microseconds with three decimals: the unscaled value is the ns, and the low word of its 128 bits an int64."""
 
 NO_TIME = -1
 """Stands for a point or a duration that is absent or cannot be one."""
@@ -28,6 +26,12 @@ _DAY_NS = int(DAY_US * 1000)
 _LATEST_NS = 2**63 - 1 - 2 * _DAY_NS
 """A start after which an end would not fit an int64."""
 _LATEST_US = Decimal(2**63 - 1) / 1000
+
+
+@cache
+def point_type() -> pa.DataType:
+    """Microseconds with three decimals: the unscaled value is the ns, and the low word of its 128 bits an int64."""
+    return pa.decimal128(19, 3)
 
 
 def exact_ns(text: str) -> int:
@@ -46,7 +50,7 @@ def points_ns(values: Iterable[Any]) -> Int64Array:
     """ns of points in us, given as text or numbers; `NO_TIME` for what is none."""
     values = list(values)
     try:
-        return decimals_ns(_texts(values).cast(POINT))
+        return decimals_ns(_texts(values).cast(point_type()))
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
         return np.fromiter(map(_point_or_none, values), np.int64, len(values))
 
@@ -60,7 +64,7 @@ def _texts(values: list[Any]) -> pa.Array:
 
 
 def decimals_ns(points: pa.Array) -> Int64Array:
-    """ns of an array of type `POINT`; `NO_TIME` for null and for what is before 1970 or after 2262."""
+    """ns of an array of `point_type`; `NO_TIME` for null and for what is before 1970 or after 2262."""
     if len(points) == 0:
         return np.empty(0, np.int64)
     words = np.frombuffer(points.buffers()[1], np.int64).reshape(-1, 2)[points.offset : points.offset + len(points)]

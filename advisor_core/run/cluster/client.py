@@ -35,7 +35,7 @@ from advisor_core.run.cluster.on_worker import (
     other_rules,
 )
 from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")

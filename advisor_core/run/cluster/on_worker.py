@@ -18,7 +18,8 @@ from advisor_core.contracts.collector import collecting_later
 from advisor_core.contracts.profile import RankInput
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
-from advisor_core.run.rank import Held, hold, prepared, release
+from advisor_core.run.prepared import prepared
+from advisor_core.run.rank import Held, hold, release
 
 _ONE_AT_A_TIME = threading.Lock()
 """Analysing sets options of pandas and the standard output of the process; a worker may have several threads."""

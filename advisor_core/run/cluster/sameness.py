@@ -15,7 +15,7 @@ from advisor_core.cache.fingerprint import CODE, LIBRARIES, names_and_sizes
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.plugins.host import OWN
 from advisor_core.rules.files.ruleset import rule_files
-from advisor_core.run.rank import installed_host
+from advisor_core.run.prepared import installed_host
 
 Described = Mapping[str, str]
 """Names of what is installed, to versions; of rules, to digests."""

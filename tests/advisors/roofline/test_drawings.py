@@ -9,7 +9,7 @@ import pytest
 from advisor_core.api.renderers import BarsView, HeatmapView
 from advisor_core.api.testing import Scene
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample import write_sample
 from advisors.roofline.drawings import bounds
 from tests.advisors.real import real_rank

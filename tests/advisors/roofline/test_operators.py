@@ -9,7 +9,7 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.run.rank import fact_store as rank_facts
 from advisor_core.testing import measure
 from advisors.pipeline_bound.roofline import roofline

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from advisor_core.run.pipeline import analysed
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
 from tests.diagnosis.diagnosis import write

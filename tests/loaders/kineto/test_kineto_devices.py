@@ -13,7 +13,8 @@ from advisor_core.cli.main import cli
 from advisor_core.facts.context import context
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.steps.steps import steps
-from advisor_core.run.rank import fact_store, installed_host
+from advisor_core.run.prepared import installed_host
+from advisor_core.run.rank import fact_store
 from tests.loaders.kineto.build import Recording, load
 
 STEPS = 4

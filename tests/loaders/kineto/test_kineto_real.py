@@ -12,7 +12,7 @@ import pytest
 
 from advisor_core.result.run import LedgerStep, RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 
 TRACES = [
     "bert-small-h100.json.gz",

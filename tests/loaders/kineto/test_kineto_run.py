@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from advisor_core.cli.main import cli
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions
+from advisor_core.run.prepared import RunOptions
 from tests.loaders.kineto.build import Recording, two_steps
 
 

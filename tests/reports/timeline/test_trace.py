@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from advisor_core.contracts.profile import InputError
 from advisor_core.loaders.discover import discover
-from advisor_core.run.rank import installed_host
+from advisor_core.run.prepared import installed_host
 from advisor_core.text.units import microseconds
 from reports.timeline.trace import TraceRenderer
 from tests.reports.timeline.timelines import of_two, with_timeline

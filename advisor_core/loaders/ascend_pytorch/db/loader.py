@@ -46,8 +46,8 @@ _MAY_BE_EMPTY: Final = ("communication_tasks",)
 
 _BELOW_LEVEL1: Final = ("level_none", "level0")
 
-Read = Callable[[Records, RowidSource], pd.DataFrame]
-ReadAnalysis = Callable[[Database, RowidSource], pd.DataFrame]
+Read = Callable[[Records, RowidSource], "pd.DataFrame"]
+ReadAnalysis = Callable[[Database, RowidSource], "pd.DataFrame"]
 
 
 @dataclass(frozen=True)

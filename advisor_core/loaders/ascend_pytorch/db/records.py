@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders import ascend_words as vocabulary
@@ -254,6 +253,8 @@ class Records:
     def stacks(self) -> tuple[pd.Index, npt.NDArray[np.integer[Any]], list[str]]:
         """Call stacks: ids of chains, the place of each one's text, and the texts, innermost frame first, one per
         line; the last text is '' for calls without a stack. PYTORCH_CALLCHAINS holds a row per frame."""
+        import pyarrow.compute as pc
+
         if not self.database.has("PYTORCH_CALLCHAINS", "id", "stack", "stackDepth"):
             return pd.Index([], dtype=np.int64), np.zeros(1, np.int64), [""]
         frames = self.database.integers("PYTORCH_CALLCHAINS", {"id": "id", "stack": "stack", "depth": "stackDepth"})
