@@ -24,6 +24,7 @@ from advisors.host_dispatch import (
     logging,
     operators,
     pauses,
+    queue_mode,
     replayed_steps,
     step_boundary,
     sync_calls,
@@ -52,4 +53,5 @@ ADVISORS = (
     cpu_operators.cpu_operators,
     dependency.dependency,
     replayed_steps.replayed_steps,
+    queue_mode.queue_mode,
 )

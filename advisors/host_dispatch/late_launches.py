@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
@@ -34,8 +33,9 @@ from advisor_core.api.facts import (
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
+from advisors.host_dispatch.queue_mode import task_queue
 from advisors.host_dispatch.replayed_steps import replay_mode
-from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
+from advisors.host_dispatch.savings import saving_by_replay
 from advisors.measuring import (
     LARGEST,
     by_gap,
@@ -96,13 +96,6 @@ from advisors.messages import message
             "whole (every step replays a captured graph), some_steps, pieces (parts of steps), none or unknown",
             zh="图重放",
         ),
-        Column(
-            "queue_saved_ns",
-            "float",
-            "ns",
-            "how much shorter a step would be with a task queue, where it is off",
-            zh="打开任务队列可节省",
-        ),
     ),
     evidence=(
         LEAF,
@@ -126,14 +119,12 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     operators = (
         calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
     )
-    task_queue = _task_queue(events, facts.get(MEMORY_RECORD))
     replayed, host = facts[replay], facts.get(host_activity)
     slow = _labelled(host, *LATE_ACTIVITIES)
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
     behind = union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
     in_time = HostChange(behind, behind)
     quicker = replace(joined([in_time, _in_pace(slow, _busy_ns(facts))]), least=in_time, most=HostChange(slow, slow))
-    queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
@@ -147,9 +138,8 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         longest_ns=float(sums.max()) if len(sums) else 0.0,
         operator=operators.index[0] if len(operators) else None,
         operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
-        task_queue=task_queue,
+        task_queue=task_queue(events, facts.get(MEMORY_RECORD)),
         graphs=replay_mode(facts),
-        queue_saved_ns=replayed.saved_by(queue) / steps,
     )
 
     def evidence(number: int) -> Sequence[Reference]:
@@ -192,13 +182,3 @@ def _labelled(host: HostActivity | None, *activities: str) -> Layer:
     labels = host.labels
     chosen = np.isin(labels.ids, [host.activities.index(activity) for activity in activities])
     return Layer(labels.starts[chosen], labels.ends[chosen], labels.ids[chosen])
-
-
-def _task_queue(events: pd.DataFrame, memory: pd.DataFrame | None) -> str:
-    """TASK_QUEUE_ENABLE is not recorded, but 2 allocates workspace from a pool of its own and 0 queues nothing."""
-    if memory is not None and (memory["component"] == "WORKSPACE").any():
-        return "workspace"
-    categories = events["category"]
-    if categories.isin(["enqueue", "dequeue"]).any():
-        return "on"
-    return "off" if (categories == "cpu_op").any() and (categories == "runtime").any() else "unknown"

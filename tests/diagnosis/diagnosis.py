@@ -18,7 +18,7 @@ from advisor_core.sample.export.recording import RECORDINGS, Level
 from advisor_core.sample.job import simulate
 from advisor_core.sample.scenarios import Scenario
 from advisor_core.sample.text import write_text
-from tests.diagnosis.expectations import allowed, expectation, names
+from tests.diagnosis.expectations import allowed, names
 from tests.diagnosis.truth import CauseCost, Truth, truth_of
 
 SERIOUS = ("high", "medium")
@@ -175,15 +175,8 @@ def promise_of(findings: Sequence[Finding], cause: Cause) -> Promise | None:
     # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes
     # share (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
     said = [finding for finding in naming if (finding.rule, finding.rank) == (lead.rule, lead.rank)]
-    column = expectation(cause).promise
-    measured = sum(f.impact.gross_ns_per_step if column is None else _observed(f, column) for f in said)
+    measured = sum(finding.impact.gross_ns_per_step for finding in said)
     return Promise(lead, measured, sum(finding.impact.ns_per_step for finding in said))
-
-
-def _observed(finding: Finding, column: str) -> float:
-    value = finding.observation[column]
-    assert isinstance(value, int | float), f"{finding.rule} {column}: {value!r} is no time"
-    return float(value)
 
 
 def _below_symptoms(findings: Sequence[Finding]) -> Finding | None:

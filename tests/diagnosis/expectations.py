@@ -49,17 +49,15 @@ def _longest(finding: Finding, cause: Cause) -> bool:
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
-    as well, being symptoms or other views of the same cause. ``promise``: the column in which a finding about more than
-    this cause says what its cure alone would save."""
+    as well, being symptoms or other views of the same cause."""
 
     says: dict[str, Names]
     also: frozenset[str]
-    promise: str | None = None
 
 
-def _expect(says: dict[str, Names] | str, *also: str, promise: str | None = None) -> Expectation:
+def _expect(says: dict[str, Names] | str, *also: str) -> Expectation:
     rules = {says: anything} if isinstance(says, str) else says
-    return Expectation(rules, frozenset(also), promise)
+    return Expectation(rules, frozenset(also))
 
 
 IDLE = ("HD001",)
@@ -76,9 +74,9 @@ EXPECTATIONS: dict[str, Expectation] = {
     "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *ROLLOUT),
     "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
     "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
-    # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
-    "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003", promise="queue_saved_ns"),
-    "workspace-on-main-thread": _expect({"HD002": anything}, *IDLE, "HD003"),
+    # TASK_QUEUE_ENABLE is not recorded; its rule tells it from the trace.
+    "task-queue-off": _expect({"HD021": subject(task_queue="off")}, *IDLE, "HD002", "HD003"),
+    "workspace-on-main-thread": _expect({"HD021": subject(task_queue="on")}, *IDLE, "HD002", "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
     "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),

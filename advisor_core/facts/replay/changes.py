@@ -35,7 +35,8 @@ class HostChange(Cure):
 
     ``feeding``: left out of the threads that feed the device; a synchronising call that begins within it does not wait
     any more. ``launching``: left out of the thread that empties the task queue. ``handed_over``: done by a thread that
-    takes the tasks from a queue, where the threads that feed the device did it themselves.
+    takes the tasks from a queue, where the threads that feed the device did it themselves; a task that no queue held is
+    put into one.
     """
 
     feeding: Layer = field(default_factory=empty)
@@ -59,8 +60,10 @@ class HostChange(Cure):
         moved = measured(self.handed_over, own)
         duration = duration - moved
         if len(self.handed_over):
-            duration[feeds] += ENTRY_NS
-            duration[nodes.at(LAUNCH, nodes.row[feeds])] += moved[feeds]
+            launch = nodes.at(LAUNCH, nodes.row[feeds])
+            no_queue = nodes.end_ns[launch] == nodes.end_ns[feeds]
+            duration[feeds] += np.where(no_queue, ENTRY_NS, 0)
+            duration[launch] += moved[feeds]
         gone = (nodes.kind == RETURN) & (self.feeding.at(_begins(recorded)) >= 0)
         duration = np.where(gone, 0, np.maximum(0, duration))
         edges = recorded.edges
