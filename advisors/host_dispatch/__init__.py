@@ -9,6 +9,7 @@ from __future__ import annotations
 from advisors.host_dispatch import (
     allocator,
     allocator_once_started,
+    capture,
     compile,
     copies,
     cpu_collectives,
@@ -54,4 +55,5 @@ ADVISORS = (
     dependency.dependency,
     replayed_steps.replayed_steps,
     queue_mode.queue_mode,
+    capture.capture,
 )

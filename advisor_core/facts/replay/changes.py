@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints, Layer, complement, cut, empty, union
+from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.edges import DONE, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
@@ -158,15 +159,16 @@ class Shortening(Cure):
         return graph.changed(duration=duration)
 
 
-Change = HostChange | Merging | Shortening
+Change = HostChange | Merging | Shortening | Capturing
 
 
 def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
-    """The graph of a rank with several changes at once. Host time that several of them leave out goes once."""
+    """The graph of a rank with several changes at once. Host time that several of them leave out goes once, and what is
+    left to launch then is captured."""
     graph = joined([change for change in changes if isinstance(change, HostChange)]).apply(recorded, recorded.graph)
-    for change in changes:
-        if not isinstance(change, HostChange):
-            graph = change.apply(recorded, graph)
+    others = [change for change in changes if not isinstance(change, HostChange)]
+    for change in sorted(others, key=lambda other: isinstance(other, Capturing)):
+        graph = change.apply(recorded, graph)
     return graph
 
 
