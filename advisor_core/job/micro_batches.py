@@ -56,7 +56,7 @@ class FinerPipelines:
         own = self._met[self._met["rank"] == model.rank]
         if own.empty:
             return graph
-        return _dearer(model, _sooner(model, graph, own, cure.times), _inside(model, own), cure)
+        return _sooner(model, _dearer(model, graph, _inside(model, own), cure), own, cure.times)
 
 
 def _neighbours(one: tuple[int, int], other: tuple[int, int], stages: int) -> bool:
