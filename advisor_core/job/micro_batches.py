@@ -83,11 +83,11 @@ def _worked(job: JobGraph, number: int, calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sooner(model: RankModel, graph: Graph, own: pd.DataFrame, times: int) -> Graph:
-    """What waits for a transfer waits for the first piece of it; behind what its rank did before it comes as much time as
-    the transfer took once both had arrived."""
+    """What waits for a transfer waits for the first piece of it; behind what its rank did before it comes as much time
+    as the transfer took once both had arrived."""
     edges = model.replay.recorded.edges
     sooner, moves = np.zeros(len(graph), dtype=np.int64), np.zeros(len(graph), dtype=np.int64)
-    overlap = np.minimum(own["before_ns_of_peer"], own["after_ns"]).to_numpy() * (1 - 1 / times)
+    overlap = np.minimum(own["before_ns_of_peer"].to_numpy(), own["after_ns"].to_numpy()) * (1 - 1 / times)
     nodes = own["node"].to_numpy()
     sooner[nodes] = overlap.astype(np.int64)
     moves[nodes] = own["end_ns"] - np.maximum(own["start_ns"], own["start_ns_of_peer"])

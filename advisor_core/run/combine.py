@@ -69,7 +69,7 @@ def combine(
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     apart = _apart(findings, book)
-    replayed = None if apart else job_replay(outcomes, job)
+    replayed = None if apart else job_replay(outcomes, job, findings)
     slack = None if replayed is None else JobSlack(replayed)
     world_size = max((o.world_size for o in outcomes if o.world_size), default=None)
     parallel = next((dict(outcome.parallel) for outcome in known_first if outcome.parallel), {})

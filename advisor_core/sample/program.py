@@ -86,8 +86,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Replay operators that were captured as a graph, which hold their memory for good. ``updated``: those of them whose
-    parameters the host gives anew at each replay, which then wait for that."""
+    """Replay operators that were captured as a graph, which hold their memory for good. ``updated``: those of them
+    whose parameters the host gives anew at each replay, which then wait for that."""
 
     ops: tuple[Op, ...]
     updated: tuple[Op, ...] = ()

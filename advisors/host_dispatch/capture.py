@@ -1,9 +1,9 @@
 """HD022: steps that launch the same kernels one by one, which could be captured as a graph and replayed.
 
-A replay of a graph is one call, and its kernels follow each other with hardly a gap. What cannot be told from a recording
-is how attention gets the lengths of a step, which are arguments on the host: by a call for each layer, or not at all
-(docs/sources.md#replay-of-a-graph). So the first is expected, the second is the most that is won, and at the least the
-graph is in pieces with attention between them.
+A replay of a graph is one call, and its kernels follow each other with hardly a gap. What cannot be told from a
+recording is how attention gets the lengths of a step, which are arguments on the host: by a call for each layer, or not
+at all (docs/sources.md#replay-of-a-graph). So the first is expected, the second is the most that is won, and at the
+least the graph is in pieces with attention between them.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:
 
 def _alike(tasks: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Those of the steps that run the same tasks as most others do, and how many steps these are."""
-    counts = tasks.groupby("step")["type"].agg(lambda types: tuple(sorted(types)))
+    counts = tasks.groupby("step")["type"].agg(lambda types: "\n".join(sorted(types)))
     if counts.empty:
         return tasks, 0
     steps_alike = counts.index[counts == counts.value_counts().index[0]]

@@ -77,6 +77,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     # TASK_QUEUE_ENABLE is not recorded; its rule tells it from the trace.
     "task-queue-off": _expect({"HD021": subject(task_queue="off")}, *IDLE, "HD002", "HD003"),
     "workspace-on-main-thread": _expect({"HD021": subject(task_queue="on")}, *IDLE, "HD002", "HD003"),
+    "eager-decode": _expect("HD022", *IDLE, "HD002", "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
     "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),

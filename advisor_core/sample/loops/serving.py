@@ -32,8 +32,8 @@ class Serving:
     """Serving: ``shape.batch`` requests, each with ``shape.sequence`` new tokens in a step (1 in decode)
     and ``cached`` tokens before them. ``waits_for_tokens``: a step ends when its tokens have been read back, and Python
     works on them for ``sample_ns``; otherwise the next step is scheduled meanwhile
-    (docs/sources.md#asynchronous-scheduling). ``captured``: the layers are replayed as a graph, whose attention the host
-    gives the new lengths at each step; what makes tokens of the last state is not
+    (docs/sources.md#asynchronous-scheduling). ``captured``: the layers are replayed as a graph, whose attention the
+    host gives the new lengths at each step; what makes tokens of the last state is not
     (docs/sources.md#replay-of-a-graph).
     """
 

@@ -79,10 +79,12 @@ def test_order_of_rows_and_of_changes_is_irrelevant() -> None:
     whole, host = captured(3, graphs=2, call_us=7), HostChange()
     order = np.random.default_rng(0).permutation(COUNT)
     other = replace(
-        whole, tasks=whole.tasks[order], graph=whole.graph[order], given=whole.given[order], call_ns=whole.call_ns[order]
+        whole,
+        tasks=whole.tasks[order],
+        graph=whole.graph[order],
+        given=whole.given[order],
+        call_ns=whole.call_ns[order],
     )
     assert found.saved_by(whole) == found.saved_by(other)
     one, two = (changed(found.recorded, both) for both in ([whole, host], [host, whole]))
     assert (one.duration == two.duration).all() and (one.lag == two.lag).all()
-
-
