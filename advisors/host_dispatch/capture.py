@@ -31,7 +31,7 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import STEP_NS
-from advisors.host_dispatch.replayed_steps import replayed
+from advisors.host_dispatch.graph_steps import MOSTLY, by_step, replayed
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import records, row, step_ns
 from advisors.messages import message
@@ -70,8 +70,9 @@ def capture(facts: Facts, params: Params) -> Observations:
     own = replayed(facts)
     if own is None:
         raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host",))
-    tasks = _launched_in_steps(facts, own)
-    tasks, alike = _alike(tasks)
+    if (by_step(facts, own)["replayed"] >= MOSTLY).any():
+        raise NotApplicable(message("host_dispatch.others_replayed"))
+    tasks, alike = _alike(_launched_in_steps(facts, own))
     tasks = _stretches(tasks, facts)
     if alike < 2 or tasks.empty:
         raise NotApplicable(message("host_dispatch.nothing_repeats"))
@@ -90,6 +91,16 @@ def capture(facts: Facts, params: Params) -> Observations:
         return [Metric(message("host_dispatch.captured"), records(counts, type="type", tasks="tasks"))]
 
     return Observations(frame, evidence, cure=lambda number: change)
+
+
+def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturing | None:
+    """The steps with these numbers, from 0, as graphs; ``None`` where nothing of them could be one, or the launches are
+    not known. ``own``: as of `replayed`."""
+    if not facts.knows(launches, host_activity, replay):
+        return None
+    tasks = _launched_in_steps(facts, own)
+    tasks = _stretches(tasks[tasks["step"].isin(chosen)], facts)
+    return None if tasks.empty else _captured(facts, tasks)
 
 
 def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:

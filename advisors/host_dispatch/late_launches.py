@@ -31,10 +31,10 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
+from advisors.host_dispatch.graph_steps import replay_mode
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
 from advisors.host_dispatch.queue_mode import task_queue
-from advisors.host_dispatch.replayed_steps import replay_mode
 from advisors.host_dispatch.savings import saving_by_replay
 from advisors.measuring import (
     LARGEST,

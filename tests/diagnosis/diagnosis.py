@@ -73,8 +73,8 @@ class CauseOutcome:
 class Outcome:
     """A scenario judged. ``causes``: those worth finding, and behind them risks; ``small``: the others;
     ``false_findings``: rule and title of serious findings that name no cause and are no symptom of one; ``first``: the
-    rule that comes first below symptoms; ``ranked``: that finding names the largest cause that costs time (``None``
-    without one)."""
+    rule that comes first below symptoms; ``ranked``: that finding, or the one that it explains, names the largest cause
+    that costs time (``None`` without one)."""
 
     scenario: str
     seed: int
@@ -126,9 +126,10 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
         for finding in findings
         if finding.severity in SERIOUS and finding.rule not in fine
     ]
-    first = _below_symptoms(findings)
+    chain = _below_symptoms(findings)
     largest = [cost.cause for cost in worth if cost.saved_ns >= TIE * worth[0].saved_ns]
-    ranked = None if not worth else first is not None and any(names(first, cause) for cause in largest)
+    # A cause of a finding can be a way to win a part of it, as another mode of the task queue is of a slow host.
+    ranked = None if not worth else any(names(finding, cause) for finding in chain[-2:] for cause in largest)
     return Outcome(
         scenario.name,
         seed,
@@ -136,7 +137,7 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
         (*outcomes, *(replace(outcome, prediction=None, risk=True) for outcome in dangers)),
         tuple(replace(outcome, prediction=None) for outcome in small),
         tuple(wrong),
-        first.rule if first else None,
+        chain[-1].rule if chain else None,
         ranked,
     )
 
@@ -179,13 +180,10 @@ def promise_of(findings: Sequence[Finding], cause: Cause) -> Promise | None:
     return Promise(lead, measured, sum(finding.impact.ns_per_step for finding in said))
 
 
-def _below_symptoms(findings: Sequence[Finding]) -> Finding | None:
-    """The first finding, or the largest cause that the report shows below it."""
-    if not findings:
-        return None
+def _below_symptoms(findings: Sequence[Finding]) -> list[Finding]:
+    """The first finding, the largest cause that the report shows below it, and so on."""
     by_print = {finding.fingerprint: finding for finding in findings}
-    first, seen = findings[0], set[str]()
-    while first.explained_by and first.fingerprint not in seen:
-        seen.add(first.fingerprint)
-        first = by_print[first.explained_by[0]]
-    return first
+    chain = list(findings[:1])
+    while chain and chain[-1].explained_by and chain[-1] not in chain[:-1]:
+        chain.append(by_print[chain[-1].explained_by[0]])
+    return chain

@@ -50,3 +50,14 @@ def test_at_the_least_attention_parts_the_graph_and_at_the_most_needs_nothing() 
 def test_steps_of_other_kernels_and_graphs_are_no_candidates() -> None:
     assert judge_rule("HD022", decode(other=True).store()).state == "not_applicable"
     assert judge_rule("HD022", decode(model=7).store()).state == "not_applicable"
+
+
+def test_steps_that_run_eagerly_beside_replayed_ones_would_be_graphs() -> None:
+    scene = decode()
+    for row in scene.rows["kernels"][:TURNS]:
+        row["model"] = 7
+    assert judge_rule("HD022", scene.store()).state == "not_applicable", "another rule speaks of the rest"
+    observed = judge_rule("HD015", scene.store()).observed
+    assert observed is not None and observed.cure is not None
+    cure = observed.cure(0)
+    assert isinstance(cure, Capturing) and cure.tasks.tolist() == [*range(TURNS, 2 * TURNS - 2)]
