@@ -16,7 +16,7 @@ def combinable(findings: Sequence[Finding], alternatives: Collection[str] = ()) 
 
     The first advice of every finding comes before the second of any; among those the order of the findings decides.
     ``alternatives``: fingerprints of findings in whose place others are cured: they come last."""
-    last = [finding.fingerprint in alternatives for finding in findings]
+    last = [bool(alternatives) and finding.fingerprint in alternatives for finding in findings]
     places = [(number, place) for number, finding in enumerate(findings) for place in range(len(finding.advice))]
     order = [(place, number) for number, place in sorted(places, key=lambda at: (last[at[0]], at[1], at[0]))]
     kept: list[tuple[int, Advice]] = []

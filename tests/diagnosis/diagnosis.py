@@ -73,8 +73,8 @@ class CauseOutcome:
 class Outcome:
     """A scenario judged. ``causes``: those worth finding, and behind them risks; ``small``: the others;
     ``false_findings``: rule and title of serious findings that name no cause and are no symptom of one; ``first``: the
-    rule that comes first below symptoms; ``ranked``: that finding, or the one that it explains, names the largest cause
-    that costs time (``None`` without one)."""
+    rule that comes first below symptoms; ``ranked``: that finding names the largest cause that costs time (``None``
+    without one)."""
 
     scenario: str
     seed: int
@@ -128,8 +128,7 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
     ]
     chain = _below_symptoms(findings)
     largest = [cost.cause for cost in worth if cost.saved_ns >= TIE * worth[0].saved_ns]
-    # A cause of a finding can be a way to win a part of it, as another mode of the task queue is of a slow host.
-    ranked = None if not worth else any(names(finding, cause) for finding in chain[-2:] for cause in largest)
+    ranked = None if not worth else any(names(finding, cause) for finding in chain[-1:] for cause in largest)
     return Outcome(
         scenario.name,
         seed,
