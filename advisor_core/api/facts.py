@@ -69,6 +69,7 @@ from advisor_core.facts.memory import (
     memory_steps,
     of_graph_engine,
 )
+from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
@@ -118,6 +119,7 @@ __all__ = [
     "AnyKey",
     "Bookings",
     "Capacity",
+    "Capturing",
     "Change",
     "Chip",
     "CollectiveState",

@@ -35,7 +35,7 @@ class Cure:
 
 @dataclass(frozen=True)
 class _Compared(Cure):
-    """A cure that compares ranks: what it brings at most and at least lies in how far these differ."""
+    """A cure of which the model of the job knows what it brings at most and at least, as how far ranks differ."""
 
     at: Bound = field(default="usual", kw_only=True)
 
@@ -62,6 +62,17 @@ class EvenWork(_Compared):
 
     ranks: tuple[int, ...]
     operators: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class MoreMicroBatches(_Compared):
+    """Pipelines whose steps have ``times`` as many micro-batches, each as many times smaller: the same samples.
+    ``pipelines``: the ranks of each in the order of stages. What a smaller micro-batch costs is modelled: usually each
+    piece of a kernel takes as long to start as the shortest kernels take; at most that costs nothing, at the least all
+    kernels become slower by what was published."""
+
+    pipelines: tuple[tuple[int, ...], ...]
+    times: int = 2
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class JobGraph:
     the rank leaves); ``arrivals``: the number of the one where it arrives, -1 of what is no call of several ranks;
     ``hubs``: that of the hub between the two.
     ``calls``: the calls that join ranks, a row for each rank: ``rank``, ``call``, ``start_ns`` and ``end_ns`` by the
-    clock of the first rank.
+    clock of the first rank, ``node`` of the graph of the rank, and ``pair``, whether it sends or receives.
     """
 
     models: tuple[RankModel, ...]
@@ -117,8 +117,9 @@ _TIMED = ("rank", "call", "node", "start_ns", "end_ns")
 
 def _timed_calls(models: Sequence[RankModel], world_size: int) -> pd.DataFrame:
     """``rank``, ``call``, ``node`` of the rank's graph, ``start_ns`` and ``end_ns`` of the calls that are or may be the
-    same; ``known``, which they are."""
-    parts = [pd.DataFrame({name: pd.Series(dtype="int64") for name in _TIMED} | {"known": pd.Series(dtype="bool")})]
+    same; ``known``, which they are; ``pair``, whether they send or receive."""
+    empty = {name: pd.Series(dtype="int64") for name in _TIMED}
+    parts = [pd.DataFrame(empty | {name: pd.Series(dtype="bool") for name in ("known", "pair")})]
     same = same_calls({model.rank: model.calls for model in models if model.calls is not None}, world_size)
     for model in models:
         shared = same[same["rank"] == model.rank]
@@ -130,6 +131,7 @@ def _timed_calls(models: Sequence[RankModel], world_size: int) -> pd.DataFrame:
             "start_ns": model.nodes.start_ns[node],
             "end_ns": model.nodes.end_ns[node],
             "known": shared["known"].to_numpy(dtype=bool),
+            "pair": shared["pair"].to_numpy(dtype=bool),
         }
         parts.append(pd.DataFrame(timed)[node >= 0])
     return pd.concat(parts, ignore_index=True)
@@ -236,6 +238,6 @@ def _assembled(models: Sequence[RankModel], offsets: Sequence[int], members: pd.
         numbers=tuple(number[low:high] for low, high in itertools.pairwise(first_node)),
         arrivals=tuple(arrivals[low:high] for low, high in itertools.pairwise(first_node)),
         hubs=tuple(between[low:high] for low, high in itertools.pairwise(first_node)),
-        calls=members[["rank", "call", "start_ns", "end_ns"]],
+        calls=members[["rank", "call", "start_ns", "end_ns", "node", "pair"]],
         _retime=retime,
     )

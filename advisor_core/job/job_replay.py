@@ -33,10 +33,14 @@ those that the model was developed with, when this was written: docs/diagnosis.m
 
 @dataclass(frozen=True)
 class Cures:
-    """The changes that following the advice of one finding brings: to single ranks, and to the job."""
+    """The changes that following the advice of one finding brings: to single ranks, and to the job. ``excludes``: names
+    of cures that cannot be combined with it; ``explains``: of those whose finding this one explains: it is one way to
+    get what they promise."""
 
     of_ranks: Mapping[int, Change] = field(default_factory=dict)
     of_job: tuple[JobCure, ...] = ()
+    excludes: frozenset[str] = frozenset()
+    explains: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,16 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, OperatorsTake
+from advisor_core.contracts.cure import AsPeers, EvenWork, KernelsTake, MoreMicroBatches, OperatorsTake
 from advisor_core.facts.intervals import Ints
 from advisor_core.facts.replay.nodes import TASK
 from advisor_core.job.job_graph import JobGraph
+from advisor_core.job.micro_batches import FinerPipelines
 from advisor_core.job.rank_model import RankModel
 from advisor_core.job.same_work import scaled
 from advisor_core.replay.graph import Graph
 
-JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake
+JobCure = AsPeers | EvenWork | KernelsTake | OperatorsTake | MoreMicroBatches
 """Cures of the whole job."""
 
 
@@ -43,6 +44,7 @@ class OwnTime:
         self.calls = calls.assign(own_ns=(calls["start_ns"] - first - left).clip(lower=0))
         """By rank and in order of arrival, with ``own_ns``: from leaving the call before, or from the first task of the
         job, to arriving."""
+        self._finer = cache(lambda pipelines: FinerPipelines(job, pipelines))
         self._shares: Callable[[AsPeers | EvenWork], np.ndarray] = cache(self._compared)
         """Of each row of ``calls``, for a cure that compares all ranks once for each of them."""
 
@@ -53,6 +55,8 @@ class OwnTime:
             return _scaled(graph, np.where(model.kernels, cure.share.get(model.rank, 1.0), 1.0))
         if isinstance(cure, OperatorsTake):
             return _scaled(graph, _of_operators(model, cure))
+        if isinstance(cure, MoreMicroBatches):
+            return self._finer(cure.pipelines).with_cure(number, graph, cure)
         share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
             return _scaled(graph, np.where(model.kernels, share, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from advisor_core.contracts.cure import AsPeers
 from advisor_core.job.job_replay import JobReplay
@@ -22,7 +22,7 @@ def plan(replayed: JobReplay) -> Plan | None:
     if step <= 0:
         return None
     alone = _gains(replayed, replayed.cures, ())
-    ordered, covered = _in_order(replayed, alone, WORTH * step)
+    ordered, covered, rivals = _in_order(replayed, alone, WORTH * step)
     afters = replayed.steps_ns([ordered[: number + 1] for number in range(len(ordered))])
     without = replayed.steps_ns([set(ordered) - {name} for name in ordered])
     actions, before = [], step
@@ -37,6 +37,7 @@ def plan(replayed: JobReplay) -> Plan | None:
                 step_after_ns=after,
                 needs=_needs(replayed, name, ordered[:number], alone[name], before - after),
                 covers=sorted(other for other, by in covered.items() if by == name),
+                excludes=sorted(rivals.get(name, ())),
             )
         )
         before = after
@@ -53,27 +54,37 @@ def plan(replayed: JobReplay) -> Plan | None:
     )
 
 
-def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple[list[str], dict[str, str]]:
-    """The change that wins most on top of those before it, again and again, up to the last that is worth it; and the
-    others that are worth it by themselves, with the change of the plan that wins their time.
+def _in_order(
+    replayed: JobReplay, alone: dict[str, int], worth: float
+) -> tuple[list[str], dict[str, str], dict[str, set[str]]]:
+    """The change that wins most on top of those before it, again and again, up to the last that is worth it; the others
+    that are worth it by themselves, with the change of the plan that wins their time; and of each change those that are
+    worth it and cannot be combined with it.
 
-    A change that says how a rank becomes quicker comes before one that only says that it does.
+    A change that says how a rank becomes quicker comes before one that only says that it does, and the change of a
+    cause before that of what it explains.
     """
     ordered: list[str] = []
     covered: dict[str, str] = {}
+    rivals: dict[str, set[str]] = {}
     vague = {name for name in alone if any(isinstance(cure, AsPeers) for cure in replayed.cures[name].of_job)}
     for group in (set(alone) - vague, vague):
-        gains = _gains(replayed, group, ordered)
+        gains = _gains(replayed, [name for name in group if not _excluded(replayed, name, ordered)], ordered)
         if group is vague:  # mostly won by what says how
             gains = {name: gain for name, gain in gains.items() if 2 * gain >= alone[name]}
             covered |= {name: ordered[0] for name in vague - gains.keys() if ordered and alone[name] >= worth}
         while gains and len(ordered) < MOST:
-            best: str | None = min(gains, key=lambda name: (-gains[name], name))
+            first = [name for name in gains if not _explained(replayed, name, gains, worth)]
+            best: str | None = min(first or gains, key=lambda name: (-gains[name], name))
             if best is None or gains[best] < worth:
                 best = _together(replayed, ordered, gains, worth)
             if best is None:
                 break
-            del gains[best]
+            best = _better(replayed, ordered, best, gains, worth)
+            excluded = replayed.cures[best].excludes & gains.keys()
+            rivals[best] = {name for name in excluded if alone[name] >= worth}
+            for name in (best, *excluded):
+                del gains[name]
             ordered.append(best)
             won = _gains(replayed, gains, ordered)
             covered |= {name: best for name in gains if gains[name] >= worth > won[name]}
@@ -81,13 +92,45 @@ def _in_order(replayed: JobReplay, alone: dict[str, int], worth: float) -> tuple
         for name in gains:
             if alone[name] >= worth > gains[name] and name not in covered and ordered:
                 covered[name] = ordered[0]
-    return ordered, {name: by for name, by in covered.items() if name not in ordered}
+    return ordered, {name: by for name, by in covered.items() if name not in ordered}, rivals
 
 
-def _together(replayed: JobReplay, ordered: Sequence[str], gains: Collection[str], worth: float) -> str | None:
+def _excluded(replayed: JobReplay, name: str, ordered: Sequence[str]) -> bool:
+    """Whether a change of the plan rules this one out."""
+    return not replayed.cures[name].excludes.isdisjoint(ordered)
+
+
+def _explained(replayed: JobReplay, name: str, gains: Mapping[str, int], worth: float) -> bool:
+    """Whether the finding of another change that is worth it explains that of this one."""
+    return any(gains[other] >= worth and name in replayed.cures[other].explains for other in gains if other != name)
+
+
+def _better(replayed: JobReplay, ordered: Sequence[str], best: str, gains: Mapping[str, int], worth: float) -> str:
+    """Of this change and those that it excludes the one with which the step is shortest, when all that can be combined
+    with it is changed, too."""
+    rivals = sorted(name for name in replayed.cures[best].excludes & gains.keys() if gains[name] >= worth)
+    if not rivals:
+        return best
+    choices = [best, *rivals]
+    steps = replayed.steps_ns([_combinable(replayed, [*ordered, name], gains) for name in choices])
+    return min(zip(steps, choices, strict=True), key=lambda option: option[0])[1]
+
+
+def _combinable(replayed: JobReplay, chosen: Sequence[str], gains: Mapping[str, int]) -> list[str]:
+    """These changes and all others that can be combined with them and with one another, those that win most first."""
+    found = list(chosen)
+    for name in sorted(gains, key=lambda name: (-gains[name], name)):
+        if name not in found and not _excluded(replayed, name, found):
+            found.append(name)
+    return found
+
+
+def _together(replayed: JobReplay, ordered: Sequence[str], gains: Mapping[str, int], worth: float) -> str | None:
     """Of changes that win nothing alone: the one that the others lose most without, where all of them are worth it;
     ``None`` where they are not."""
-    rest = sorted(gains)
+    rest = sorted(set(_combinable(replayed, ordered, gains)) - set(ordered))
+    if not rest:
+        return None
     whole = replayed.step_ns([*ordered, *rest])
     if replayed.step_ns(ordered) - whole < worth:
         return None

@@ -21,7 +21,8 @@ class Action(Model):
     ``last_ns``: what it wins when all others of the plan are made already. ``gain_ns``: what it wins on top of those
     before it in the plan, so that these add up. ``step_after_ns``: the step with it and those before it. ``needs``:
     fingerprints of changes without which it wins little; ``covers``: of findings whose own change wins nothing more
-    once this one and those before it are made."""
+    once this one and those before it are made; ``excludes``: of findings whose change cannot be combined with this one
+    and would win less: alternatives to it."""
 
     finding: str
     problem: str = Field("", description="number of the problem that the finding is")
@@ -32,6 +33,7 @@ class Action(Model):
     step_after_ns: int
     needs: list[str] = Field(default_factory=list)
     covers: list[str] = Field(default_factory=list)
+    excludes: list[str] = Field(default_factory=list)
 
 
 class Limit(Model):

@@ -73,7 +73,7 @@ def combine(
     claimed = claim_all([draft.finding for draft in drafts], [draft.wants for draft in drafts], explains, ledger)
     findings = link(rank_findings(_with_caveats(claimed, drafts, book)), explains)
     apart = _apart(findings, book)
-    replayed = None if apart else job_replay(outcomes, job)
+    replayed = None if apart else job_replay(outcomes, job, findings)
     slack = None if replayed is None else JobSlack(replayed)
     works = {outcome.rank: outcome.work for outcome in outcomes if outcome.work is not None}
     links = {outcome.rank: outcome.links for outcome in outcomes if outcome.links is not None}

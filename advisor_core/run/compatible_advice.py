@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from advisor_core.names.settings import clash
 from advisor_core.result.finding import Advice, Finding
@@ -11,11 +11,14 @@ from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
 
-def combinable(findings: Sequence[Finding]) -> list[Finding]:
+def combinable(findings: Sequence[Finding], alternatives: Collection[str] = ()) -> list[Finding]:
     """The findings without advice that excludes other advice of the report; what is left out is told, with the reason.
 
-    The first advice of every finding comes before the second of any; among those the order of the findings decides."""
-    order = sorted((place, number) for number, finding in enumerate(findings) for place in range(len(finding.advice)))
+    The first advice of every finding comes before the second of any; among those the order of the findings decides.
+    ``alternatives``: fingerprints of findings in whose place others are cured: they come last."""
+    last = [bool(alternatives) and finding.fingerprint in alternatives for finding in findings]
+    places = [(number, place) for number, finding in enumerate(findings) for place in range(len(finding.advice))]
+    order = [(place, number) for number, place in sorted(places, key=lambda at: (last[at[0]], at[1], at[0]))]
     kept: list[tuple[int, Advice]] = []
     withheld: dict[int, list[Text]] = {}
     for place, number in order:
@@ -37,6 +40,13 @@ def combinable(findings: Sequence[Finding]) -> list[Finding]:
         else finding
         for number, finding in enumerate(findings)
     ]
+
+
+def exclusive(one: Finding, other: Finding) -> bool:
+    """Whether only one of two findings can be cured: whatever changes something for the one clashes with whatever does
+    for the other."""
+    own, others = ([advice for advice in finding.advice if advice.kind != "investigate"] for finding in (one, other))
+    return bool(own and others) and all(_clash(advice, rival) for advice in own for rival in others)
 
 
 def _clash(advice: Advice, other: Advice) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 from advisor_core.facts.replay.changes import Change
 from advisor_core.job.job_graph import JobGraph, job_graph
 from advisor_core.job.job_replay import Cures, JobReplay
 from advisor_core.job.own_time import JobCure
+from advisor_core.result.finding import Finding
+from advisor_core.run.compatible_advice import exclusive
 from advisor_core.run.rank_outcome import RankOutcome
 from advisor_core.run.rank_timeline import FOR_RANK
 from advisor_core.run.run_rules import RuleRun
@@ -38,9 +42,9 @@ AWAITED = 0.05
 error above which a promise is doubtful (docs/sources.md#replay-and-its-error)."""
 
 
-def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | None:
+def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun, findings: Sequence[Finding] = ()) -> JobReplay | None:
     """The job with the cures of its findings, by their fingerprints; ``None`` where no rank has a graph, or not all
-    have the same number of steps."""
+    have the same number of steps. ``findings``: of the job, with what explains what."""
     models = [outcome.model for outcome in outcomes if outcome.model is not None]
     if not models or len({model.replay.steps for model in models}) > 1:
         return None
@@ -53,9 +57,26 @@ def job_replay(outcomes: Sequence[RankOutcome], job: RuleRun) -> JobReplay | Non
     for draft in job.drafts:
         if isinstance(draft.cure, JobCure):
             cures[draft.finding.fingerprint] = Cures(of_job=(draft.cure,))
+    cures = _related(cures, findings)
     errors = [outcome.explained.error_share for outcome in outcomes if outcome.explained is not None]
     error = max((error for error in errors if error == error), default=0.0)
     return JobReplay(job_graph(models, _world(outcomes)), cures, error, absent_ranks(outcomes))
+
+
+def _related(cures: Mapping[str, Cures], findings: Sequence[Finding]) -> dict[str, Cures]:
+    """The cures with what their findings say of one another."""
+    own = [finding for finding in findings if finding.fingerprint in cures]
+    excludes, explains = defaultdict(set), defaultdict(set)
+    for finding in own:
+        explains[finding.fingerprint].update(cures.keys() & set(finding.explains))
+    for one, other in combinations(own, 2):
+        if one.fingerprint != other.fingerprint and exclusive(one, other):
+            excludes[one.fingerprint].add(other.fingerprint)
+            excludes[other.fingerprint].add(one.fingerprint)
+    return {
+        name: replace(cure, excludes=frozenset(excludes[name]), explains=frozenset(explains[name]))
+        for name, cure in cures.items()
+    }
 
 
 def absent_ranks(outcomes: Sequence[RankOutcome]) -> dict[int, int]:

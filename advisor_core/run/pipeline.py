@@ -115,7 +115,9 @@ def analysed(
     work.stage = "job"
     role = role_of(chosen[0]) if len(roles) == 1 else None
     result, replayed = _of_roles(host, book, outcomes, failures, role)
-    result = compose(result.model_copy(update={"findings": combinable(result.findings)}))
+    actions = result.plan.actions if result.plan is not None else []
+    alternatives = {name for action in actions for name in action.excludes}
+    result = compose(result.model_copy(update={"findings": combinable(result.findings, alternatives)}))
     result = result.model_copy(update={"labels": compose_headings(host, result)})
     ended = time.perf_counter()
     phases = {"prepare_s": prepare, **result.timings, "job_s": ended - joining, "total_s": ended - began}

@@ -50,6 +50,9 @@ def what_if(
         )
     asked = tuple(dict.fromkeys(name for what in without for name in _findings(result, what)))
     known = [name for name in asked if name in replayed.cures]
+    for name in known:
+        if rivals := replayed.cures[name].excludes & set(known):
+            raise WhatIfError(f"the changes of {name} and {min(rivals)} exclude each other: ask for one of them")
     cures = replayed.cures | {_ASKED: Cures(of_job=_own(replayed, scale or {}, rank_as or {}))}
     changed = JobReplay(replayed.job, cures, replayed.error_share, replayed.absent)
     names = [*known, _ASKED]

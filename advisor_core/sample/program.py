@@ -85,6 +85,15 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """Replay operators that were captured as a graph, which hold their memory for good. ``updated``: those of them
+    whose parameters the host gives anew at each replay, which then wait for that."""
+
+    ops: tuple[Op, ...]
+    updated: tuple[Op, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Backward:
     """Run a program on the autograd thread and wait until it has been dispatched."""
 
@@ -148,6 +157,7 @@ Instruction = (
     | Leave
     | NextBatch
     | Item
+    | Replay
     | Backward
     | Communicate
     | AwaitCommunication

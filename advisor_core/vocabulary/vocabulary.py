@@ -44,6 +44,8 @@ class Vocabulary:
     than this replays a graph. ``memory_totals``: components of ``memory_record`` that tell what the framework
     holds, the most telling one first. ``core_counters``: whether the profilers can count cycles and times of the
     pipes of cores. ``task_queue``: whether a thread of its own can take the launches from those that run the model.
+    ``interfaces``: operators that stand for a call of the vendor's library: before it is put into a task queue they
+    work out its parameters and workspace, which another mode of the queue does behind it.
     """
 
     name: str = ""
@@ -69,6 +71,7 @@ class Vocabulary:
     optimizer: Pattern = NOTHING
     dropout: Pattern = NOTHING
     graph_replay: Pattern = NOTHING
+    interfaces: Pattern = NOTHING
     decode: Pattern = NOTHING
     prefill: Pattern = NOTHING
     products: Pattern = NOTHING

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import pandas as pd
 
 from advisor_core.api import Scalar
-from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, job_advisor
+from advisor_core.api.advisors import (
+    Column,
+    Metric,
+    MoreMicroBatches,
+    Observations,
+    Params,
+    Reference,
+    job_advisor,
+)
 from advisor_core.api.facts import JobFacts, ledger, steps
 from advisors.columns import COMPUTING, LONGEST_STEP_NS, RANK, SHARE_OF_STEP, WAITS
 from advisors.communication_job.pipelines import pipeline_of, pipeline_part
@@ -83,4 +91,6 @@ def bubble(facts: JobFacts, params: Params) -> Observations:
         ]
         return [Metric(message("communication_job.per_stage"), rows)]
 
-    return Observations(frame, evidence, lambda number: losers)
+    lines = {part.members for part in facts.ranks(pipeline_part).values() if len(part.members) == count}
+    cure = MoreMicroBatches(tuple(sorted(lines)))
+    return Observations(frame, evidence, lambda number: losers, lambda number: cure)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from advisors.host_dispatch import (
     allocator,
     allocator_once_started,
+    capture,
     compile,
     copies,
     cpu_collectives,
@@ -24,6 +25,7 @@ from advisors.host_dispatch import (
     logging,
     operators,
     pauses,
+    queue_mode,
     replayed_steps,
     step_boundary,
     sync_calls,
@@ -54,4 +56,6 @@ ADVISORS = (
     dependency.dependency,
     replayed_steps.replayed_steps,
     tiling.tiling,
+    queue_mode.queue_mode,
+    capture.capture,
 )

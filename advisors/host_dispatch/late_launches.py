@@ -32,11 +32,11 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import LEAF, LONGEST, STEP_NS, TIME
+from advisors.host_dispatch.graph_steps import replay_mode
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, LATE_ACTIVITIES, late_pieces
 from advisors.host_dispatch.pace import in_pace, outside_idle_phases, refilling
-from advisors.host_dispatch.replayed_steps import replay_mode
-from advisors.host_dispatch.savings import runtime_calls, saving_by_replay
+from advisors.host_dispatch.savings import saving_by_replay
 from advisors.measuring import (
     LARGEST,
     by_gap,
@@ -98,13 +98,6 @@ from advisors.task_queue import seen_task_queue
             "whole (every step replays a captured graph), some_steps, pieces (parts of steps), none or unknown",
             zh="图重放",
         ),
-        Column(
-            "queue_saved_ns",
-            "float",
-            "ns",
-            "how much shorter a step would be with a task queue, where it is off",
-            zh="打开任务队列可节省",
-        ),
     ),
     evidence=(
         LEAF,
@@ -128,7 +121,6 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     operators = (
         calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
     )
-    task_queue = seen_task_queue(events, facts.get(MEMORY_RECORD))
     replayed, host = facts[replay], facts.get(host_activity)
     slow = outside_idle_phases(facts, _labelled(host, *LATE_ACTIVITIES))
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
@@ -137,7 +129,6 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     refilled = refilling(facts)
     never_late = joined([in_time, HostChange(refilled, refilled)])
     quicker = replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
-    queue = HostChange(handed_over=runtime_calls(facts)) if task_queue == "off" and host is not None else HostChange()
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
@@ -151,9 +142,8 @@ def late_launches(facts: Facts, params: Params) -> Observations:
         longest_ns=float(sums.max()) if len(sums) else 0.0,
         operator=operators.index[0] if len(operators) else None,
         operator_ns=float(operators["sum"].iloc[0]) / steps if len(operators) else 0.0,
-        task_queue=task_queue,
+        task_queue=seen_task_queue(events, facts.get(MEMORY_RECORD)),
         graphs=replay_mode(facts),
-        queue_saved_ns=replayed.saved_by(queue) / steps,
     )
 
     def evidence(number: int) -> Sequence[Reference]:

@@ -57,9 +57,14 @@ def without_calls(events: pd.DataFrame, rows: np.ndarray, host: HostActivity, sk
 
 
 def runtime_calls(facts: Facts) -> Layer:
+    """The time in `runtime_call_rows`, in device time."""
+    return layer_of(facts[HOST_EVENTS], runtime_call_rows(facts), facts[launches].skew_ns)
+
+
+def runtime_call_rows(facts: Facts) -> np.ndarray:
     """Calls into CANN of the threads that feed the device, but for those that wait for it: what a thread of its own
-    would do for them with a task queue; nothing where the vendor has none."""
+    would do for them with a task queue; nothing where the vendor has none. Rows of ``host_events``."""
     events, host = facts[HOST_EVENTS], facts[host_activity]
     rows = (events["category"] == "runtime").to_numpy() & np.isin(events["thread"].to_numpy(), list(host.feeders))
     rows &= ~matching(events["name"], facts[PROFILE].vocabulary.sync_calls) & facts[PROFILE].vocabulary.task_queue
-    return layer_of(events, np.flatnonzero(rows), facts[launches].skew_ns)
+    return np.flatnonzero(rows)

@@ -119,6 +119,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
         about += [_named("plan.needs", action.needs, outline, t), " "]
     if action.covers:
         about += [_named("plan.covers", action.covers, outline, t)]
+    if action.excludes:
+        about += [" ", _named("plan.excludes", action.excludes, outline, t)]
     if about:
         first.append(Below(line(*about)))
     value, low, high = (t.time(ns) for ns in (action.alone_ns, *action.range_ns))

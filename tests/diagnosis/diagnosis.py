@@ -18,7 +18,7 @@ from advisor_core.sample.export.recording import RECORDINGS, Level
 from advisor_core.sample.job import simulate
 from advisor_core.sample.scenarios import Scenario
 from advisor_core.sample.text import write_text
-from tests.diagnosis.expectations import allowed, expectation, names
+from tests.diagnosis.expectations import allowed, names
 from tests.diagnosis.truth import CauseCost, Truth, truth_of
 
 SERIOUS = ("high", "medium")
@@ -126,9 +126,9 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
         for finding in findings
         if finding.severity in SERIOUS and finding.rule not in fine
     ]
-    first = _below_symptoms(findings)
+    chain = _below_symptoms(findings)
     largest = [cost.cause for cost in worth if cost.saved_ns >= TIE * worth[0].saved_ns]
-    ranked = None if not worth else first is not None and any(names(first, cause) for cause in largest)
+    ranked = None if not worth else any(names(finding, cause) for finding in chain[-1:] for cause in largest)
     return Outcome(
         scenario.name,
         seed,
@@ -136,7 +136,7 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
         (*outcomes, *(replace(outcome, prediction=None, risk=True) for outcome in dangers)),
         tuple(replace(outcome, prediction=None) for outcome in small),
         tuple(wrong),
-        first.rule if first else None,
+        chain[-1].rule if chain else None,
         ranked,
     )
 
@@ -175,24 +175,14 @@ def promise_of(findings: Sequence[Finding], cause: Cause) -> Promise | None:
     # cure of this cause alone, so it is held against what the rule measured by itself: of time that several causes
     # share (a slow host, and operators that need not be launched) a finding claims what larger ones leave.
     said = [finding for finding in naming if (finding.rule, finding.rank) == (lead.rule, lead.rank)]
-    column = expectation(cause).promise
-    measured = sum(f.impact.gross_ns_per_step if column is None else _observed(f, column) for f in said)
+    measured = sum(finding.impact.gross_ns_per_step for finding in said)
     return Promise(lead, measured, sum(finding.impact.ns_per_step for finding in said))
 
 
-def _observed(finding: Finding, column: str) -> float:
-    value = finding.observation[column]
-    assert isinstance(value, int | float), f"{finding.rule} {column}: {value!r} is no time"
-    return float(value)
-
-
-def _below_symptoms(findings: Sequence[Finding]) -> Finding | None:
-    """The first finding, or the largest cause that the report shows below it."""
-    if not findings:
-        return None
+def _below_symptoms(findings: Sequence[Finding]) -> list[Finding]:
+    """The first finding, the largest cause that the report shows below it, and so on."""
     by_print = {finding.fingerprint: finding for finding in findings}
-    first, seen = findings[0], set[str]()
-    while first.explained_by and first.fingerprint not in seen:
-        seen.add(first.fingerprint)
-        first = by_print[first.explained_by[0]]
-    return first
+    chain = list(findings[:1])
+    while chain and chain[-1].explained_by and chain[-1] not in chain[:-1]:
+        chain.append(by_print[chain[-1].explained_by[0]])
+    return chain

@@ -49,20 +49,20 @@ def _longest(finding: Finding, cause: Cause) -> bool:
 @dataclass(frozen=True)
 class Expectation:
     """``says``: per rule, when its finding names the cause; the first that fires counts. ``also``: rules that may fire
-    as well, being symptoms or other views of the same cause. ``promise``: the column in which a finding about more than
-    this cause says what its cure alone would save."""
+    as well, being symptoms or other views of the same cause."""
 
     says: dict[str, Names]
     also: frozenset[str]
-    promise: str | None = None
 
 
-def _expect(says: dict[str, Names] | str, *also: str, promise: str | None = None) -> Expectation:
+def _expect(says: dict[str, Names] | str, *also: str) -> Expectation:
     rules = {says: anything} if isinstance(says, str) else says
-    return Expectation(rules, frozenset(also), promise)
+    return Expectation(rules, frozenset(also))
 
 
 IDLE = ("HD001",)
+# Ways to take work from a host that is too slow for whatever reason: they win a part of what it costs.
+WAYS = ("HD021", "HD022")
 TALK = ("CO001",)
 VECTOR = ("NS001", "PB002", "PB003", "NS035", "PB001")
 PRODUCT = ("PB001", "PB002", "PB004", "PB005", "PB011")
@@ -72,13 +72,14 @@ PIPELINE = ("CO001", "CO002", "CO008")
 
 EXPECTATIONS: dict[str, Expectation] = {
     # Where phases are marked, what the host does too slowly shows in the rollout first.
-    "slow-python": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
-    "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *ROLLOUT),
-    "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, "HD003", *ROLLOUT),
-    "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, "HD003"),
-    # TASK_QUEUE_ENABLE is not recorded; the rule about late launches tells it from the trace and advises on it.
-    "task-queue-off": _expect({"HD002": subject(task_queue="off")}, *IDLE, "HD003", promise="queue_saved_ns"),
-    "workspace-on-main-thread": _expect({"HD002": anything}, *IDLE, "HD003"),
+    "slow-python": _expect({"HD002": anything, "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
+    "slow-framework": _expect({"HD002": anything, "HD003": anything, "RL004": anything}, *IDLE, *WAYS, *ROLLOUT),
+    "slow-runtime": _expect({"HD002": anything, "RL004": anything}, *IDLE, *WAYS, "HD003", *ROLLOUT),
+    "slow-host-dispatch": _expect({"HD002": anything}, *IDLE, *WAYS, "HD003"),
+    # TASK_QUEUE_ENABLE is not recorded; its rule tells it from the trace.
+    "task-queue-off": _expect({"HD021": subject(task_queue="off")}, *IDLE, *WAYS, "HD002", "HD003"),
+    "workspace-on-main-thread": _expect({"HD021": subject(task_queue="on")}, *IDLE, "HD002", "HD003"),
+    "eager-decode": _expect("HD022", *IDLE, "HD002", "HD003"),
     "launch-blocking": _expect("HD006", *IDLE, "HD002", "HD003", "HD004"),
     "item-synchronisation": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD003", "HD012"),
     "synchronous-sampling": _expect({"HD004": subject(operator="item")}, *IDLE, "HD002", "HD012"),
@@ -111,7 +112,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "expert-imbalance": _expect({"CO012": _longest}, *WAITING),
     "throttled-clock": _expect({"PB015": _slow, "PB014": anything, "CO010": _late("compute/")}, *WAITING, "CO008"),
     "clock-drops": _expect({"PB014": anything, "CO010": _late("compute/")}, *WAITING, "DQ006"),
-    "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, "HD003"),
+    "slow-host-of-a-rank": _expect({"HD002": anything, "CO010": _late("idle/host")}, *WAITING, *IDLE, *WAYS, "HD003"),
     "data-parallel-imbalance": _expect({"CO010": _late("compute/")}, *WAITING),
     "convolution-format-conversions": _expect("NS003", "NS001"),
     # The stage may be named by its own rules, or the rank by what the others wait for.

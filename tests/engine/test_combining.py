@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from advisor_core.names.settings import clash
 from advisor_core.result.finding import Advice, Finding, Impact
-from advisor_core.run.compatible_advice import combinable
+from advisor_core.run.compatible_advice import combinable, exclusive
 from advisor_core.text.base import Text
 
 
@@ -77,3 +77,15 @@ def test_no_two_of_a_report_clash_and_nothing_else_is_lost(given: list[list[Advi
         kept = [item for item in after.advice if item in before.advice]
         assert len(kept) + len(after.withheld) == len(before.advice)
         assert after.advice
+
+
+def test_the_advice_of_an_alternative_is_left_out_whatever_its_place() -> None:
+    first, second = combinable([finding("HD021", QUEUE), finding("RL004", GRAPH)], ["HD021"])
+    assert second.advice == [GRAPH] and first.advice != [QUEUE] and len(first.withheld) == 1
+
+
+def test_findings_exclude_each_other_where_all_that_changes_something_does() -> None:
+    look = PLAIN.model_copy(update={"kind": "investigate"})
+    assert exclusive(finding("HD021", look, QUEUE), finding("RL004", GRAPH))
+    assert not exclusive(finding("HD021", QUEUE, PLAIN), finding("RL004", GRAPH)), "there is another way"
+    assert not exclusive(finding("HD021", look), finding("RL004", GRAPH)), "nothing says what changes it"

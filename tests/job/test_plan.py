@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from advisor_core.contracts.cure import AsPeers
 from advisor_core.facts.replay.changes import Shortening
@@ -74,3 +75,36 @@ def test_without_a_change_there_is_a_step_and_nothing_to_do() -> None:
     found = planned(meeting([100], [120]), {})
     assert found.actions == [] and found.step_ns == found.after_ns == 140_000
     assert found.parts_before == found.parts_after
+
+
+def test_of_two_that_exclude_each_other_the_better_one_is_planned() -> None:
+    """The first wins 60 us by itself, but rules out the second, which wins 50, and only the second goes with the
+    third, which wins 40 more."""
+    job = meeting([100, 100], [180, 150])
+    first, second, third = shorter(job, 1, 0, 60), shorter(job, 1, 0, 50), shorter(job, 1, 1, 40)
+    apart = {
+        "first": replace(first, excludes=frozenset(["second", "third"])),
+        "second": replace(second, excludes=frozenset(["first"])),
+        "third": replace(third, excludes=frozenset(["first"])),
+    }
+    found = planned(job, apart)
+    assert names(found.actions) == ["second", "third"] and found.step_ns - found.after_ns == 90_000
+    assert [action.excludes for action in found.actions] == [["first"], []]
+    assert all(action.covers == [] for action in found.actions)
+
+
+def test_of_equal_terms_that_exclude_each_other_the_larger_is_planned() -> None:
+    job = meeting([100, 100], [180, 150])
+    small = replace(shorter(job, 1, 1, 20), excludes=frozenset(["large"]))
+    large = replace(shorter(job, 1, 0, 60), excludes=frozenset(["small"]))
+    found = planned(job, {"small": small, "large": large})
+    assert names(found.actions) == ["large"] and found.actions[0].excludes == ["small"]
+
+
+def test_a_way_to_get_something_comes_before_it() -> None:
+    """That the host should be quicker wins more than the one way to make it so, and wins the rest on top of it."""
+    job = meeting([100, 100], [180, 100])
+    way = replace(shorter(job, 1, 0, 30), explains=frozenset(["all"]))
+    found = planned(job, {"all": shorter(job, 1, 0, 70), "way": way})
+    assert names(found.actions) == ["way", "all"]
+    assert sum(action.gain_ns for action in found.actions) == found.step_ns - found.after_ns

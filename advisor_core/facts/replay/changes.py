@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints, Layer, complement, cut, empty, union
+from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.edges import DONE, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
@@ -35,7 +36,8 @@ class HostChange(Cure):
 
     ``feeding``: left out of the threads that feed the device; a synchronising call that begins within it does not wait
     any more. ``launching``: left out of the thread that empties the task queue. ``handed_over``: done by a thread that
-    takes the tasks from a queue, where the threads that feed the device did it themselves.
+    takes the tasks from a queue, where the threads that feed the device did it themselves; a task that no queue held is
+    put into one.
     """
 
     feeding: Layer = field(default_factory=empty)
@@ -59,8 +61,10 @@ class HostChange(Cure):
         moved = measured(self.handed_over, own)
         duration = duration - moved
         if len(self.handed_over):
-            duration[feeds] += ENTRY_NS
-            duration[nodes.at(LAUNCH, nodes.row[feeds])] += moved[feeds]
+            launch = nodes.at(LAUNCH, nodes.row[feeds])
+            no_queue = nodes.end_ns[launch] == nodes.end_ns[feeds]
+            duration[feeds] += np.where(no_queue, ENTRY_NS, 0)
+            duration[launch] += moved[feeds]
         gone = (nodes.kind == RETURN) & (self.feeding.at(_begins(recorded)) >= 0)
         duration = np.where(gone, 0, np.maximum(0, duration))
         edges = recorded.edges
@@ -155,15 +159,16 @@ class Shortening(Cure):
         return graph.changed(duration=duration)
 
 
-Change = HostChange | Merging | Shortening
+Change = HostChange | Merging | Shortening | Capturing
 
 
 def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
-    """The graph of a rank with several changes at once. Host time that several of them leave out goes once."""
+    """The graph of a rank with several changes at once. Host time that several of them leave out goes once, and what is
+    left to launch then is captured."""
     graph = joined([change for change in changes if isinstance(change, HostChange)]).apply(recorded, recorded.graph)
-    for change in changes:
-        if not isinstance(change, HostChange):
-            graph = change.apply(recorded, graph)
+    others = [change for change in changes if not isinstance(change, HostChange)]
+    for change in sorted(others, key=lambda other: isinstance(other, Capturing)):
+        graph = change.apply(recorded, graph)
     return graph
 
 

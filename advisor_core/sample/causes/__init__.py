@@ -20,6 +20,7 @@ from .code import (
 from .communication import NoOverlap, SlowLink, SlowNetwork, SmallBuckets
 from .host import (
     AllocatorChurn,
+    EagerDecode,
     FrequentItem,
     GarbageCollection,
     LaunchBlocking,
@@ -45,6 +46,7 @@ __all__ = [
     "ClockDrops",
     "ConvertedPictures",
     "DataImbalance",
+    "EagerDecode",
     "EvenLayers",
     "FewMicroBatches",
     "Fragmentation",

@@ -129,6 +129,18 @@ class SynchronousSampling(Cause):
 
 
 @dataclass(frozen=True, slots=True)
+class EagerDecode(Cause):
+    """A serving step launches its kernels one by one, which could be captured as a graph and replayed
+    (docs/sources.md#eager-decode)."""
+
+    name: ClassVar[str] = "eager-decode"
+    cure: ClassVar[str] = "decode captured as a graph"
+
+    def afflict(self, setup: Setup) -> Setup:
+        return change_work(setup, captured=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SlowLoader(CauseOnRanks):
     """The data loader needs ``loading_ns`` for a batch; more than 10 ms is a problem
     (docs/sources.md#slow-data-loader)."""

@@ -54,6 +54,7 @@ CAUSES: Mapping[str, KnownCause] = MappingProxyType(
         "workspace-on-main-thread": _known(
             host.WorkspaceOnMainThread, "workspace on the main thread", "workspace 在主线程处理"
         ),
+        "eager-decode": _known(host.EagerDecode, "kernels launched one by one", "逐个下发 kernel"),
         "clock-drops": _known(rank.ClockDrops, "a clock that falls", "芯片中途降频"),
         "launch-blocking": _known(host.LaunchBlocking, "every launch waits for its kernel", "每次下发都等待算子完成"),
         "item-synchronisation": _known(host.FrequentItem, "numbers read back all the time", "频繁回读标量"),

@@ -23,7 +23,7 @@ from ..models.layers import (
     unfused_swiglu,
 )
 from ..models.model import FUSED, SHARED_WEIGHT, Implementation, ModelShape, Parameters
-from ..program import Enter, Instruction, Item, Leave, NextBatch, free_after_last_use
+from ..program import Enter, Instruction, Item, Leave, NextBatch, Op, Replay, free_after_last_use
 from .training import FIRST_STEP
 
 
@@ -32,7 +32,9 @@ class Serving:
     """Serving: ``shape.batch`` requests, each with ``shape.sequence`` new tokens in a step (1 in decode)
     and ``cached`` tokens before them. ``waits_for_tokens``: a step ends when its tokens have been read back, and Python
     works on them for ``sample_ns``; otherwise the next step is scheduled meanwhile
-    (docs/sources.md#asynchronous-scheduling).
+    (docs/sources.md#asynchronous-scheduling). ``captured``: the layers are replayed as a graph, whose attention the
+    host gives the new lengths at each step; what makes tokens of the last state is not
+    (docs/sources.md#replay-of-a-graph).
     """
 
     __pydantic_config__ = FROM_FILES
@@ -42,6 +44,7 @@ class Serving:
     implementation: Implementation = FUSED
     waits_for_tokens: bool = False
     sample_ns: Natural = 60_000
+    captured: bool = False
 
 
 class Inference:
@@ -195,4 +198,14 @@ class ServingLoop:
         tokens = Tensor((shape.batch, shape.sequence), DType.INT64)
         forward, chosen = self._model.forward(tokens, self._serving.cached)
         read = [Item(chosen, self._serving.sample_ns)] if self._serving.waits_for_tokens else []
+        if self._serving.captured:
+            forward = _captured(forward)
         return [NextBatch(tokens, self._scheduling_ns), *forward, *read]
+
+
+def _captured(forward: list[Instruction]) -> list[Instruction]:
+    """The operators of the layers as one graph, the frames around them gone; the last two, which choose the tokens, as
+    they are."""
+    ops = [one for one in forward if isinstance(one, Op)]
+    attention = tuple(op for op in ops if "attention" in op.name)
+    return [Replay(tuple(ops[:-2]), attention), *ops[-2:]]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from ..program import Communicate, NextBatch, Op
+from ..program import Communicate, NextBatch, Op, Replay
 from ..timeline import COMPUTE_STREAM, HostSpan, LaunchPoint, QueueEntry
 from .context import WORKSPACE_SHARE, RankContext
 from .des import Channel, Process, Signal
-from .device import DELIVERY_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
+from .device import DELIVERY_NS, GRAPH_GAP_NS, CollectiveTask, CopyTask, Device, EventTask, KernelTask, Marker
 
 QUEUE_CAPACITY = 4096
 """Entries of the task queue of torch_npu."""
@@ -37,7 +37,14 @@ class Drain:
     stream: Signal
 
 
-Work = Op | NextBatch | Communicate | PostEvent
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Gives a captured operator its parameters for this replay."""
+
+    given: Signal | None
+
+
+Work = Op | NextBatch | Communicate | PostEvent | Replay | Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,10 @@ class CannThread:
             yield from self._copy(entry, entry.work, tid)
         elif isinstance(entry.work, Communicate):
             yield from self._launch_collective(entry, entry.work, tid)
+        elif isinstance(entry.work, Replay):
+            yield from self._replay(entry, entry.work, tid)
+        elif isinstance(entry.work, Update):
+            yield from self._update(entry.work, tid)
         else:
             yield from self._post_event(entry, entry.work, tid)
 
@@ -170,6 +181,31 @@ class CannThread:
             yield done
             yield context.vary("cann", 6_000)
             context.call("AscendCL@aclrtSynchronizeStreamWithTimeout", tid, start, "ACL_RTS", "acl")
+
+    def _replay(self, entry: _Entry, replay: Replay, tid: int) -> Process:
+        """All kernels of the graph with one call, which takes longer the more there are."""
+        context, costs = self._context, self._context.costs
+        launches = [(op, op.launch) for op in replay.ops if op.launch is not None]
+        kernels = [(op, kernel) for op, launch in launches for kernel in launch.kernels]
+        start = context.now
+        yield context.vary("cann", costs.replay + costs.replayed * len(kernels))
+        handed = context.now
+        yield context.vary("cann", 1_500)
+        connection = context.call("AscendCL@aclmdlRIExecuteAsync", tid, start, "ACL_RTS", "acl")
+        point = LaunchPoint(tid, handed, connection, None, entry.span)
+        for op, kernel in kernels:
+            task = KernelTask(
+                kernel, kernel.name, point, handed + DELIVERY_NS, entry.step, GRAPH_GAP_NS, context.parameters_of(op)
+            )
+            self._device.post(COMPUTE_STREAM, task)
+
+    def _update(self, update: Update, tid: int) -> Process:
+        context = self._context
+        start = context.now
+        yield context.vary("cann", context.costs.cann)
+        context.call("AscendCL@aclmdlRICaptureTaskUpdateEnd", tid, start, "ACL_RTS", "acl")
+        if update.given is not None:
+            context.simulator.fire(update.given)
 
     def _compile(self, tid: int) -> Process:
         """The operator compiler looks the operator up and selects or builds its binary."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..described import FROM_FILES, Natural
 from ..kernels import Tensor
-from ..program import Communicate, Instruction, Launch, memory_use
+from ..program import Communicate, Instruction, Launch, Op, memory_use
 from ..timeline import Allocation, CannCall, Timeline, Workspace
 from .allocator import Allocator, Block, DriverCall
 from .des import Signal, Simulator
@@ -35,7 +35,8 @@ class HostCosts:
     binds its threads and records less than the usual options.
 
     ``python`` and ``operator`` per forward operator, ``autograd`` per backward operator; ``cann`` per
-    operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator.
+    operator and ``launch`` per kernel on the thread that calls CANN; ``compile`` per compiled operator; ``replay`` per
+    graph that is replayed, and ``replayed`` per kernel in it (docs/sources.md#replay-of-a-graph).
     ``malloc_ns`` per call into the driver's allocator: assumed. Tensors of at least ``malloc_bytes`` call it always
     (0: the framework keeps its memory); ``gc_pause`` every ``gc_every`` operators (0: never).
     """
@@ -48,6 +49,8 @@ class HostCosts:
     launch: Natural = 3_600
     compile: Natural = 330_000
     collective: Natural = 150_000
+    replay: Natural = 40_000
+    replayed: Natural = 3_000
     malloc_bytes: Natural = 0
     malloc_ns: Natural = 400_000
     gc_every: Natural = 0
@@ -94,6 +97,7 @@ class RankContext:
         self._connection = count(936)
         self._python_id = count()
         self._communicated: dict[tuple[str, int], Signal] = {}
+        self._parameters: dict[int, Signal] = {}
         self._live: dict[int, tuple[Block, Allocation]] = {}
         self._operators = 0
 
@@ -119,6 +123,15 @@ class RankContext:
     def communicated(self, request: Communicate) -> Signal:
         """The event recorded behind an operation on the stream of its group."""
         return self._communicated.setdefault((request.group.key, request.index), Signal())
+
+    def expect_parameters(self, ops: tuple[Op, ...]) -> None:
+        """The replay that comes next waits for new parameters of these operators."""
+        for op in ops:
+            self._parameters[id(op)] = Signal()
+
+    def parameters_of(self, op: Op) -> Signal | None:
+        """That the parameters of a captured operator have been given anew, if it needs that."""
+        return self._parameters.get(id(op))
 
     def call(self, name: str, tid: int, start: int, mode: str, level: str, item: str = "0") -> int:
         """Record a CANN call that ends now; returns its connection id."""

@@ -18,6 +18,8 @@ DELIVERY_NS = 13_000
 """From the launch call to the earliest start on an idle device (docs/sources.md#launch-latency)."""
 STREAM_GAP_NS = 1_100
 """Between two tasks of a busy stream."""
+GRAPH_GAP_NS = 150
+"""Between two tasks of a replayed graph (docs/sources.md#replay-of-a-graph)."""
 EVENT_NS = 20
 COPY_NS = 2_300
 PCIE_BYTES_PER_S = 22e9
@@ -26,13 +28,16 @@ KERNEL_SPREAD = 0.012
 
 @dataclass(frozen=True, slots=True)
 class KernelTask:
-    """A kernel under the name that its launch gave it."""
+    """A kernel under the name that its launch gave it. ``gap``: to the task before it on a busy stream; ``after``: what
+    it waits for."""
 
     kernel: Kernel
     name: str
     launch: LaunchPoint
     ready: int
     step: int
+    gap: int = STREAM_GAP_NS
+    after: Signal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,8 @@ class Device:
                 yield STREAM_GAP_NS
                 self._context.simulator.fire(task.reached)
                 continue
-            yield max(STREAM_GAP_NS, task.ready - self._context.now)
+            gap = task.gap if isinstance(task, KernelTask) else STREAM_GAP_NS
+            yield max(gap, task.ready - self._context.now)
             if isinstance(task, EventTask):
                 yield from self._event(task, number)
             elif isinstance(task, KernelTask):
@@ -113,6 +119,8 @@ class Device:
                 yield from self._collective(task, number)
 
     def _kernel(self, task: KernelTask, stream: int) -> Process:
+        if task.after is not None:
+            yield task.after
         start = self._context.now
         mhz = self._context.timeline.mhz(start)
         cost = self._costs.of(task.kernel, mhz)

@@ -19,10 +19,11 @@ from ..program import (
     Op,
     OpenMark,
     Python,
+    Replay,
 )
 from ..timeline import COMPUTE_STREAM, GarbageCollection, HostSpan, Mark, SpanKind, Step
 from .allocator import DriverCall
-from .cann import CannThread, Drain, PostEvent
+from .cann import CannThread, Drain, PostEvent, Update
 from .context import WORKSPACE_SHARE, RankContext
 from .des import Process, Signal
 
@@ -36,6 +37,8 @@ _INTERFACES = {
     "receive": ("c10d::recv_", "HcclRecv"),
 }
 """The caller of an operation, and the interface that it calls."""
+
+_REPLAY = "NPUGraph::replay"
 
 _DRIVER = {"malloc": "AscendCL@aclMallocMemInner", "free": "AscendCL@aclrtFree"}
 
@@ -69,6 +72,8 @@ class FrameworkThread:
                 yield from self._next_batch(instruction)
             elif isinstance(instruction, Item):
                 yield from self._item(instruction)
+            elif isinstance(instruction, Replay):
+                yield from self._replay(instruction)
             elif isinstance(instruction, Backward):
                 yield from self._run_backward(instruction)
             elif isinstance(instruction, Python):
@@ -193,6 +198,22 @@ class FrameworkThread:
         self._end()
         yield context.vary("host", 2_500)
         self._end()
+
+    def _replay(self, replay: Replay) -> Process:
+        """One call for all operators; then, while they run, the new parameters of some."""
+        context, costs = self._context, self._context.costs
+        yield context.vary("host", costs.python + costs.operator)
+        span = self._begin(_REPLAY)
+        context.expect_parameters(replay.updated)
+        yield from self._cann.submit(_REPLAY, replay, span)
+        yield context.vary("host", 700)
+        self._end()
+        for op in replay.updated:
+            yield context.vary("host", costs.python)
+            span = self._begin(f"{op.name}.out", inputs=op.inputs, scalars=op.scalars)
+            yield context.vary("host", costs.operator)
+            yield from self._cann.submit(span.name, Update(context.parameters_of(op)), span)
+            self._end()
 
     def _run_backward(self, instruction: Backward) -> Process:
         context = self._context

@@ -5,7 +5,7 @@ from __future__ import annotations
 from advisor_core.api.testing import Scene
 from advisor_core.rules.model import AdviceSpec
 from advisor_core.testing import profile
-from tests.advisors.build import FILES, book
+from tests.advisors.build import ACL_THREAD, FILES, book
 
 WORDS = profile().vocabulary
 
@@ -23,6 +23,30 @@ def late() -> Scene:
 def busy() -> Scene:
     """Two kernels back to back, launched in time."""
     return Scene().step(1, -10, 620).kernel(0, 300, op="aten::mul").kernel(301, 299, launched=40, op="aten::conv2d")
+
+
+def calling() -> Scene:
+    """Short kernels, each launched by a call into CANN that a thread of its own could make."""
+    scene = Scene().step(1, -10, 620)
+    for start in range(0, 600, 60):
+        scene.event("cpu_op", "aten::add", start, 58).event("runtime", "AscendCL@aclnnAdd", start + 15, 40)
+        scene.kernel(start + 57, 3, launched=start + 50)
+    return scene
+
+
+def queued(prepares: float = 40) -> Scene:
+    """Ten turns of 60 us of the host: an interface prepares a call for ``prepares`` us, until 50 us into the turn, when
+    it is put into the task queue. The thread behind that launches it 5 us later; its kernel of 5 us starts 7 us on."""
+    scene = Scene().step(1, -10, 640)
+    for number in range(10):
+        begun = 60.0 * number
+        scene.event("cpu_op", "aten::add", begun, 58)
+        scene.event("cpu_op", "aclnnAdd", begun + 50 - prepares, prepares + 6)
+        scene.event("enqueue", "Enqueue@aclnnAdd", begun + 50, 3, correlation=number)
+        scene.event("dequeue", "Dequeue@aclnnAdd", begun + 51, 8, ACL_THREAD, correlation=number)
+        scene.kernel(begun + 62, 5, launched=begun + 55)
+        scene.rows["flows"][-2]["thread"] = ACL_THREAD
+    return scene
 
 
 def specs(rule: str) -> list[AdviceSpec]:

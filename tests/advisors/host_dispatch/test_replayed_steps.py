@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
-from advisors.host_dispatch.replayed_steps import replay_mode
+from advisors.host_dispatch.graph_steps import replay_mode
 
 
 def steps(*modes: str, work_us: float = 100) -> Scene:

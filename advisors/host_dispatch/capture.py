@@ -1,0 +1,176 @@
+"""HD022: steps that launch the same kernels one by one, which could be captured as a graph and replayed.
+
+A replay of a graph is one call, and its kernels follow each other with hardly a gap. What cannot be told from a
+recording is how attention gets the lengths of a step, which are arguments on the host: by a call for each layer, or not
+at all (docs/sources.md#replay-of-a-graph). So the first is expected, the second is the most that is won, and at the
+least the graph is in pieces with attention between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    NO_TIME,
+    PROFILE,
+    Capturing,
+    Facts,
+    NotApplicable,
+    Unavailable,
+    host_activity,
+    launches,
+    replay,
+    steps,
+    work,
+)
+from advisors.columns import STEP_NS
+from advisors.host_dispatch.graph_steps import MOSTLY, by_step, replayed
+from advisors.host_dispatch.savings import SAVED, saving_by_replay
+from advisors.measuring import records, row, step_ns
+from advisors.messages import message
+
+QUICK_CALL_NS: Final = 30_000
+LAYER_NS: Final = 60_000
+"""The call that replays a graph takes at least so long, and on Ascend so long for each layer
+(docs/sources.md#replay-of-a-graph). A layer is known by its attention."""
+
+GAP_NS: Final = 150
+"""Between two tasks of a graph (docs/sources.md#replay-of-a-graph)."""
+
+ATTENTION: Final = "attention"
+"""Class of the operators whose arguments change from step to step."""
+
+
+@advisor(
+    "host_dispatch.capture",
+    needs=(steps, work, launches, host_activity, replay, PROFILE),
+    wants=(KERNELS, HOST_EVENTS),
+    columns=(
+        STEP_NS,
+        *SAVED,
+        Column("steps_alike", "int", "count", "steps that run the same kernels", zh="相同的 step 数"),
+        Column("launches", "float", "count", "tasks of such a step that are launched one by one", zh="逐个下发的任务"),
+        Column("graphs", "float", "count", "graphs that they would be: synchronising calls part them", zh="图数"),
+        Column("attention", "float", "count", "of them attention, which needs the lengths of the step", zh="注意力"),
+    ),
+    evidence=(
+        Column("type", "text", "", "operator type", zh="类型"),
+        Column("tasks", "float", "count", "of a step", zh="任务数"),
+    ),
+)
+def capture(facts: Facts, params: Params) -> Observations:
+    """Steps that launch the same kernels one by one, and what it would save to replay them as a graph."""
+    own = replayed(facts)
+    if own is None:
+        raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host",))
+    if (by_step(facts, own)["replayed"] >= MOSTLY).any():
+        raise NotApplicable(message("host_dispatch.others_replayed"))
+    tasks, alike = _alike(_launched_in_steps(facts, own))
+    tasks = _stretches(tasks, facts)
+    if alike < 2 or tasks.empty:
+        raise NotApplicable(message("host_dispatch.nothing_repeats"))
+    change = _captured(facts, tasks)
+    frame = row(
+        step_ns=step_ns(facts),
+        **saving_by_replay(facts[replay], step_ns(facts), change),
+        steps_alike=alike,
+        launches=len(tasks) / alike,
+        graphs=tasks["graph"].nunique() / alike,
+        attention=float(tasks["attention"].sum()) / alike,
+    )
+
+    def evidence(number: int) -> Sequence[Reference]:
+        counts = (tasks["type"].value_counts() / alike).rename_axis("type").reset_index(name="tasks")
+        return [Metric(message("host_dispatch.captured"), records(counts, type="type", tasks="tasks"))]
+
+    return Observations(frame, evidence, cure=lambda number: change)
+
+
+def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturing | None:
+    """The steps with these numbers, from 0, as graphs; ``None`` where nothing of them could be one, or the launches are
+    not known. ``own``: as of `replayed`."""
+    if not facts.knows(launches, host_activity, replay):
+        return None
+    tasks = _launched_in_steps(facts, own)
+    tasks = _stretches(tasks[tasks["step"].isin(chosen)], facts)
+    return None if tasks.empty else _captured(facts, tasks)
+
+
+def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:
+    """Tasks within steps that are launched by themselves, in the order in which the host hands them over: ``task``, its
+    row of ``work``, ``step``, its number from 0, ``entered_ns``, ``type`` and ``attention``."""
+    device, windows, frame = facts[work], facts[steps], facts[launches].frame
+    starts = device["start_ns"].to_numpy()
+    step = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right") - 1
+    inside = (step >= 0) & (starts < windows["end_ns"].to_numpy()[np.maximum(step, 0)])
+    rows = np.flatnonzero(inside & ~own & (frame["launch_ns"] != NO_TIME).to_numpy())
+    named = device["type"].astype(str)
+    found = pd.DataFrame(
+        {
+            "task": rows,
+            "step": step[rows],
+            "entered_ns": frame["entered_ns"].to_numpy()[rows],
+            "type": named.where(named != "", device["name"].astype(str)).to_numpy()[rows],
+            "attention": (device["operator_class"] == ATTENTION).to_numpy()[rows],
+        }
+    )
+    return found.sort_values(["entered_ns", "task"], kind="stable", ignore_index=True)
+
+
+def _alike(tasks: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Those of the steps that run the same tasks as most others do, and how many steps these are."""
+    counts = tasks.groupby("step")["type"].agg(lambda types: "\n".join(sorted(types)))
+    if counts.empty:
+        return tasks, 0
+    steps_alike = counts.index[counts == counts.value_counts().index[0]]
+    return tasks[tasks["step"].isin(steps_alike)], len(steps_alike)
+
+
+def _stretches(tasks: pd.DataFrame, facts: Facts) -> pd.DataFrame:
+    """Those in stretches long enough to be graphs, with ``graph``, the number of its stretch: a step, up to a call that
+    waits for the device."""
+    waits = np.searchsorted(facts[host_activity].syncs.starts, tasks["entered_ns"].to_numpy())
+    graph = tasks.groupby(["step", waits], sort=False).ngroup()
+    long = graph.map(graph.value_counts()) > facts[PROFILE].vocabulary.graph_siblings
+    return tasks.assign(graph=graph)[long]
+
+
+def _captured(facts: Facts, tasks: pd.DataFrame) -> Capturing:
+    """All of them as whole graphs, attention with new arguments in each step."""
+    rows, graph, attention = (tasks[name].to_numpy() for name in ("task", "graph", "attention"))
+    none, between = np.zeros(len(rows), dtype=np.bool_), ~attention
+    pieces = _numbered(graph, np.cumsum(attention))
+    layers = LAYER_NS * attention.astype(np.int64)
+    pauses = facts[replay].recorded.graph.pause
+    usual = int(np.median(pauses[pauses > 0])) if (pauses > 0).any() else GAP_NS
+    return Capturing(
+        rows,
+        graph,
+        attention,
+        np.maximum(layers, _once(graph, QUICK_CALL_NS)),
+        GAP_NS,
+        least=Capturing(
+            rows[between], pieces[between], none[between], _once(pieces[between], LAYER_NS), max(usual, GAP_NS)
+        ),
+        most=Capturing(rows, graph, none, _once(graph, QUICK_CALL_NS), GAP_NS),
+    )
+
+
+def _once(graph: np.ndarray, ns: int) -> np.ndarray:
+    """So long at the first task of each graph."""
+    found = np.zeros(len(graph), dtype=np.int64)
+    found[np.unique(graph, return_index=True)[1]] = ns
+    return found
+
+
+def _numbered(graph: np.ndarray, piece: np.ndarray) -> np.ndarray:
+    """A number for each piece of each graph."""
+    numbers: np.ndarray = pd.DataFrame({"graph": graph, "piece": piece}).groupby(["graph", "piece"]).ngroup().to_numpy()
+    return numbers

@@ -1,0 +1,70 @@
+"""Which kernels and steps replay a captured graph."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, PROFILE, Facts, launches, matching, steps, work
+from advisors.grouping import aggregated
+
+MOSTLY: Final = 0.9
+"""A step replays where so many of its kernels belong to a graph, and runs eagerly where at most the rest of them do;
+our choice: what prepares the inputs and samples stays outside of a graph, pieces of one leave attention outside."""
+
+
+def replayed(facts: Facts) -> np.ndarray | None:
+    """Which rows of ``work`` belong to a graph: by the id of their model, or by the call that launched them; None where
+    neither is recorded."""
+    device, words = facts[work], facts[PROFILE].vocabulary
+    found = np.zeros(len(device), bool)
+    known = False
+    kernels = facts.get(KERNELS)
+    if kernels is not None and (device["table"] == KERNELS.name).all() and (kernels["model"] >= 0).any():
+        found |= kernels["model"].to_numpy()[device["row"].to_numpy()] >= 0
+        known = True
+    launched, events = facts.get(launches), facts.get(HOST_EVENTS)
+    if launched is not None:
+        known = True
+        frame = launched.frame
+        found |= frame["siblings"].to_numpy() > words.graph_siblings
+        if events is not None:
+            calls = matching(events["name"], words.graph_replay)
+            rows = frame["call_row"].to_numpy()
+            found |= (rows >= 0) & calls[np.maximum(rows, 0)]
+    return found if known else None
+
+
+def by_step(facts: Facts, chosen: np.ndarray) -> pd.DataFrame:
+    """Per step: ``step``, ``wall_ns``, ``busy_ns`` (its computing kernels), ``replayed`` (share of their number)."""
+    windows, device = facts[steps], facts[work]
+    place = np.searchsorted(windows["start_ns"].to_numpy(), device["start_ns"].to_numpy(), side="right") - 1
+    inside = (place >= 0) & (device["start_ns"].to_numpy() < windows["end_ns"].to_numpy()[np.maximum(place, 0)])
+    inside &= ~device["communication"].to_numpy()
+    lengths = (device["end_ns"] - device["start_ns"]).to_numpy()
+    counted = pd.DataFrame({"row": place[inside], "ns": lengths[inside], "replayed": chosen[inside]}).groupby("row")
+    sums = aggregated(counted, busy_ns=("ns", "sum"), replayed=("replayed", "mean")).reindex(range(len(windows)))
+    return pd.DataFrame(
+        {
+            "step": windows["step"].to_numpy(),
+            "wall_ns": (windows["end_ns"] - windows["start_ns"]).to_numpy(),
+            "busy_ns": sums["busy_ns"].fillna(0).to_numpy(),
+            "replayed": sums["replayed"].fillna(0.0).to_numpy(),
+        }
+    )
+
+
+def replay_mode(facts: Facts) -> str:
+    """``whole`` (every step is replayed), ``some_steps`` (some are, others run eagerly), ``pieces`` (parts of steps
+    are), ``none`` or ``unknown``."""
+    chosen = replayed(facts)
+    if chosen is None:
+        return "unknown"
+    shares = by_step(facts, chosen)["replayed"]
+    if not (shares > 0).any():
+        return "none"
+    if (shares >= MOSTLY).all():
+        return "whole"
+    return "some_steps" if (shares >= MOSTLY).any() and (shares <= 1 - MOSTLY).any() else "pieces"

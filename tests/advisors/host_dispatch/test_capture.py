@@ -1,0 +1,63 @@
+"""HD022: steps that launch the same kernels one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from advisor_core.api.facts import Capturing
+from advisor_core.api.testing import Scene, judge_rule
+from tests.advisors.cures import cure_of
+
+TURNS = 12
+
+
+def decode(*, other: bool = False, model: int | None = None) -> Scene:
+    """Two steps of twelve kernels of 10 us, of which the third is attention; the host launches one every 50 us. The
+    second step has a call that waits for the device before its last two kernels. ``other``: it runs another kernel;
+    ``model``: the kernels belong to a graph of this number."""
+    scene = Scene()
+    for number in range(2):
+        begun = 700.0 * number
+        scene.step(number + 1, begun, 700)
+        for turn in range(TURNS):
+            start = begun + 60 + 50 * turn
+            kind = "PagedAttentionMaskKernel" if turn == 2 else "Add" if other and number and not turn else "MatMulV2"
+            scene.kernel(start, 10, kind, launched=start - 10, op="aten::mm", step=number + 1)
+            if model is not None:
+                scene.rows["kernels"][-1]["model"] = model
+    scene.event("runtime", "AscendCL@aclrtSynchronizeStream", 700 + 60 + 50 * 10 - 40, 5)
+    return scene
+
+
+def test_what_repeats_is_a_graph_between_calls_that_wait() -> None:
+    found = judge_rule("HD022", decode().store())
+    seen = found.first.observation
+    assert (seen["steps_alike"], seen["attention"], seen["launches"]) == (2, 1, 11), "two tasks are no graph"
+    cure = cure_of(found)
+    assert isinstance(cure, Capturing) and len(np.unique(cure.graph)) == 2
+    assert cure.tasks.tolist() == [*range(TURNS), *range(TURNS, 2 * TURNS - 2)]
+    assert np.flatnonzero(cure.given).tolist() == [2, TURNS + 2]
+
+
+def test_at_the_least_attention_parts_the_graph_and_at_the_most_needs_nothing() -> None:
+    cure = cure_of(judge_rule("HD022", decode().store()))
+    least, most = cure.bound("least"), cure.bound("most")
+    assert isinstance(least, Capturing) and isinstance(most, Capturing)
+    assert 2 not in least.tasks and len(np.unique(least.graph)) == 4 and not most.given.any()
+    assert least.call_ns.sum() == 4 * 60_000 and most.call_ns.sum() == 2 * 30_000
+
+
+def test_steps_of_other_kernels_and_graphs_are_no_candidates() -> None:
+    assert judge_rule("HD022", decode(other=True).store()).state == "not_applicable"
+    assert judge_rule("HD022", decode(model=7).store()).state == "not_applicable"
+
+
+def test_steps_that_run_eagerly_beside_replayed_ones_would_be_graphs() -> None:
+    scene = decode()
+    for row in scene.rows["kernels"][:TURNS]:
+        row["model"] = 7
+    assert judge_rule("HD022", scene.store()).state == "not_applicable", "another rule speaks of the rest"
+    observed = judge_rule("HD015", scene.store()).observed
+    assert observed is not None and observed.cure is not None
+    cure = observed.cure(0)
+    assert isinstance(cure, Capturing) and cure.tasks.tolist() == [*range(TURNS, 2 * TURNS - 2)]
