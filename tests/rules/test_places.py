@@ -12,7 +12,7 @@ from advisor_core.rules.judge import Context, judge
 from advisor_core.rules.model import HoldsFor
 from advisor_core.rules.places import Place, kind_and_part
 from advisor_core.run.pipeline import run
-from advisor_core.run.rank import RunOptions, prepared
+from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 
