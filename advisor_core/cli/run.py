@@ -208,12 +208,15 @@ def run(
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
     chosen = deep_ranks(deep)
+    is_kept = True
     with engine_call(), cluster_of(scheduler, jobs, progress) as cluster:
 
         def measured() -> RunResult:
             from advisor_core.run.pipeline import run as run_engine
             from advisor_core.run.work import Work
 
+            nonlocal is_kept
+            is_kept = False
             with progress.of(Work()) as work:
                 return run_engine(
                     paths,
@@ -253,6 +256,8 @@ def run(
     if open_report:
         show(PAGE, written)
     if verbose:
+        if is_kept:
+            tell("the same was asked of the same files before: nothing was read or judged (--no-cache asks anew)")
         for name, seconds in result.timings.items():
             if name.endswith("_s"):
                 tell(f"{name.removesuffix('_s')}: {seconds:.3f} s")

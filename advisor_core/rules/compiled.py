@@ -120,10 +120,13 @@ class CompiledRule:
         return self.compiler.names
 
     def reads(self, names: Collection[str]) -> bool:
-        """Whether one of its conditions has one of the ``names``, such as ``profile.kind``."""
+        """Whether one of its conditions has one of the ``names``, such as ``profile.kind``. Advice, which is compiled for
+        rules that find something, is looked at as it is written."""
         conditions = [self.applies, self.when, *(condition for _, condition in self.severity), *self.signs.values()]
-        conditions += [condition for advice in self.advice for condition in (advice.when, advice.unless)]
-        return any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols)
+        if any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols):
+            return True
+        written = [text for advice in self.rule.advice for text in (advice.when, advice.unless) if text is not None]
+        return any(name in as_written(text) for text in written for name in names)
 
     def judges(self, vendors: Collection[str]) -> bool:
         """Whether it is for profiles of one of these vendors; '' is a vendor that is not known."""

@@ -56,9 +56,11 @@ ATTENTION: Final = "attention"
         STEP_NS,
         *SAVED,
         Column("steps_alike", "int", "count", "steps that run the same kernels", zh="相同的 step 数"),
-        Column("launches", "float", "count", "tasks of such a step that are launched one by one", zh="逐个下发的任务"),
-        Column("graphs", "float", "count", "graphs that they would be: synchronising calls part them", zh="图数"),
-        Column("attention", "float", "count", "of them attention, which needs the lengths of the step", zh="注意力"),
+        Column("launches", "float", "count", "tasks of such a step that are launched one by one", zh="下发次数"),
+        Column("graph_count", "float", "count", "graphs that they would be: synchronising calls part them", zh="图数"),
+        Column(
+            "attention_tasks", "float", "count", "of them attention, which needs the lengths of the step", zh="注意力"
+        ),
     ),
     evidence=(
         Column("type", "text", "", "operator type", zh="类型"),
@@ -82,8 +84,8 @@ def capture(facts: Facts, params: Params) -> Observations:
         **saving_by_replay(facts[replay], step_ns(facts), change),
         steps_alike=alike,
         launches=len(tasks) / alike,
-        graphs=tasks["graph"].nunique() / alike,
-        attention=float(tasks["attention"].sum()) / alike,
+        graph_count=tasks["graph"].nunique() / alike,
+        attention_tasks=float(tasks["attention"].sum()) / alike,
     )
 
     def evidence(number: int) -> Sequence[Reference]:

@@ -45,9 +45,15 @@ entry itself (`advisor_core.facts.replay.changes.ENTRY_NS`); no figure is publis
         STEP_NS,
         *SAVED,
         Column("task_queue", "text", "", "what the trace shows: off or on (level 1)", zh="任务队列"),
-        Column("level", "int", "", "value of TASK_QUEUE_ENABLE that this is about: one more", zh="TASK_QUEUE_ENABLE"),
-        Column("calls", "float", "count", "pieces of work per step that would be done behind the queue", zh="段数"),
-        Column("moved_ns", "float", "ns", "time per step that the threads before the queue would hand over", zh="移出"),
+        Column("level", "int", "", "value of TASK_QUEUE_ENABLE that this is about: one more", zh="级别"),
+        Column("calls", "float", "count", "pieces of work per step that would be done behind the queue", zh="次数"),
+        Column(
+            "handed_over_ns",
+            "float",
+            "ns",
+            "time per step that the threads before the queue would hand over",
+            zh="移出",
+        ),
     ),
     evidence=(
         Column("interface", "text", "", "the call, or the operator that prepares it", zh="接口"),
@@ -72,7 +78,7 @@ def queue_mode(facts: Facts, params: Params) -> Observations:
         task_queue=state,
         level=1 if state == "off" else 2,
         calls=len(moved) / count,
-        moved_ns=change.handed_over.total() / count,
+        handed_over_ns=change.handed_over.total() / count,
     )
 
     def evidence(number: int) -> Sequence[Reference]:

@@ -166,7 +166,7 @@ def test_quiet_and_verbose(advisor_sample: Path, tmp_path: Path) -> None:
     quiet = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-q")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
     assert (tmp_path / "report.md").is_file()
-    verbose = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-v")
+    verbose = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-v", "--no-cache")
     assert verbose.returncode == 0 and "total: " in verbose.stderr and "rank 0: " in verbose.stderr
     assert advisor("run", advisor_sample, "-q", "-v").returncode == 2
 

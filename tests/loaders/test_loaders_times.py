@@ -51,7 +51,7 @@ def test_points_of_other_types_are_none() -> None:
 
 
 def test_sliced_decimals_with_nulls() -> None:
-    points = pa.array(["1.000", None, "2.500", "9999999999999999.999"]).cast(times.POINT)
+    points = pa.array(["1.000", None, "2.500", "9999999999999999.999"]).cast(times.point_type())
     assert times.decimals_ns(points).tolist() == [1000, -1, 2500, -1]
     assert times.decimals_ns(points[2:3]).tolist() == [2500]
     assert times.decimals_ns(points[:0]).tolist() == []

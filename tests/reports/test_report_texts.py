@@ -115,7 +115,7 @@ def test_markdown_says_what_the_page_says(example: ModuleType) -> None:
         assert finding.title.en.replace("`", "") in text
     for state in STATE_ORDER:
         assert catalogue()[f"state.{state}"]["en"] in text
-    for said in ("](#f1)", "### F1\n", "unknown: this profile"):
+    for said in ("](#f2)", "### F2\n", "unknown: this profile"):
         assert said in text, said
     assert "#### F1a\n" in MarkdownRenderer().render(example.two_of_four(), "en")
     assert "`ASCEND_LAUNCH_BLOCKING=1`" in MarkdownRenderer().render(example.launch_blocking(), "en")

@@ -32,7 +32,7 @@ def decode(*, other: bool = False, model: int | None = None) -> Scene:
 def test_what_repeats_is_a_graph_between_calls_that_wait() -> None:
     found = judge_rule("HD022", decode().store())
     seen = found.first.observation
-    assert (seen["steps_alike"], seen["attention"], seen["launches"]) == (2, 1, 11), "two tasks are no graph"
+    assert (seen["steps_alike"], seen["attention_tasks"], seen["launches"]) == (2, 1, 11), "two tasks are no graph"
     cure = cure_of(found)
     assert isinstance(cure, Capturing) and len(np.unique(cure.graph)) == 2
     assert cure.tasks.tolist() == [*range(TURNS), *range(TURNS, 2 * TURNS - 2)]

@@ -21,7 +21,7 @@ def test_level_2_moves_what_comes_before_the_queue_behind_it() -> None:
     store = training(queued()).store()
     found = judge_rule("HD021", store)
     seen = found.first.observation
-    assert (seen["task_queue"], seen["level"], seen["calls"], seen["moved_ns"]) == ("on", 2, 10, 400_000)
+    assert (seen["task_queue"], seen["level"], seen["calls"], seen["handed_over_ns"]) == ("on", 2, 10, 400_000)
     assert saved(store, cure_of(found)) == 120_000 == seen["saved_ns"]
 
 
