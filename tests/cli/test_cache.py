@@ -66,7 +66,7 @@ def test_nothing_is_kept_without_a_cache(rank: Path, tmp_path: Path) -> None:
 def test_a_run_says_that_its_answer_was_kept(rank: Path) -> None:
     first, again = (advisor("run", rank, "-v") for _ in range(2))
     assert first.exit_code == again.exit_code == 0
-    assert ["--no-cache asks anew" in told.stderr for told in (first, again)] == [False, True]
+    assert ["--no-cache asks anew" in told.output for told in (first, again)] == [False, True]
 
 
 def test_the_report_is_the_same_from_the_cache(rank: Path, tmp_path: Path) -> None:
