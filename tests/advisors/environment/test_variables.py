@@ -44,7 +44,7 @@ def said(name: str, value: str | None, found: Measured = KNOWN) -> str:
         ("ACLNN_CACHE_LIMIT", None, "10000 (if it is not set)"),
         ("ACLNN_CACHE_LIMIT", "many", "no whole number"),
         ("ASCEND_GLOBAL_LOG_LEVEL", "1", "slows"),
-        ("ASCEND_GLOBAL_LOG_LEVEL", "", "warnings at most"),
+        ("ASCEND_GLOBAL_LOG_LEVEL", "", "no debug or info messages"),
         ("ASCEND_GLOBAL_LOG_LEVEL", "info", "no whole number"),
         ("ASCEND_LAUNCH_BLOCKING", "1", "waits for its task"),
         ("CPU_AFFINITY_CONF", None, "20.0 %"),
