@@ -57,6 +57,15 @@ class Layer:
         starts, ends = np.maximum(self.starts, start), np.minimum(self.ends, end)
         return _kept(starts, ends, self.ids)
 
+    def without(self, other: Layer) -> Layer:
+        """The part in which ``other`` has nothing, as a `union`."""
+        if not len(self) or not len(other):
+            return union(self.starts, self.ends)
+        start, end = int(self.starts[0]), int(self.ends[-1])
+        pieces = cut(start, end, [self, complement(other, start, end)], within=self)
+        outside = pieces.ids[1] != NOTHING
+        return union(pieces.starts[outside], pieces.ends[outside])
+
 
 def _kept(starts: Ints, ends: Ints, ids: Ints) -> Layer:
     keep = ends > starts

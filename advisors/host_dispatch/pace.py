@@ -16,8 +16,6 @@ from advisor_core.api.facts import (
     HostChange,
     Layer,
     bookings,
-    complement,
-    cut,
     host_activity,
     launches,
     phases,
@@ -47,7 +45,7 @@ def outside_idle_phases(facts: Facts, layer: Layer) -> Layer:
     entered = np.sort(facts[launches].frame["entered_ns"].to_numpy())
     starts, ends = spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy()
     empty = np.searchsorted(entered, ends) == np.searchsorted(entered, starts)
-    return _outside(layer, union(starts[empty], ends[empty]))
+    return layer.without(union(starts[empty], ends[empty]))
 
 
 def refilling(facts: Facts) -> Layer:
@@ -56,7 +54,7 @@ def refilling(facts: Facts) -> Layer:
     host, pieces = facts.get(host_activity), facts[bookings].pieces
     own = pieces[pieces["path"] == "idle/sync"]
     idle = union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
-    return idle if host is None else _outside(idle, host.syncs)
+    return idle if host is None else idle.without(host.syncs)
 
 
 def excess_share(slow: Layer, at_work: Layer, borders: np.ndarray) -> float:
@@ -72,16 +70,6 @@ def _at_work(pieces: pd.DataFrame) -> Layer:
     paths = pieces["path"].astype(str)
     works = (paths.str.startswith(("compute/", "communication/")) & ~paths.str.startswith(_WAITING)).to_numpy()
     return union(pieces["start_ns"].to_numpy()[works], pieces["end_ns"].to_numpy()[works])
-
-
-def _outside(layer: Layer, other: Layer) -> Layer:
-    """The part of ``layer`` in which ``other`` has nothing."""
-    if not len(layer):
-        return layer
-    begin, finish = int(layer.starts[0]), int(layer.ends[-1])
-    pieces = cut(begin, finish, [layer, complement(other, begin, finish)])
-    both = (pieces.ids[0] >= 0) & (pieces.ids[1] >= 0)
-    return union(pieces.starts[both], pieces.ends[both])
 
 
 def _borders(windows: pd.DataFrame, host: HostActivity | None) -> np.ndarray:

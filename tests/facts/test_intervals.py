@@ -54,6 +54,13 @@ def test_latest_end_wins(rows: list[tuple[int, int]]) -> None:
             assert owner[t] == max(inside, key=lambda n: (sum(rows[n]), -n))
 
 
+@given(pairs, pairs)
+def test_without_leaves_the_moments_of_one_only(rows: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    layer = intervals.union(*arrays(rows)).without(intervals.union(*arrays(others)))
+    assert set(moments(layer)) == {t for t in range(2 * SPAN) if covering(rows, t) and not covering(others, t)}
+    assert (layer.starts[1:] > layer.ends[:-1]).all()
+
+
 @given(pairs, st.lists(st.integers(-5, 60), min_size=1))
 def test_measure_counts_covered_moments(rows: list[tuple[int, int]], times: list[int]) -> None:
     layer = intervals.union(*arrays(rows))

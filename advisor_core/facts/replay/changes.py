@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
-from advisor_core.facts.intervals import Ints, Layer, complement, cut, empty, union
+from advisor_core.facts.intervals import Ints, Layer, empty, union
 from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.edges import DONE, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
@@ -176,20 +176,10 @@ def joined(changes: Sequence[HostChange]) -> HostChange:
     """One change that leaves out what any of these does. What a thread no longer does it does not hand over either."""
     feeding = _together([change.feeding for change in changes])
     handed_over = _together([change.handed_over for change in changes])
-    return HostChange(feeding, _together([change.launching for change in changes]), _without(handed_over, feeding))
+    return HostChange(feeding, _together([change.launching for change in changes]), handed_over.without(feeding))
 
 
 def _together(layers: Sequence[Layer]) -> Layer:
     if not layers:
         return empty()
     return union(np.concatenate([one.starts for one in layers]), np.concatenate([one.ends for one in layers]))
-
-
-def _without(layer: Layer, other: Layer) -> Layer:
-    """The part of ``layer`` in which ``other`` has nothing."""
-    if not len(layer) or not len(other):
-        return layer
-    begin, finish = int(layer.starts[0]), int(layer.ends[-1])
-    pieces = cut(begin, finish, [layer, complement(other, begin, finish)])
-    both = (pieces.ids[0] >= 0) & (pieces.ids[1] >= 0)
-    return union(pieces.starts[both], pieces.ends[both])
