@@ -23,7 +23,6 @@ from advisor_core.api.facts import (
     Capturing,
     Facts,
     NotApplicable,
-    Unavailable,
     host_activity,
     launches,
     replay,
@@ -31,7 +30,7 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.columns import STEP_NS
-from advisors.host_dispatch.graph_steps import MOSTLY, by_step, replayed
+from advisors.host_dispatch.graph_steps import MOSTLY, by_step, require_replayed, step_of_tasks
 from advisors.host_dispatch.savings import SAVED, saving_by_replay
 from advisors.measuring import records, row, step_ns
 from advisors.messages import message
@@ -69,9 +68,7 @@ ATTENTION: Final = "attention"
 )
 def capture(facts: Facts, params: Params) -> Observations:
     """Steps that launch the same kernels one by one, and what it would save to replay them as a graph."""
-    own = replayed(facts)
-    if own is None:
-        raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host",))
+    own = require_replayed(facts)
     if (by_step(facts, own)["replayed"] >= MOSTLY).any():
         raise NotApplicable(message("host_dispatch.others_replayed"))
     tasks, alike = _alike(_launched_in_steps(facts, own))
@@ -108,11 +105,8 @@ def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturi
 def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:
     """Tasks within steps that are launched by themselves, in the order in which the host hands them over: ``task``, its
     row of ``work``, ``step``, its number from 0, ``entered_ns``, ``type`` and ``attention``."""
-    device, windows, frame = facts[work], facts[steps], facts[launches].frame
-    starts = device["start_ns"].to_numpy()
-    step = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right") - 1
-    inside = (step >= 0) & (starts < windows["end_ns"].to_numpy()[np.maximum(step, 0)])
-    rows = np.flatnonzero(inside & ~own & (frame["launch_ns"] != NO_TIME).to_numpy())
+    device, frame, step = facts[work], facts[launches].frame, step_of_tasks(facts)
+    rows = np.flatnonzero((step >= 0) & ~own & (frame["launch_ns"] != NO_TIME).to_numpy())
     named = device["type"].astype(str)
     found = pd.DataFrame(
         {

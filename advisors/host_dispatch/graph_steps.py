@@ -7,8 +7,20 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, PROFILE, Facts, launches, matching, steps, work
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    PROFILE,
+    Facts,
+    Layer,
+    Unavailable,
+    launches,
+    matching,
+    steps,
+    work,
+)
 from advisors.grouping import aggregated
+from advisors.messages import message
 
 MOSTLY: Final = 0.9
 """A step replays where so many of its kernels belong to a graph, and runs eagerly where at most the rest of them do;
@@ -37,14 +49,27 @@ def replayed(facts: Facts) -> np.ndarray | None:
     return found if known else None
 
 
+def require_replayed(facts: Facts) -> np.ndarray:
+    """As `replayed`; raises `Unavailable` where it is not known."""
+    chosen = replayed(facts)
+    if chosen is None:
+        raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host",))
+    return chosen
+
+
+def step_of_tasks(facts: Facts) -> np.ndarray:
+    """Of each row of ``work`` the number of the step in which it starts, from 0; -1 outside of all."""
+    windows = facts[steps]
+    numbered = Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows)))
+    return numbered.at(facts[work]["start_ns"].to_numpy())
+
+
 def by_step(facts: Facts, chosen: np.ndarray) -> pd.DataFrame:
     """Per step: ``step``, ``wall_ns``, ``busy_ns`` (its computing kernels), ``replayed`` (share of their number)."""
-    windows, device = facts[steps], facts[work]
-    place = np.searchsorted(windows["start_ns"].to_numpy(), device["start_ns"].to_numpy(), side="right") - 1
-    inside = (place >= 0) & (device["start_ns"].to_numpy() < windows["end_ns"].to_numpy()[np.maximum(place, 0)])
-    inside &= ~device["communication"].to_numpy()
+    windows, device, step = facts[steps], facts[work], step_of_tasks(facts)
+    inside = (step >= 0) & ~device["communication"].to_numpy()
     lengths = (device["end_ns"] - device["start_ns"]).to_numpy()
-    counted = pd.DataFrame({"row": place[inside], "ns": lengths[inside], "replayed": chosen[inside]}).groupby("row")
+    counted = pd.DataFrame({"row": step[inside], "ns": lengths[inside], "replayed": chosen[inside]}).groupby("row")
     sums = aggregated(counted, busy_ns=("ns", "sum"), replayed=("replayed", "mean")).reindex(range(len(windows)))
     return pd.DataFrame(
         {

@@ -14,7 +14,6 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     NotApplicable,
-    Unavailable,
     host_activity,
     launches,
     replay,
@@ -22,7 +21,7 @@ from advisor_core.api.facts import (
     work,
 )
 from advisors.host_dispatch.capture import captured_steps
-from advisors.host_dispatch.graph_steps import MOSTLY, by_step, replayed
+from advisors.host_dispatch.graph_steps import MOSTLY, by_step, require_replayed
 from advisors.measuring import records, row, share
 from advisors.messages import message
 
@@ -55,9 +54,7 @@ _LISTED = 10
 )
 def replayed_steps(facts: Facts, params: Params) -> Observations:
     """Steps that replay a captured graph beside steps that do the same work eagerly."""
-    chosen = replayed(facts)
-    if chosen is None:
-        raise Unavailable(message("host_dispatch.no_cann"), message("host_dispatch.no_cann.collect"), ("host",))
+    chosen = require_replayed(facts)
     table = by_step(facts, chosen)
     graph = table[table["replayed"] >= MOSTLY]
     eager = table[table["replayed"] <= 1 - MOSTLY]

@@ -17,6 +17,7 @@ from advisor_core.facts.communication.calls import recorded_calls
 from advisor_core.facts.communication.state import POINT_TO_POINT
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import launches
+from advisor_core.facts.intervals import NOTHING, Layer
 from advisor_core.facts.steps.steps import steps
 from advisor_core.text.messages import message
 
@@ -66,10 +67,9 @@ def _kernels(device: pd.DataFrame, windows: pd.DataFrame, facts: Facts) -> pd.Da
     """The kernels that compute in the steps and whose operators are known, in order: where they run, their ``thread``
     and the operator's time on the host."""
     starts, events = device["start_ns"].to_numpy(), facts[HOST_EVENTS]
-    step = np.searchsorted(windows["start_ns"].to_numpy(), starts, side="right") - 1
-    inside = (step >= 0) & (starts < windows["end_ns"].to_numpy()[np.maximum(step, 0)])
+    step = Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows))).at(starts)
     operator = facts[launches].frame["op_row"].to_numpy()
-    own = inside & (operator >= 0) & ~device["communication"].to_numpy(dtype=np.bool_)
+    own = (step != NOTHING) & (operator >= 0) & ~device["communication"].to_numpy(dtype=np.bool_)
     if not own.any():
         raise Unavailable(message("passes.one_thread"), message("passes.one_thread.collect"), ("host",))
     of = events.iloc[operator[own]]
