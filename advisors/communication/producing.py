@@ -46,14 +46,14 @@ def run_begins(
     own_thread = caller[first_call]
     for thread in np.unique(own_thread[own_thread >= 0]).tolist():  # one or two
         chosen = np.flatnonzero(own_thread == thread)
-        own, others = (np.flatnonzero(computes & (caller == thread) == wanted) for wanted in (True, False))
-        others = others[computes[others]]
-        last = np.searchsorted(begin[others], starts[chosen]) - 1
-        last_begin = (
-            np.where(last >= 0, begin[others][np.maximum(last, 0)], _UNKNOWN) if len(others) else begins[chosen]
-        )
-        before = np.searchsorted(begin[own], last_begin) - 1
-        latest = np.maximum.accumulate(end[own]) if len(own) else end[:0]
-        found = np.where(before >= 0, latest[np.maximum(before, 0)], _UNKNOWN) if len(own) else begins[chosen]
-        begins[chosen] = np.where(last_begin > since_ns[chosen], found, _UNKNOWN)
+        own, others = (np.flatnonzero(computes & called) for called in (caller == thread, caller != thread))
+        last_begin = _last_before(starts[chosen], begin[others], begin[others])
+        own_end = _last_before(last_begin, begin[own], np.maximum.accumulate(end[own]))
+        begins[chosen] = np.where(last_begin > since_ns[chosen], own_end, _UNKNOWN)
     return begins
+
+
+def _last_before(times: np.ndarray, begin: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The value of the last one that begins before each of ``times``; the lowest int64 where none does. ``begin``:
+    ascending."""
+    return np.append(values, _UNKNOWN)[np.searchsorted(begin, times) - 1]  # -1, none, is the last
