@@ -14,7 +14,6 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
     Facts,
-    Merging,
     NotApplicable,
     collective_calls,
     launches,
@@ -23,7 +22,7 @@ from advisor_core.api.facts import (
     union,
 )
 from advisors.columns import STEP_NS
-from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps
+from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps, shorter
 from advisors.measuring import host_rows, row, stack_of, step_count, step_ns
 from advisors.messages import message
 
@@ -60,8 +59,8 @@ def batch_norm(facts: Facts, params: Params) -> Observations:
     start, length = (events[name].to_numpy() for name in ("start_ns", "duration_ns"))
     layers = union(start[marks], start[marks] + length[marks])
     calls = calls_in_steps(facts)
-    asked = _asked(launched, calls["work"].to_numpy())
-    inside = (asked >= 0) & (layers.at(start[np.maximum(asked, 0)]) >= 0)
+    event = _handed_over_by(launched, calls["work"].to_numpy())
+    inside = (event >= 0) & (layers.at(start[np.maximum(event, 0)]) >= 0)
     own = calls[inside].sort_values("uncovered_ns", ascending=False, kind="stable")
     count, wall = step_count(facts), step_ns(facts)
     uncovered = float(own["uncovered_ns"].sum()) / count
@@ -80,15 +79,11 @@ def batch_norm(facts: Facts, params: Params) -> Observations:
         found: list[Reference] = [call_metric(own), *call_rows(facts, own)]
         return [*found, *host_rows("communication.shared_norms", longest), *stack_of(events, int(longest[0]))]
 
-    def cure(number: int) -> Merging:
-        took = own["elapse_ns"].to_numpy(dtype=np.float64)
-        return Merging.none(own["work"].to_numpy(dtype=np.int64), took, np.zeros(len(own)))
-
-    return Observations(frame, evidence, cure=cure)
+    return Observations(frame, evidence, cure=lambda _: shorter(own, own["elapse_ns"]))
 
 
-def _asked(launched: pd.DataFrame, work: np.ndarray) -> np.ndarray:
-    """The host event on the thread of the model that asked for each task: where it was queued, else its launch; -1
+def _handed_over_by(launched: pd.DataFrame, work: np.ndarray) -> np.ndarray:
+    """The host event on the thread of the model that handed each task over: where it was queued, else its launch; -1
     unknown."""
     queued, called = (launched[name].to_numpy()[work] for name in ("enqueue_row", "call_row"))
     return np.asarray(np.where(queued >= 0, queued, called), dtype=np.int64)
