@@ -11,19 +11,23 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.facts import (
+    Bookings,
     Facts,
     HostActivity,
     HostChange,
     Layer,
     bookings,
+    covered,
     host_activity,
     launches,
     phases,
     steps,
     union,
 )
+from advisors.measuring import pieces_of
 
-_WAITING = "communication/wait"
+_WORKING = ("compute", "communication")
+_WAITING = ("communication/wait",)
 """The device has begun a collective and waits for another rank: time in which it has nothing to do either."""
 
 
@@ -31,7 +35,7 @@ def in_pace(facts: Facts, slow: Layer) -> HostChange:
     """The host without as much of its work as it takes longer than the device does for its own, each piece by the same
     share. ``slow``: the work of the host that can become quicker, device time."""
     host = facts.get(host_activity)
-    excess = excess_share(slow, _at_work(facts[bookings].pieces), _borders(facts[steps], host))
+    excess = excess_share(slow, _at_work(facts[bookings]), _borders(facts[steps], host))
     pieces = union(slow.starts, slow.starts + (excess * (slow.ends - slow.starts)).astype(np.int64))
     return HostChange(pieces, pieces)
 
@@ -51,9 +55,8 @@ def outside_idle_phases(facts: Facts, layer: Layer) -> Layer:
 def refilling(facts: Facts) -> Layer:
     """The idle time behind calls that wait for the device, in which the host fills the queue again: the ledger books it
     under the call, and a quicker host needs less of it."""
-    host, pieces = facts.get(host_activity), facts[bookings].pieces
-    own = pieces[pieces["path"] == "idle/sync"]
-    idle = union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+    host = facts.get(host_activity)
+    idle = _booked_to(facts[bookings], "idle/sync")
     return idle if host is None else idle.without(host.syncs)
 
 
@@ -65,11 +68,16 @@ def excess_share(slow: Layer, at_work: Layer, borders: np.ndarray) -> float:
     return 1 - float(device[behind].sum()) / float(host[behind].sum()) if behind.any() else 0.0
 
 
-def _at_work(pieces: pd.DataFrame) -> Layer:
-    """When the device computes or moves data."""
-    paths = pieces["path"].astype(str)
-    works = (paths.str.startswith(("compute/", "communication/")) & ~paths.str.startswith(_WAITING)).to_numpy()
-    return union(pieces["start_ns"].to_numpy()[works], pieces["end_ns"].to_numpy()[works])
+def _at_work(booked: Bookings) -> Layer:
+    """The time in which the device computes or moves data."""
+    paths = booked.pieces["path"].cat.categories.tolist()
+    return _booked_to(booked, *(path for path in paths if covered(path, _WORKING) and not covered(path, _WAITING)))
+
+
+def _booked_to(booked: Bookings, *paths: str) -> Layer:
+    """The time that is booked under exactly these leaves."""
+    pieces = pieces_of(booked, *paths)
+    return union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy())
 
 
 def _borders(windows: pd.DataFrame, host: HostActivity | None) -> np.ndarray:
