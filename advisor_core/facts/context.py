@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -35,14 +35,15 @@ def context(facts: Facts) -> Mapping[str, Scalar]:
     profile, device = facts[PROFILE], facts.get(work)
     amd = None if not profile.maker else profile.maker == "AMD"
     kind = None if device is None else _kind(device, facts.get(HOST_EVENTS), profile.vocabulary)
+    large_parts = _large_parts(facts)
     if kind == "inference":
-        phase: str | None = _part(facts, device, profile.vocabulary)
+        phase: str | None = _part(facts, device, large_parts)
     else:
         phase = kind or (None if device is None else UNKNOWN)
     return {
         "kind": kind,
         "phase": phase,
-        "parts": " ".join(_parts(facts)) or None,
+        "parts": " ".join(large_parts) or None,
         "level": profile.level,
         "framework": profile.framework,
         "chip": " ".join(facts[chip].generations) or None if chip in facts else None,
@@ -68,25 +69,25 @@ def _kind(device: pd.DataFrame, events: pd.DataFrame | None, words: Vocabulary) 
     return None if drops else "inference"
 
 
-def _part(facts: Facts, device: pd.DataFrame | None, words: Vocabulary) -> str:
+def _part(facts: Facts, device: pd.DataFrame | None, large_parts: Sequence[str]) -> str:
     """``prefill``, ``decode``, both of them or neither known."""
-    told = facts.get(parts)
-    if told is not None and told["marked"].any():
-        found = {PREFILL, DECODE, MIXED} & set(_parts(facts))
-        if found:
-            return found.pop() if len(found) == 1 else MIXED
+    spans = facts.get(parts)
+    if spans is not None and spans["marked"].any():
+        of_inference = [part for part in large_parts if part in (PREFILL, DECODE, MIXED)]
+        if of_inference:
+            return of_inference[0] if len(of_inference) == 1 else MIXED
     kernels = facts.get(KERNELS)
     if kernels is None or device is None:
         return UNKNOWN
-    return part_of_inference(kernels, device.set_index("row")["operator_class"].sort_index(), words)
+    return part_of_inference(kernels, device.set_index("row")["operator_class"].sort_index(), facts[PROFILE].vocabulary)
 
 
-def _parts(facts: Facts) -> list[str]:
+def _large_parts(facts: Facts) -> list[str]:
     """The parts that have a share of the steps that counts."""
-    told = facts.get(parts)
-    if told is None or told.empty:
+    spans = facts.get(parts)
+    if spans is None or spans.empty:
         return []
-    lengths = (told["end_ns"] - told["start_ns"]).groupby(told["part"].astype(str)).sum()
+    lengths = (spans["end_ns"] - spans["start_ns"]).groupby(spans["part"].astype(str)).sum()
     large = set(lengths.index[lengths >= LEAST * lengths.sum()])
     return [part for part in PARTS if part in large]
 

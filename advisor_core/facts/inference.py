@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.facts.device.shapes import Shape, elements, per_text, shapes_of
+from advisor_core.facts.intervals import Bools, Ints
 from advisor_core.facts.matching import matching
 from advisor_core.vocabulary.parts import DECODE, LEAST, MIXED, PREFILL, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 BOTH_SHARE = LEAST
 """Both parts are in a profile where the lesser one has this share of the time that tells. The head of a model,

@@ -30,7 +30,7 @@ from advisor_core.contracts.tables import HOST_EVENTS, KERNELS
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.launches import Launches, launches
 from advisor_core.facts.inference import Evidence, evidence_of
-from advisor_core.facts.intervals import NOTHING, Layer, cut, union
+from advisor_core.facts.intervals import NOTHING, Bools, Ints, Layer, cut, empty, union
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.passes import parts_of_inference, parts_of_training
@@ -39,8 +39,6 @@ from advisor_core.facts.steps.steps import steps
 from advisor_core.vocabulary.parts import DECODE, LOG_PROBS, MIXED, PREFILL, TRAINING, UNKNOWN
 from advisor_core.vocabulary.vocabulary import Vocabulary
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Texts = npt.NDArray[np.object_]
 
 OF_PHASE: Final[Mapping[str, str]] = {
@@ -70,7 +68,7 @@ def parts(facts: Facts) -> pd.DataFrame:
     device, windows = facts[work], facts[steps]
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     spans = facts.get(phases)
-    of_phases = _layer(spans) if spans is not None else Layer(*(np.zeros(0, dtype=np.int64),) * 3)
+    of_phases = _layer(spans) if spans is not None else empty()
     pieces = cut(first, last, [_layer(windows), of_phases.clip(first, last)], within=_layer(windows))
     step, span = pieces.ids
     kinds, names = ("", *([] if spans is None else spans["kind"])), ("", *([] if spans is None else spans["phase"]))

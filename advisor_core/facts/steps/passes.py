@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.facts.inference import Evidence, Sign, part_of_evidence
+from advisor_core.facts.intervals import Bools, Ints
 from advisor_core.vocabulary.parts import DECODE, MIXED, PREFILL, TRAINING
 
-Ints = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
 AT_LEAST = 2
@@ -44,7 +44,7 @@ def parts_of_inference(evidence: Evidence, starts: Ints, ends: Ints) -> Texts:
     return _filled(told, anchors, signs, starts, ends)
 
 
-def parts_of_training(evidence: Evidence, trains: npt.NDArray[np.bool_], starts: Ints, ends: Ints) -> Texts:
+def parts_of_training(evidence: Evidence, trains: Bools, starts: Ints, ends: Ints) -> Texts:
     """The part of each kernel of a recording that trains, in order of start: ``decode`` where attentions read a cache,
     ``prefill`` for the whole passes between the last kernel that trains and such a decode, ``training`` elsewhere.
     ``trains``: kernels that only training has."""
