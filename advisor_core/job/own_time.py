@@ -52,15 +52,15 @@ class OwnTime:
         """The graph of the rank with this number in the job, as changed so far, with the cure."""
         model = self.job.models[number]
         if isinstance(cure, KernelsTake):
-            return _scaled(graph, np.where(model.kernels, cure.share.get(model.rank, 1.0), 1.0))
+            return scaled(graph, np.where(model.kernels, cure.share.get(model.rank, 1.0), 1.0))
         if isinstance(cure, OperatorsTake):
-            return _scaled(graph, _of_operators(model, cure))
+            return scaled(graph, _of_operators(model, cure))
         if isinstance(cure, MoreMicroBatches):
             return self._finer(cure.pipelines).with_cure(number, graph, cure)
         share = self._at_nodes(number, self._shares(cure))
         if isinstance(cure, EvenWork):
-            return _scaled(graph, np.where(model.kernels, share, 1.0))
-        return _scaled(graph, np.where(model.replay.recorded.talks, 1.0, share), waits=True)
+            return scaled(graph, np.where(model.kernels, share, 1.0))
+        return _scaled_with_waits(graph, np.where(model.replay.recorded.talks, 1.0, share))
 
     def _compared(self, cure: AsPeers | EvenWork) -> np.ndarray:
         return self._evened(cure) if isinstance(cure, EvenWork) else self._as_peers(cure)
@@ -138,13 +138,10 @@ def _of_operators(model: RankModel, cure: OperatorsTake) -> np.ndarray:
     return np.where(tasks, share[np.where(tasks, model.nodes.row, 0)], 1.0)
 
 
-def _scaled(graph: Graph, share: np.ndarray, *, waits: bool = False) -> Graph:
-    """The graph with the duration of each node scaled; with ``waits`` what it waits for nothing known as well."""
+def _scaled_with_waits(graph: Graph, share: np.ndarray) -> Graph:
+    """The graph with the duration of each node scaled, and what it waits for nothing known."""
 
     def times(values: Ints, by: np.ndarray) -> Ints:
         return np.where(values > 0, np.rint(values * by), values).astype(np.int64)
 
-    changed = scaled(graph, share)
-    if not waits:
-        return changed
-    return changed.changed(pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))
+    return scaled(graph, share).changed(pause=times(graph.pause, share), lag=times(graph.lag, share[graph.target]))
