@@ -178,7 +178,8 @@ class JobReplay:
         return replayed
 
     def _beside(self, sure: bool) -> list[Floats]:
-        return self._contention.beside(*self.job.lasting([self._graphs(_Asked(frozenset(), sure))])[0])
+        unchanged = self._lasting([_Asked(frozenset(), sure)])[0] if sure else self._whole(frozenset())
+        return self._contention.beside(*unchanged)
 
     def _graphs(self, asked: _Asked) -> list[Graph]:
         """The graphs of the ranks with the cures."""
