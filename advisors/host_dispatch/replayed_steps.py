@@ -79,5 +79,4 @@ def replayed_steps(facts: Facts, params: Params) -> Observations:
         rows = records(both, step="step", wall="wall_ns", device_busy="busy_ns", replayed_share="replayed")
         return [Metric(message("host_dispatch.modes"), rows)]
 
-    change = captured_steps(facts, chosen, eager.index.to_numpy())
-    return Observations(frame, evidence, cure=lambda number: change)
+    return Observations(frame, evidence, cure=lambda number: captured_steps(facts, chosen, eager.index.to_numpy()))
