@@ -67,11 +67,12 @@ def contention(facts: Facts, params: Params) -> Observations:
     frame = kernels.frame[kernels.frame["operator_class"].isin(_HEAVY)]
     starts, ends = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
     length = np.maximum(ends - starts, 1)
-    beside = (moving.measure(ends) - moving.measure(starts)) / length
-    compared = _compared(frame.assign(beside=beside >= params["beside"], alone=beside == 0), float(params["samples"]))
+    beside_share = (moving.measure(ends) - moving.measure(starts)) / length
+    frame = frame.assign(beside=beside_share >= params["beside"], alone=beside_share == 0)
+    compared = _compared(frame, float(params["samples"]))
     if compared.empty:
         raise NotApplicable(message("communication.no_pairs", samples=params["samples"]))
-    slower = frame[(beside >= params["beside"]) & frame["signature"].isin(compared.index)]
+    slower = frame[frame["beside"] & frame["signature"].isin(compared.index)]
     longer = slower["duration_ns"] - slower["signature"].map(compared["alone_ns"])
     compared["excess"] = longer.groupby(slower["signature"]).sum().reindex(compared.index)
     compared = compared.sort_values("excess", ascending=False, kind="stable")

@@ -105,10 +105,12 @@ def _share(facts: Facts, per_leaf: pd.Series | None, path: str) -> float | None:
 
 def _memory_calls(facts: Facts, events: pd.DataFrame | None) -> int | None:
     """Calls of the runtime in the steps; ``None`` where no calls of the runtime were recorded."""
-    if events is None or not (events["category"] == "runtime").any():
+    if events is None:
+        return None
+    is_call = (events["category"] == "runtime").to_numpy()
+    if not is_call.any():
         return None
     windows = facts[steps]
-    named = matching(events["name"], facts[PROFILE].vocabulary.calls["memory"])
-    rows = np.flatnonzero((events["category"] == "runtime").to_numpy() & named)
+    rows = np.flatnonzero(is_call & matching(events["name"], facts[PROFILE].vocabulary.calls["memory"]))
     start = events["start_ns"].to_numpy()[rows]
     return int(((start >= windows["start_ns"].min()) & (start < windows["end_ns"].max())).sum())

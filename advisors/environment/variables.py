@@ -47,10 +47,11 @@ def _aclnn_cache(value: str | None, found: Measured) -> Text:
     limit = _whole(value, 1, 10_000_000, ACLNN_ENTRIES)
     if limit is None:
         return message("environment.not_whole", least=1, most=10_000_000)
+    shown = _limit(value, str(limit))
     if found.signatures is None:
-        return message("environment.cache.unknown", limit=_limit(value, str(limit)))
+        return message("environment.cache.unknown", limit=shown)
     name = "environment.cache.fits" if found.signatures <= limit else "environment.cache.full"
-    return message(name, limit=_limit(value, str(limit)), count=found.signatures)
+    return message(name, limit=shown, count=found.signatures)
 
 
 _OFF = {True: "environment.off", False: "environment.unknown"}
@@ -107,11 +108,11 @@ def _buffer(value: str | None, found: Measured) -> Text:
         return message("environment.not_whole", least=1, most=1 << 20)
     if found.collectives == 0:
         return message("environment.no_collectives")
+    limit = _limit(value, f"{number} MiB")
     if found.largest_bytes is None:
-        return message("environment.buffer.unknown", limit=_limit(value, f"{number} MiB"))
+        return message("environment.buffer.unknown", limit=limit)
     fits = found.largest_bytes <= number << 20
     name = "environment.buffer.fits" if fits else "environment.buffer.exceeded"
-    limit = _limit(value, f"{number} MiB")
     return message(name, limit=limit, largest=f"{found.largest_bytes / (1 << 20):.1f} MiB")
 
 
