@@ -13,7 +13,7 @@ def computing(kernels: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def varying(kernels: pd.DataFrame, steps: int) -> npt.NDArray[np.bool_]:
-    """Which of the kernels have a type and shapes that do not occur in all of the ``steps``."""
+    """Mask of the kernels whose type and shapes do not occur in all of the ``steps``."""
     types, shapes = (kernels[name].cat.codes.to_numpy(dtype=np.int64) for name in ("type", "input_shapes"))
     kinds, kind = np.unique(types * (len(kernels["input_shapes"].cat.categories) + 1) + shapes, return_inverse=True)
     numbers, step = np.unique(kernels["step"].to_numpy(), return_inverse=True)

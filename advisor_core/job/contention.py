@@ -39,7 +39,7 @@ class Contention:
 
     @property
     def measured(self) -> bool:
-        """Whether any kernel is known to be slower beside transfers."""
+        """Some kernel is known to be slower beside transfers."""
         return any(bool(slowed.any()) for slowed in self._slowed)
 
     def settled(

@@ -60,7 +60,7 @@ class FinerPipelines:
 
 
 def _neighbours(one: tuple[int, int], other: tuple[int, int], stages: int) -> bool:
-    """Whether these are stages of one pipeline that hand micro-batches to each other; the last one hands them to the
+    """True of two stages of one pipeline that hand micro-batches to each other; the last one hands them to the
     first where stages are virtual."""
     apart = abs(one[1] - other[1])
     return one[0] == other[0] and (apart == 1 or apart == stages - 1)
@@ -83,8 +83,8 @@ def _worked(job: JobGraph, number: int, calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sooner(model: RankModel, graph: Graph, own: pd.DataFrame, times: int) -> Graph:
-    """What waits for a transfer waits for the first piece of it; behind what its rank did before it comes as much time
-    as the transfer took once both had arrived."""
+    """The graph in which the nodes behind a transfer wait for its first piece; behind what its rank did before it comes
+    as much time as the transfer took once both had arrived."""
     edges = model.replay.recorded.edges
     sooner, moves = np.zeros(len(graph), dtype=np.int64), np.zeros(len(graph), dtype=np.int64)
     overlap = np.minimum(own["before_ns_of_peer"].to_numpy(), own["after_ns"].to_numpy()) * (1 - 1 / times)

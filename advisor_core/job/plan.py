@@ -96,12 +96,12 @@ def _in_order(
 
 
 def _excluded(replayed: JobReplay, name: str, ordered: Sequence[str]) -> bool:
-    """Whether a change of the plan rules this one out."""
+    """True where a change of the plan rules this one out."""
     return not replayed.cures[name].excludes.isdisjoint(ordered)
 
 
 def _explained(replayed: JobReplay, name: str, gains: Mapping[str, int], worth: float) -> bool:
-    """Whether the finding of another change that is worth it explains that of this one."""
+    """True where the finding of another change that is worth it explains that of this one."""
     return any(gains[other] >= worth and name in replayed.cures[other].explains for other in gains if other != name)
 
 

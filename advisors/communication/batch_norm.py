@@ -27,7 +27,7 @@ from advisors.measuring import host_rows, row, stack_of, step_count, step_ns
 from advisors.messages import message
 
 _SHARED = re.compile(r"^SyncBatchNorm")
-"""How PyTorch marks the two passes of ``torch.nn.SyncBatchNorm``: SyncBatchNorm, SyncBatchNormBackward."""
+"""The marks of PyTorch for the two passes of ``torch.nn.SyncBatchNorm``: SyncBatchNorm, SyncBatchNormBackward."""
 
 
 @advisor(

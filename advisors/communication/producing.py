@@ -39,7 +39,7 @@ def _callers(facts: Facts) -> np.ndarray:
 def run_begins(
     device: pd.DataFrame, caller: np.ndarray, starts: np.ndarray, first_call: np.ndarray, since_ns: np.ndarray
 ) -> np.ndarray:
-    """When the run of kernels begins that the data of each chain is made in: behind the last kernel that the thread of
+    """The begin of the run of kernels that the data of each chain is made in: behind the last kernel that the thread of
     the chain called itself before it. The lowest int64 where no kernel of another thread lies between."""
     begins, begin, end = np.full(len(starts), _UNKNOWN), device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     computes = ~device["communication"].to_numpy() & (caller >= 0)

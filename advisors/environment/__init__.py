@@ -1,1 +1,1 @@
-"""What environment variables mean for the recorded job, whether or not a recording has their values."""
+"""The meaning of environment variables for the recorded job, whether or not a recording has their values."""

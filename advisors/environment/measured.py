@@ -1,4 +1,4 @@
-"""What a recording tells of the needs that environment variables are about."""
+"""The needs of the recorded steps that environment variables are about, as far as a recording tells them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Measured:
 
 
 def measured(facts: Facts) -> Measured:
-    """What the recorded steps need."""
+    """The needs of the recorded steps."""
     count, events = len(facts[steps]), facts.get(HOST_EVENTS)
     per_leaf = leaves(facts) if ledger in facts else None
     calls = facts.get(collective_calls)

@@ -1,4 +1,4 @@
-"""Which kernels and steps replay a captured graph."""
+"""Kernels and steps that replay a captured graph."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ our choice: what prepares the inputs and samples stays outside of a graph, piece
 
 
 def replayed(facts: Facts) -> np.ndarray | None:
-    """Which rows of ``work`` belong to a graph: by the id of their model, or by the call that launched them; None where
-    neither is recorded."""
+    """Mask of the rows of ``work`` that belong to a graph: by the id of their model, or by the call that launched
+    them; None where neither is recorded."""
     device, words = facts[work], facts[PROFILE].vocabulary
     found = np.zeros(len(device), bool)
     known = False

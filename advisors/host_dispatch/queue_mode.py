@@ -33,8 +33,8 @@ from advisors.messages import message
 from advisors.task_queue import seen_task_queue
 
 COPY_NS: Final = 3_000
-"""What stays of each call at the least: its parameters must be copied into the queue. Assumed to take as long as the
-entry itself (`advisor_core.facts.replay.changes.ENTRY_NS`); no figure is published."""
+"""The time of each call that stays at the least: its parameters must be copied into the queue. Assumed to take as long
+as the entry itself (`advisor_core.facts.replay.changes.ENTRY_NS`); no figure is published."""
 
 
 @advisor(
@@ -63,7 +63,7 @@ entry itself (`advisor_core.facts.replay.changes.ENTRY_NS`); no figure is publis
     ),
 )
 def queue_mode(facts: Facts, params: Params) -> Observations:
-    """What another mode of the task queue would move to the thread behind it, and what that saves."""
+    """The work that another mode of the task queue would move to the thread behind it, and the time that this saves."""
     events, wall, count = facts[HOST_EVENTS], step_ns(facts), step_count(facts)
     state = seen_task_queue(events, facts.get(MEMORY_RECORD))
     if state == "unknown":
@@ -98,8 +98,8 @@ def _called(facts: Facts) -> pd.DataFrame:
 
 
 def _prepared(facts: Facts) -> pd.DataFrame:
-    """What prepares each queued call of the vendor's library, from the begin of its operator to its entry; columns as
-    of `_called`."""
+    """The preparation of each queued call of the vendor's library, from the begin of its operator to its entry;
+    columns as of `_called`."""
     events, frame = facts[HOST_EVENTS], facts[launches].frame
     own = frame[(frame["enqueue_row"] >= 0) & (frame["op_row"] >= 0)].drop_duplicates("enqueue_row")
     own = own[matching(events["name"], facts[PROFILE].vocabulary.interfaces)[own["op_row"]]]

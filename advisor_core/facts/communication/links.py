@@ -1,4 +1,4 @@
-"""What each link of a rank moved, how fast that was, and how fast the other links of its kind were."""
+"""Bytes, time and bandwidth of each link of a rank, beside the bandwidth of the other links of its kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.steps import steps
 
 TOTAL = re.compile(r"-total(?:@|$)")
-"""What the name of a link has that stands for all operations of a kind."""
+"""The part of a name by which a link stands for all operations of a kind."""
 
 _KIND = ["transport", "group"]
 _LINK = ["group", "source_rank", "target_rank", "transport"]
@@ -55,13 +55,13 @@ def link_speeds(facts: Facts) -> pd.DataFrame:
 
 
 def _steps(table: pd.DataFrame, windows: pd.DataFrame | None) -> int:
-    """How many steps the table is of: those that it names, else those that are counted."""
+    """The number of steps that the table is of: those that it names, else those that are counted."""
     named = table["step"][table["step"] >= 0].nunique()
     return named or (0 if windows is None else len(windows)) or 1
 
 
 def transfers(table: pd.DataFrame) -> Bools:
-    """Which rows of the table `LINKS` are what a link moved between two ranks, each operation counted once: the
+    """Mask of the rows of the table `LINKS` that a link moved between two ranks, each operation counted once: the
     exporter lists some operations (top, middle, bottom) and their total."""
     totals = matching(table["name"], TOTAL)
     between = (table["transport"] != "LOCAL") & (table["source_rank"] != table["target_rank"])

@@ -1,4 +1,4 @@
-"""How much longer a kernel takes while data of its rank moves, as far as the recording has it both ways.
+"""The time that a kernel takes longer while data of its rank moves, as far as the recording has it both ways.
 
 Transfers take bandwidth of the memory from the kernels beside them. Where kernels of one type and the same shapes ran
 both with no transfer beside them and mostly beside one, the difference is measured. Nothing else tells it: kernels that

@@ -168,7 +168,7 @@ def _by_mark(facts: Facts, device: pd.DataFrame) -> Texts:
 
 
 def _launched(launched: Launches | None, device: pd.DataFrame) -> Ints:
-    """When the host launched each task, in device time; its start where that is not known."""
+    """The time at which the host launched each task, in device time; its start where that is not known."""
     starts = device["start_ns"].to_numpy()
     if launched is None:
         return starts
@@ -176,7 +176,7 @@ def _launched(launched: Launches | None, device: pd.DataFrame) -> Ints:
 
 
 def _covered(events: pd.DataFrame, rows: Bools, launched: Launches | None, times: Ints) -> Bools:
-    """Whether one of the events runs at each of the ``times``."""
+    """Mask of the ``times`` at which one of the events runs."""
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
     inside = union(starts, starts + events["duration_ns"].to_numpy()[rows]).at(times)
     return np.asarray(inside != NOTHING, dtype=np.bool_)
@@ -229,7 +229,7 @@ def _named(device: pd.DataFrame, pattern: re.Pattern[str]) -> Bools:
 
 
 def _in_optimizer(facts: Facts, device: pd.DataFrame, words: Vocabulary) -> Bools:
-    """Whether a task was launched within a host event that only training has."""
+    """Mask of the tasks that were launched within a host event that only training has."""
     events = facts.get(HOST_EVENTS)
     if events is None or not (rows := matching(events["name"], words.optimizer)).any():
         return np.zeros(len(device), dtype=np.bool_)

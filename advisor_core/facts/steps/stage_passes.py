@@ -88,8 +88,8 @@ def _kernels(device: pd.DataFrame, windows: pd.DataFrame, facts: Facts) -> pd.Da
 
 
 def _recorded(runs: pd.DataFrame, tails: pd.DataFrame) -> pd.Series:
-    """Which runs have operators of which the gradient was computed later: those without are no forward pass, but the
-    work of the framework between two of them."""
+    """Mask of the runs with operators of which the gradient was computed later: those without are no forward pass, but
+    the work of the framework between two of them."""
     found = pd.Series(False, index=runs.index)
     for thread, own in tails.groupby("thread")["time_ns"]:
         times = np.sort(own.to_numpy())
