@@ -18,7 +18,6 @@ from advisor_core.api.advisors import Column, Metric, Observations, Params, Refe
 from advisor_core.api.facts import (
     HOST_EVENTS,
     KERNELS,
-    NO_TIME,
     PROFILE,
     Capturing,
     Facts,
@@ -105,14 +104,14 @@ def captured_steps(facts: Facts, own: np.ndarray, chosen: np.ndarray) -> Capturi
 def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:
     """Tasks within steps that are launched by themselves, in the order in which the host hands them over: ``task``, its
     row of ``work``, ``step``, its number from 0, ``entered_ns``, ``type`` and ``attention``."""
-    device, frame, step = facts[work], facts[launches].frame, step_of_tasks(facts)
-    rows = np.flatnonzero((step >= 0) & ~own & (frame["launch_ns"] != NO_TIME).to_numpy())
+    device, launched, step = facts[work], facts[launches], step_of_tasks(facts)
+    rows = np.flatnonzero((step >= 0) & ~own & launched.known().to_numpy())
     named = device["type"].astype(str)
     found = pd.DataFrame(
         {
             "task": rows,
             "step": step[rows],
-            "entered_ns": frame["entered_ns"].to_numpy()[rows],
+            "entered_ns": launched.frame["entered_ns"].to_numpy()[rows],
             "type": named.where(named != "", device["name"].astype(str)).to_numpy()[rows],
             "attention": (device["operator_class"] == ATTENTION).to_numpy()[rows],
         }
