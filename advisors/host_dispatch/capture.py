@@ -121,10 +121,11 @@ def _launched_in_steps(facts: Facts, own: np.ndarray) -> pd.DataFrame:
 
 def _alike(tasks: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Those of the steps that run the same tasks as most others do, and how many steps these are."""
-    counts = tasks.groupby("step")["type"].agg(lambda types: "\n".join(sorted(types)))
-    if counts.empty:
+    types = pd.Series(pd.factorize(tasks["type"])[0], index=tasks.index)
+    contents = types.groupby(tasks["step"]).agg(lambda of_step: np.sort(of_step.to_numpy()).tobytes())
+    if contents.empty:
         return tasks, 0
-    steps_alike = counts.index[counts == counts.value_counts().index[0]]
+    steps_alike = contents.index[contents == contents.value_counts().index[0]]
     return tasks[tasks["step"].isin(steps_alike)], len(steps_alike)
 
 
