@@ -33,11 +33,12 @@ def contention(facts: Facts) -> pd.DataFrame:
     """One row per row of ``work``: by what share of the time beside transfers a kernel is longer for them."""
     device, kernels, moving = facts[work], facts[KERNELS], facts[collective_state].moving
     slowed = np.full(len(device), np.nan)
-    shapes = kernels["input_shapes"].astype(str).to_numpy()[device["row"].to_numpy()]
-    rows = np.flatnonzero(~device["communication"].to_numpy() & (shapes != ""))
-    own = device.iloc[rows]
+    shapes = kernels["input_shapes"].iloc[device["row"]]
+    rows = np.flatnonzero(~device["communication"].to_numpy() & (shapes != "").to_numpy())
+    own, shapes = device.iloc[rows], shapes.iloc[rows]
     start, end = own["start_ns"].to_numpy(), own["end_ns"].to_numpy()
-    kind = own.groupby([own["type"].astype(str), shapes[rows]], sort=False).ngroup().to_numpy().astype(np.int64)
+    codes = [own["type"].cat.codes.to_numpy(), shapes.cat.codes.to_numpy()]
+    kind = own.groupby(codes, sort=False).ngroup().to_numpy().astype(np.int64)
     slowed[rows] = slowed_share(kind, end - start, moving.measure(end) - moving.measure(start))
     return pd.DataFrame({"slowed": slowed})
 
