@@ -152,8 +152,8 @@ def _trace_back(frame: pd.DataFrame, rows: np.ndarray, events: pd.DataFrame) -> 
     task queue (TASK_QUEUE_ENABLE=0) the launch lies within the operator itself."""
     if events.empty:
         return
-    asked, category = events[["thread", "start_ns", "duration_ns", "correlation"]], events["category"]
-    by_category = {name: asked[category == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
+    spans, category = events[["thread", "start_ns", "duration_ns", "correlation"]], events["category"]
+    by_category = {name: spans[category == name] for name in ("runtime", "dequeue", "enqueue", "cpu_op")}
     threads, times = frame["thread"].to_numpy()[rows], frame["launch_ns"].to_numpy()[rows]
     frame.loc[rows, "call_row"] = enclosing_of(by_category["runtime"], threads, times)
     dequeue = enclosing_of(by_category["dequeue"], threads, times)

@@ -152,19 +152,20 @@ def _stretches(kernels: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
 
 def _by_mark(facts: Facts, device: pd.DataFrame) -> Texts:
     """By row of the fact ``work``: what the mark of an engine around its launch tells, '' nothing."""
-    found = np.full(len(device), "", dtype=object)
+    part = np.full(len(device), "", dtype=object)
     events, words = facts.get(HOST_EVENTS), facts[PROFILE].vocabulary
     if events is None:
-        return found
+        return part
     is_mark = events["category"].isin(("user_annotation", "mstx")).to_numpy()
-    told = [is_mark & matching(events["name"], pattern) for pattern in (words.prefill_mark, words.decode_mark)]
-    if not (told[0] | told[1]).any():
-        return found
-    launched = _launched(facts.get(launches), device)
-    in_prefill, in_decode = (_covered(events, rows, facts.get(launches), launched) for rows in told)
-    found[in_prefill], found[in_decode] = PREFILL, DECODE
-    found[in_prefill & in_decode] = MIXED
-    return found
+    marks = [is_mark & matching(events["name"], pattern) for pattern in (words.prefill_mark, words.decode_mark)]
+    if not (marks[0] | marks[1]).any():
+        return part
+    launched = facts.get(launches)
+    times = _launched(launched, device)
+    in_prefill, in_decode = (_covered(events, rows, launched, times) for rows in marks)
+    part[in_prefill], part[in_decode] = PREFILL, DECODE
+    part[in_prefill & in_decode] = MIXED
+    return part
 
 
 def _launched(launched: Launches | None, device: pd.DataFrame) -> Ints:
@@ -234,8 +235,9 @@ def _in_optimizer(facts: Facts, device: pd.DataFrame, words: Vocabulary) -> Bool
     if events is None or not (rows := matching(events["name"], words.optimizer)).any():
         return np.zeros(len(device), dtype=np.bool_)
     launched = facts.get(launches)
-    inside = np.zeros(0, dtype=np.bool_)
     if launched is not None:
         inside = _covered(events, rows, launched, _launched(launched, device))
-    # Otherwise the recording trains, and which kernels do is not known.
-    return inside if inside.any() else np.ones(len(device), dtype=np.bool_)
+        if inside.any():
+            return inside
+    # The recording trains, and which kernels do is not known.
+    return np.ones(len(device), dtype=np.bool_)
