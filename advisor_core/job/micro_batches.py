@@ -12,6 +12,7 @@ longer altogether (`MoreMicroBatches`).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -49,14 +50,21 @@ class FinerPipelines:
         ]
         self._met = met[np.array(same, dtype=np.bool_)].drop_duplicates(["rank", "node"])
         self._job = job
+        self._inside = cache(self._kernels_inside)
 
     def with_cure(self, number: int, graph: Graph, cure: MoreMicroBatches) -> Graph:
         """The graph of the rank with this number in the job, as changed so far, with the cure."""
-        model = self._job.models[number]
-        own = self._met[self._met["rank"] == model.rank]
+        model, own = self._job.models[number], self._transfers(number)
         if own.empty:
             return graph
-        return _sooner(model, _dearer(model, graph, _inside(model, own), cure), own, cure.times)
+        return _sooner(model, _dearer(model, graph, self._inside(number), cure), own, cure.times)
+
+    def _transfers(self, number: int) -> pd.DataFrame:
+        """The transfers between a rank and its neighbours."""
+        return self._met[self._met["rank"] == self._job.models[number].rank]
+
+    def _kernels_inside(self, number: int) -> np.ndarray:
+        return _inside(self._job.models[number], self._transfers(number))
 
 
 def _neighbours(one: tuple[int, int], other: tuple[int, int], stages: int) -> bool:
