@@ -124,11 +124,6 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     replayed, host = facts[replay], facts.get(host_activity)
     slow = outside_idle_phases(facts, _labelled(host, *LATE_ACTIVITIES))
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))
-    behind = outside_idle_phases(facts, union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()))
-    in_time = HostChange(behind, behind)
-    refilled = refilling(facts)
-    never_late = joined([in_time, HostChange(refilled, refilled)])
-    quicker = replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
     frame = row(
         step_ns=wall,
         saved_ns=min(late, without["saved_ns"]),
@@ -160,7 +155,14 @@ def late_launches(facts: Facts, params: Params) -> Observations:
             *(stack_of(events, int(worst["outer_row"].iloc[0])) if len(worst) else ()),
         ]
 
-    return Observations(frame, evidence, cure=lambda number: quicker)
+    def cure(number: int) -> HostChange:
+        behind = outside_idle_phases(facts, union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()))
+        refilled = refilling(facts)
+        in_time = HostChange(behind, behind)
+        never_late = joined([in_time, HostChange(refilled, refilled)])
+        return replace(joined([in_time, in_pace(facts, slow)]), least=never_late, most=HostChange(slow, slow))
+
+    return Observations(frame, evidence, cure=cure)
 
 
 def _labelled(host: HostActivity | None, *activities: str) -> Layer:
