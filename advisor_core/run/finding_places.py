@@ -23,6 +23,7 @@ from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
 from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.parts import TOLD
 
 if TYPE_CHECKING:
     from advisor_core.run.measurements import FactSource
@@ -31,9 +32,6 @@ Ints = npt.NDArray[np.int64]
 
 OF_DEVICE = (KERNELS.name, DEVICE_TASKS.name, COMMUNICATION_TASKS.name)
 """Tables on the clock of the device, which the parts are told on."""
-
-LEAST = 0.01
-"""A part with less of the recording, or of the time of a finding, is not told; our choice, as for findings."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class PartTimes:
         if took is None:
             return ()
         shares = took / took.sum()
-        order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= LEAST]
+        order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= TOLD]
         return tuple(
             Place(part, phase, role, float(shares[kind])) for kind in order for part, phase, role in [self.kinds[kind]]
         )
@@ -125,7 +123,7 @@ def part_times(source: FactSource) -> PartTimes | None:
     kinds, numbers = _kinds(told)
     lengths = (told["end_ns"] - told["start_ns"]).to_numpy()
     shares = np.bincount(numbers, weights=lengths, minlength=len(kinds)) / max(int(lengths.sum()), 1)
-    if (shares >= LEAST).sum() < 2:
+    if (shares >= TOLD).sum() < 2:
         return None
     stretches = Layer(told["start_ns"].to_numpy(), told["end_ns"].to_numpy(), numbers)
     return PartTimes(stretches, kinds, facts.get(part_ledger), facts[work])
