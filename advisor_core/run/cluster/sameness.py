@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from advisor_core.cache.fingerprint import CODE, LIBRARIES, names_and_sizes
+from advisor_core.cache.fingerprint import CODE, LIBRARIES, names_and_sizes, source_files
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.plugins.host import OWN
 from advisor_core.rules.files.ruleset import rule_files
@@ -41,19 +41,10 @@ def _code() -> str:
     root = Path(__file__).parents[3]
     digest = hashlib.sha256()
     for package in CODE:
-        for file in _files(root / package):
-            digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
-            digest.update(file.read_bytes())
+        for name, file in source_files(root / package, f"{package}/"):
+            digest.update(f"{name}\0".encode())
+            digest.update(Path(file).read_bytes())
     return digest.hexdigest()[:_DIGITS]
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    for entry in sorted(directory.iterdir()):
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                yield from _files(entry)
-        else:
-            yield entry
 
 
 def rules(rulesets: Sequence[Path]) -> Described:
