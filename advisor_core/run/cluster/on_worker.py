@@ -94,13 +94,13 @@ def require(place: str, expected: Expected, source: RankInput) -> None:
     """Raises `ClusterError` where this worker, at ``place``, has not what is ``expected``."""
     if found := differences(expected.installed, installed()):
         raise ClusterError(other_installation(place, found))
-    read = rules(sorted(map(Path, expected.rules)))
+    rulesets = tuple(map(Path, expected.rules))
+    read = rules(rulesets)
     if found := differences(expected.rules, read):
         raise ClusterError(other_rules(place, found))
-    key = tuple(map(Path, expected.rules))
-    if _rules_read.setdefault(key, read) != read:
+    if _rules_read.setdefault(rulesets, read) != read:
         prepared.cache_clear()
-        _rules_read[key] = read
+        _rules_read[rulesets] = read
     if expected.files is not None and (seen := files(source.directory)) != expected.files:
         raise ClusterError(
             f"worker {place} sees {'other files' if seen else 'no files'} in {source.directory} than this machine: it "
