@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from advisor_core.rules.model import HoldsFor
 from advisor_core.text.base import Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.parts import KINDS, LEAST, PHASES
 
@@ -66,8 +67,7 @@ def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | 
     else:
         inside = [place.named for place, held in held_in if held is not False]
         share = f"{100 * (1 - no):.0f} %"
-        listed = {"en": ", ".join(text.en for text in inside), "zh": "、".join(text.zh for text in inside)}
-        yield None, message("advice.in_part", share=share, **listed)
+        yield None, message("advice.in_part", share=share, **dict(listed(inside)))
         if yes < LEAST:  # nothing is known of where it would hold
             yield None, _only(holds)
 
@@ -82,13 +82,8 @@ def _decided(holds: HoldsFor, place: Place) -> bool | None:
 
 def _only(holds: HoldsFor) -> Text:
     texts = [
-        message(f"advice.only.{key}", **either([message(f"advice.{key}.{name}") for name in names]))
+        message(f"advice.only.{key}", **dict(listed([message(f"advice.{key}.{name}") for name in names], " or ")))
         for key, names in (("phase", holds.phase), ("role", holds.role))
         if names
     ]
     return Text(en=" ".join(text.en for text in texts), zh="".join(text.zh for text in texts))
-
-
-def either(values: Sequence[Text]) -> dict[str, str]:
-    """The values as a list, in both languages."""
-    return {"en": " or ".join(text.en for text in values), "zh": "、".join(text.zh for text in values)}
