@@ -20,15 +20,14 @@ from advisor_core.cache.folder import CacheFolder, rank_folder
 from advisor_core.cache.names import tables_of
 from advisor_core.cache.pickled import read_pickled, write_pickled
 from advisor_core.contracts.problems import RuleFileError
-from advisor_core.contracts.profile import InputError, RankInput, RoleError
-from advisor_core.loaders.discover import discover
+from advisor_core.contracts.profile import InputError, RankInput, RoleError, StepError
 from advisor_core.loaders.unreadable import tells_unreadable
-from advisor_core.plugins.guarded_loaders import loaders
 from advisor_core.plugins.host import Host
 from advisor_core.result.run import RunResult
 from advisor_core.rules.files.ruleset import rule_files
 from advisor_core.run.deep_ranks import DeepRanks
 from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.sources import sources
 
 
 @dataclass(frozen=True)
@@ -100,27 +99,21 @@ def _place(asked: Asked, host: Host) -> _Place | None:
     if folder is None or asked.options.timings or not host.is_ours():
         return None
     try:
-        sources = _sources(asked, host)
-        files = {place: files_of(place) for place in dict.fromkeys(source.directory for source in sources)}
+        found = tuple(sources(host, asked.paths, rank=asked.rank, roles=asked.roles))
+        files = {place: files_of(place) for place in dict.fromkeys(source.directory for source in found)}
         rules = tuple(_rules(asked.options.rulesets))
         code, here = code_digest(), Path.cwd()
-    except (InputError, RoleError, RuleFileError, OSError):
+    except (InputError, RoleError, StepError, RuleFileError, OSError):
         return None
-    known = {place: found for place, found in files.items() if found is not None}
-    if len(known) < len(files) or any(source.problem for source in sources):
+    known = {place: state for place, state in files.items() if state is not None}
+    if len(known) < len(files) or any(source.problem for source in found):
         return None
     asked = dataclasses.replace(asked, options=dataclasses.replace(asked.options, cache_bytes=0))
     plugins = tuple(plugin.name for plugin in host.plugins)
     # Messages name files as the user called them, and rule files as they lie to the working directory.
-    about = (asked, here, plugins, code, sources, tuple(known.items()), rules)
+    about = (asked, here, plugins, code, found, tuple(known.items()), rules)
     name = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
-    return _Place(folder, name, sources, known, rules)
-
-
-def _sources(asked: Asked, host: Host) -> tuple[RankInput, ...]:
-    marks = host.phase_marks.third_parties_first()
-    found: Sequence[RankInput] = discover(loaders(host), *asked.paths, roles=asked.roles, marks=marks)
-    return tuple(source for source in found if asked.rank in (None, source.rank))
+    return _Place(folder, name, found, known, rules)
 
 
 def _rules_are(rules: tuple[tuple[str, str], ...], rulesets: Sequence[Path]) -> bool:

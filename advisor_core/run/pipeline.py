@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from advisor_core.contracts.plain_text import plain_text
-from advisor_core.contracts.profile import InputError, Loader, RankInput, StepError
+from advisor_core.contracts.profile import InputError, RankInput, StepError
 from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
 from advisor_core.job.settle import settle
 from advisor_core.job.shown import by_interest
-from advisor_core.loaders.discover import discover
 from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import loaders, problems_of
@@ -34,6 +33,7 @@ from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.run.rank import Compared, Recorded, alone, derive, judge, release
 from advisor_core.run.rank_outcome import RankOutcome
+from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
 from advisor_core.run.workers import Pool, Workers, usable_processors
 
@@ -104,7 +104,7 @@ def analysed(
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
-    found = _sources(host, guarded, paths, rank, roles)
+    found = sources(host, paths, rank=rank, roles=roles, guarded=guarded)
     chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
     pool = _processes(chosen, jobs) if elsewhere is None else elsewhere.pool(chosen, options)
     outcomes, failures = _judged(chosen, options, pool, progress, work)
@@ -124,27 +124,6 @@ def analysed(
     timings = {name: round(s, 3) for name, s in phases.items() if options.timings or name.endswith("_s")}
     diagnostics = [*problems_of(guarded), *notes, *result.diagnostics]
     return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
-
-
-def sources(
-    host: Host, paths: Sequence[Path], *, rank: int | None = None, roles: Sequence[str] = ()
-) -> list[RankInput]:
-    """The profiles that `run` reads, by role and rank. Raises as it does."""
-    return _sources(host, loaders(host), paths, rank, roles)
-
-
-def _sources(
-    host: Host, guarded: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]
-) -> list[RankInput]:
-    marks = host.phase_marks.third_parties_first()
-    try:
-        found = discover(guarded, *paths, roles=roles, marks=marks)
-    except InputError as error:
-        raise InputError("; ".join([str(error), *(problem.message.en for problem in problems_of(guarded))])) from None
-    ranks = {source.rank for source in found}
-    if rank is not None and rank not in ranks:
-        raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
-    return [source for source in found if rank in (None, source.rank)]
 
 
 def _of_roles(
