@@ -25,27 +25,16 @@ from advisor_core.loaders.unreadable import tells_unreadable
 from advisor_core.plugins.host import Host
 from advisor_core.result.run import RunResult
 from advisor_core.rules.files.ruleset import rule_files
-from advisor_core.run.deep_ranks import DeepRanks
-from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.prepared import installed_host
+from advisor_core.run.request import Request
 from advisor_core.run.sources import sources
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a run is asked for, as of `advisor_core.run.pipeline.run`."""
-
-    paths: tuple[Path, ...]
-    options: RunOptions
-    rank: int | None
-    roles: tuple[str, ...]
-    deep: DeepRanks
-
-
-def kept_or_run(asked: Asked, run: Callable[[], RunResult]) -> RunResult:
+def kept_or_run(request: Request, run: Callable[[], RunResult]) -> RunResult:
     """The result that is kept for what is asked, or what ``run`` gives, which is then kept. Raises what it raises. For
     commands: the rule files of the user are read once in a process, and may change while it lasts."""
     began, began_ns = time.perf_counter(), time.time_ns()
-    place = _place(asked, installed_host())
+    place = _place(request, installed_host())
     if place is None:
         return run()
     if (kept := read_pickled(place.folder, place.name, RunResult)) is not None:
@@ -53,7 +42,7 @@ def kept_or_run(asked: Asked, run: Callable[[], RunResult]) -> RunResult:
         timings = {**dict.fromkeys(kept.timings, 0.0), "prepare_s": seconds, "total_s": seconds}
         return kept.model_copy(update={"timings": timings})
     result = run()
-    if place.lasting(result, began_ns) and _rules_are(place.rules, asked.options.rulesets):
+    if place.lasting(result, began_ns) and _rules_are(place.rules, request.options.rulesets):
         write_pickled(place.folder, place.name, result)
     return result
 
@@ -92,26 +81,26 @@ class _Place:
         return name is not None and self.folder.holds(name)
 
 
-def _place(asked: Asked, host: Host) -> _Place | None:
+def _place(request: Request, host: Host) -> _Place | None:
     """Where the result is kept; ``None`` where other plugins take part, where nothing is kept or taken from there, and
-    where a run is to say what is wrong with what it is asked."""
-    folder = rank_folder(asked.options.cache_bytes)
-    if folder is None or asked.options.timings or not host.is_ours():
+    where a run is to say what is wrong with what it is request."""
+    folder = rank_folder(request.options.cache_bytes)
+    if folder is None or request.options.timings or not host.is_ours():
         return None
     try:
-        found = tuple(sources(host, asked.paths, rank=asked.rank, roles=asked.roles))
+        found = tuple(sources(host, request.paths, rank=request.rank, roles=request.roles))
         files = {place: files_of(place) for place in dict.fromkeys(source.directory for source in found)}
-        rules = tuple(_rules(asked.options.rulesets))
+        rules = tuple(_rules(request.options.rulesets))
         code, here = code_digest(), Path.cwd()
     except (InputError, RoleError, StepError, RuleFileError, OSError):
         return None
     known = {place: state for place, state in files.items() if state is not None}
     if len(known) < len(files) or any(source.problem for source in found):
         return None
-    asked = dataclasses.replace(asked, options=dataclasses.replace(asked.options, cache_bytes=0))
+    request = dataclasses.replace(request, options=dataclasses.replace(request.options, cache_bytes=0))
     plugins = tuple(plugin.name for plugin in host.plugins)
     # Messages name files as the user called them, and rule files as they lie to the working directory.
-    about = (asked, here, plugins, code, found, tuple(known.items()), rules)
+    about = (request, here, plugins, code, found, tuple(known.items()), rules)
     name = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
     return _Place(folder, name, found, known, rules)
 

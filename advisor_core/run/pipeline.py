@@ -33,6 +33,7 @@ from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.run.rank import Compared, Recorded, alone, derive, judge, release
 from advisor_core.run.rank_outcome import RankOutcome
+from advisor_core.run.request import Request
 from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
 from advisor_core.run.workers import Pool, Workers, usable_processors
@@ -62,50 +63,36 @@ def run(
     progress: Progress = lambda line: None,
     work: Work | None = None,
 ) -> RunResult:
-    """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
-    profiles each role by itself; all of its roles are the roles of one result. ``deep``: the ranks of which more than
-    the sums of their steps is read. ``jobs``: processes, by default as many as pay. ``elsewhere``: the
+    """As `analysed`, of a `Request` of these parts, without the replay."""
+    request = Request(tuple(paths), options, rank, tuple(roles), deep)
+    return analysed(request, jobs=jobs, elsewhere=elsewhere, progress=progress, work=work)[0]
+
+
+@plain_text()
+def analysed(
+    request: Request,
+    *,
+    jobs: int | None = None,
+    elsewhere: Elsewhere | None = None,
+    progress: Progress = lambda line: None,
+    work: Work | None = None,
+) -> tuple[RunResult, JobReplay | None]:
+    """Analyse the profiles that are asked for as one job; with the replay of the job, ``None`` where nothing can be
+    replayed, or where there are several roles. ``jobs``: processes, by default as many as pay. ``elsewhere``: the
     machines that read the ranks in place of this one; the result has the same bytes. ``work``: takes how far the run
     is.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
-    return analysed(
-        paths,
-        options,
-        rank=rank,
-        roles=roles,
-        deep=deep,
-        jobs=jobs,
-        elsewhere=elsewhere,
-        progress=progress,
-        work=work,
-    )[0]
-
-
-@plain_text()
-def analysed(
-    paths: Sequence[Path],
-    options: RunOptions,
-    *,
-    rank: int | None = None,
-    roles: Sequence[str] = (),
-    deep: DeepRanks = BY_SIZE,
-    jobs: int | None = None,
-    elsewhere: Elsewhere | None = None,
-    progress: Progress = lambda line: None,
-    work: Work | None = None,
-) -> tuple[RunResult, JobReplay | None]:
-    """As `run`, with the replay of the job: ``None`` where nothing can be replayed, or where there are several
-    roles."""
     began = time.perf_counter()
     work = work or Work()
+    options = request.options
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
-    found = sources(host, paths, rank=rank, roles=roles, guarded=guarded)
-    chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
+    found = sources(host, request.paths, rank=request.rank, roles=request.roles, guarded=guarded)
+    chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, request.deep)
     pool = _processes(chosen, jobs) if elsewhere is None else elsewhere.pool(chosen, options)
     outcomes, failures = _judged(chosen, options, pool, progress, work)
     if not outcomes:
@@ -113,7 +100,7 @@ def analysed(
     _require_step(outcomes, options)
     joining = time.perf_counter()
     work.stage = "job"
-    role = role_of(chosen[0]) if len(roles) == 1 else None
+    role = role_of(chosen[0]) if len(request.roles) == 1 else None
     result, replayed = _of_roles(host, book, outcomes, failures, role)
     actions = result.plan.actions if result.plan is not None else []
     alternatives = {name for action in actions for name in action.excludes}
