@@ -31,9 +31,8 @@ class RankLane(Model):
 
 
 class SideBySide(Model):
-    """``step``: the one that takes longest on any rank, by its id; ``None`` where
-    no steps are marked. ``ranks``: how many have it and were read in depth;
-    some of them are shown."""
+    """``step``: the one that takes longest on any rank, by its id; ``None`` where no steps are marked. ``ranks``: how
+    many have it and were read in depth; some of them are shown."""
 
     role: str | None = None
     step: int | None
@@ -63,7 +62,7 @@ class StagePasses(Model):
 
 class PipelinePasses(Model):
     """One pipeline of the job in one step; times as of `RankLane`. ``stages``: those recorded in depth, of
-    ``recorded_stages``. ``micro_batches``: times the parts of the model on one stage; ``None`` where the stages differ
+    ``of_stages``. ``micro_batches``: times the parts of the model on one stage; ``None`` where the stages differ
     in their passes, which then are not told apart without doubt."""
 
     role: str | None = None
