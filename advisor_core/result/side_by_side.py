@@ -9,11 +9,11 @@ from pydantic import Field
 from advisor_core.text.base import Model
 
 Reason = Literal["plan", "path", "slowdown", "slowest", "waiting", "median"]
-"""Why a rank matters: the first change of the plan is about it, the end of the step waits for it most, it
+"""The reason why a rank matters: the first change of the plan is about it, the end of the step waits for it most, it
 makes the job slowest by itself, its step is the longest, it waits for others most, or its step is the median."""
 
 Clocks = Literal["calls", "none"]
-"""How the clocks of the ranks were set: by the calls that they have in common, or not at all."""
+"""The way the clocks of the ranks were set: by the calls that they have in common, or not at all."""
 
 
 class RankLane(Model):

@@ -1,4 +1,4 @@
-"""Where in a recording the time of a finding lies, and whether advice holds there."""
+"""The places in a recording where the time of a finding lies, and the advice that holds there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Place:
 
 
 def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
-    """Whether a property that can have the ``possible`` values has one of the ``wanted``."""
+    """True where a property that can have the ``possible`` values has one of the ``wanted``."""
     if possible is None:
         return None
     if possible <= set(wanted):
@@ -42,7 +42,7 @@ def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
 
 
 def kind_and_part(places: Sequence[Place]) -> tuple[str | None, str | None]:
-    """What ``profile.kind`` and ``profile.phase`` are for a finding: of the place that has most of its time."""
+    """``profile.kind`` and ``profile.phase`` for a finding: of the place that has most of its time."""
     if not places:
         return None, None
     most = max(places, key=lambda place: place.share)
@@ -51,8 +51,8 @@ def kind_and_part(places: Sequence[Place]) -> tuple[str | None, str | None]:
 
 
 def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | None, Text]]:
-    """Whether advice holds for the phase and role of the places, with the condition in words where it holds for some of
-    them, or it is not known; nothing where it asks for neither."""
+    """An answer whether advice holds for the phase and role of the places, with the condition in words where it holds
+    for some of them, or it is not known; nothing where it asks for neither."""
     if not holds.phase and not holds.role:
         return
     decided = [_decided(holds, place) for place in places]

@@ -45,8 +45,8 @@ def combinable(findings: Sequence[Finding], alternatives: Collection[str] = ()) 
 
 
 def exclusive(one: Finding, other: Finding) -> bool:
-    """Whether only one of two findings can be cured: whatever changes something for the one clashes with whatever does
-    for the other."""
+    """True where only one of two findings can be cured: whatever changes something for the one clashes with whatever
+    does for the other."""
     own, others = ([advice for advice in finding.advice if advice.kind != "investigate"] for finding in (one, other))
     return bool(own and others) and all(_clash(advice, rival) for advice in own for rival in others)
 

@@ -1,4 +1,4 @@
-"""Where in a recording of several parts the time of a finding lies: from its kernels, or from the ledger it claims."""
+"""The parts of a recording where the time of a finding lies: from its kernels, or from the ledger it claims."""
 
 from __future__ import annotations
 

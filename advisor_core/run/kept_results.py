@@ -49,8 +49,8 @@ def kept_or_run(request: Request, run: Callable[[], RunResult]) -> RunResult:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a result is kept. ``name``: of all that it depends on; ``sources``: what was found below the paths;
-    ``files``: those of each directory of them; ``rules``: digests of the rule files of the user."""
+    """The place of a result that is kept. ``name``: of all that it depends on; ``sources``: what was found below the
+    paths; ``files``: those of each directory of them; ``rules``: digests of the rule files of the user."""
 
     folder: CacheFolder
     name: str
@@ -59,7 +59,7 @@ class _Place:
     rules: tuple[tuple[str, str], ...]
 
     def lasting(self, result: RunResult, began_ns: int) -> bool:
-        """Whether the next run would tell the same: no file is so new that a change of it might not show, nothing
+        """True where the next run would tell the same: no file is so new that a change of it might not show, nothing
         raised or could not be read, and all that was read of ranks is kept as well, which looks closer."""
         told = [diagnostic.about == "tool" or diagnostic.severity == "error" for diagnostic in result.diagnostics]
         if any(told) or any(outcome.state == "error" for outcome in result.rules):
@@ -82,7 +82,7 @@ class _Place:
 
 
 def _place(request: Request, host: Host) -> _Place | None:
-    """Where the result is kept; ``None`` where other plugins take part, where nothing is kept or taken from there, and
+    """The place of the result; ``None`` where other plugins take part, where nothing is kept or taken from there, and
     where a run is to say what is wrong with what it is request."""
     folder = rank_folder(request.options.cache_bytes)
     if folder is None or request.options.timings or not host.is_ours():

@@ -187,7 +187,7 @@ def _collect(
 def _compared(
     recorded: Mapping[RankInput, Recorded], sources: Sequence[RankInput], options: RunOptions
 ) -> dict[RankInput, Compared]:
-    """What the comparison of the ranks of its role told each rank; one that is alone in its role is `alone`."""
+    """The answers of comparing the ranks of its role, for each rank; one that is alone in its role is `alone`."""
     told: dict[RankInput, Compared] = dict.fromkeys(sources, alone())
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}

@@ -1,4 +1,4 @@
-"""What is said where the ranks of a job were not recorded for the same steps."""
+"""Diagnostics where the ranks of a job were not recorded for the same steps."""
 
 from __future__ import annotations
 

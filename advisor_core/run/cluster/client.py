@@ -99,7 +99,7 @@ def _no_answer(worker: str, error: Exception) -> str:
 
 
 def _lacks_us(error: Exception) -> bool:
-    """Whether an error is that of a worker that cannot import us; Dask may have put it into the text of another."""
+    """True where an error is that of a worker that cannot import us; Dask may have put it into the text of another."""
     return any(f"No module named '{name}" in str(error) for name in CODE)
 
 

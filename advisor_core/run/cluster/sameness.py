@@ -1,5 +1,5 @@
-"""What all machines of a run must have in common, so that where a rank is read makes no difference: npu-advisor to the
-byte, the libraries whose objects travel, the plugins, the user's rules, and the files of the ranks."""
+"""All that the machines of a run must have in common, so that where a rank is read makes no difference: npu-advisor to
+the byte, the libraries whose objects travel, the plugins, the user's rules, and the files of the ranks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _DIGITS: Final = 12
 
 @cache
 def installed() -> Described:
-    """What this process runs. It is found out once: what is changed on disk later does not change a process."""
+    """The installation that this process runs. It is found out once: what is changed on disk later does not change a
+    process."""
     found = {OWN: f"{metadata.version(OWN)}, code {_code()}", "Python": ".".join(map(str, sys.version_info[:2]))}
     found |= {name: metadata.version(name) for name in ("distributed", *LIBRARIES)}
     for plugin in installed_host().plugins:
@@ -73,7 +74,7 @@ def files(directory: Path) -> str | None:
 
 
 def differences(own: Described, theirs: Described) -> list[str]:
-    """What another machine has otherwise: of each what is there, and what is here."""
+    """The differences of another machine: of each what is there, and what is here."""
     names = dict.fromkeys((*own, *theirs))
     told = {name: (own.get(name) or "none", theirs.get(name) or "none") for name in names}
     return [f"{name}: {there} (here: {here})" for name, (here, there) in told.items() if here != there]
