@@ -83,7 +83,7 @@ class _Place:
 
 def _place(request: Request, host: Host) -> _Place | None:
     """The place of the result; ``None`` where other plugins take part, where nothing is kept or taken from there, and
-    where a run is to say what is wrong with what it is request."""
+    where a run is to say what is wrong with what is asked."""
     folder = rank_folder(request.options.cache_bytes)
     if folder is None or request.options.timings or not host.is_ours():
         return None
