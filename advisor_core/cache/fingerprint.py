@@ -117,13 +117,18 @@ def code_digest() -> str:
 
 def _sources(directory: Path, above: str) -> Sequence[bytes]:
     lines: list[bytes] = []
+    for name, entry in source_files(directory, above):
+        status = entry.stat()
+        lines.append(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return lines
+
+
+def source_files(directory: Path, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The files of a package, in order, without what Python keeps beside them; their names begin with ``above``."""
     with os.scandir(directory) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                lines += _sources(Path(entry.path), f"{above}{entry.name}/")
-            continue
-        status = entry.stat()
-        lines.append(f"{above}{entry.name} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return lines
+        if not entry.is_dir():
+            yield f"{above}{entry.name}", entry
+        elif entry.name != "__pycache__":
+            yield from source_files(Path(entry.path), f"{above}{entry.name}/")

@@ -48,7 +48,7 @@ class CacheFolder:
         self.most_bytes = most_bytes
 
     def holds(self, name: str) -> bool:
-        """Whether something was written under a name, damaged or not."""
+        """True where something was written under a name, damaged or not."""
         return (self.path / f"{name}{SUFFIX}").is_file()
 
     def read(self, name: str) -> memoryview | None:

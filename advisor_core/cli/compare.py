@@ -123,9 +123,10 @@ def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, 
     """A report.json read back, or the result of a run."""
     from advisor_core.gates.baseline import is_baseline
     from advisor_core.result.result_file import is_result
-    from advisor_core.run.kept_results import Asked, kept_or_run
+    from advisor_core.run.kept_results import kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.pipeline import run
+    from advisor_core.run.request import Request
     from advisor_core.run.work import Work
 
     def measured() -> RunResult:
@@ -137,7 +138,7 @@ def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, 
     if is_baseline(path):
         stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
     with engine_call():
-        result = kept_or_run(Asked((path,), options, None, (), deep), measured)
+        result = kept_or_run(Request((path,), options, deep=deep), measured)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result

@@ -182,9 +182,10 @@ def run(
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
-    from advisor_core.run.kept_results import Asked, kept_or_run
+    from advisor_core.run.kept_results import kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
     from advisor_core.run.prepared import own_problems
+    from advisor_core.run.request import Request
 
     if quiet and verbose:
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
@@ -207,30 +208,20 @@ def run(
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
-    chosen = deep_ranks(deep)
+    request = Request(paths, options, rank, roles, deep_ranks(deep))
     is_kept = True
     with engine_call(), cluster_of(scheduler, jobs, progress) as cluster:
 
         def measured() -> RunResult:
-            from advisor_core.run.pipeline import run as run_engine
+            from advisor_core.run.pipeline import analysed
             from advisor_core.run.work import Work
 
             nonlocal is_kept
             is_kept = False
             with progress.of(Work()) as work:
-                return run_engine(
-                    paths,
-                    options,
-                    rank=rank,
-                    roles=roles,
-                    deep=chosen,
-                    jobs=jobs,
-                    elsewhere=cluster,
-                    progress=progress,
-                    work=work,
-                )
+                return analysed(request, jobs=jobs, elsewhere=cluster, progress=progress, work=work)[0]
 
-        result = kept_or_run(Asked(paths, options, rank, roles, chosen), measured)
+        result = kept_or_run(request, measured)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     if result.timeline is not None:

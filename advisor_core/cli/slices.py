@@ -30,8 +30,8 @@ def write_slices(
 ) -> list[Path]:
     """Write a file for each problem that has a place in the recording; the folder, or nothing where there is none.
     Tells which problems lack one, and which files are of an earlier run."""
-    from advisor_core.run.pipeline import sources
     from advisor_core.run.prepared import installed_host
+    from advisor_core.run.sources import sources
     from advisor_core.slicing.cut import Unsliced, slices
 
     host = installed_host()

@@ -116,7 +116,7 @@ class Host:
     plugins: list[PluginStatus] = field(default_factory=list)
 
     def is_ours(self) -> bool:
-        """Whether no plugin but our own takes part, and all of them do: what they are made of is known."""
+        """True where no plugin but our own takes part, and all of them do: what they are made of is known."""
         return all(plugin.distribution == OWN and plugin.problem is None for plugin in self.plugins)
 
     def name_book(self) -> NameBook:

@@ -8,10 +8,10 @@ from advisor_core.text.base import Model
 
 
 class Link(Model):
-    """What a rank sent to another one through one communication group, as the file of the sender tells. ``source`` and
-    ``target``: ranks of the job. ``bytes``: per step; ``bandwidth`` in B/s, ``median_bandwidth`` of the other links of
-    the sender that are of this transport and group, ``None`` without any; ``lost_ns``: of moving, per step, more than
-    at that median."""
+    """The data that a rank sent to another one through one communication group, as the file of the sender tells.
+    ``source`` and ``target``: ranks of the job. ``bytes``: per step; ``bandwidth`` in B/s, ``median_bandwidth`` of the
+    other links of the sender that are of this transport and group, ``None`` without any; ``lost_ns``: of moving, per
+    step, more than at that median."""
 
     source: int
     target: int

@@ -9,11 +9,11 @@ from pydantic import Field
 from advisor_core.text.base import Model
 
 Reason = Literal["plan", "path", "slowdown", "slowest", "waiting", "median"]
-"""Why a rank matters: the first change of the plan is about it, the end of the step waits for it most, it
+"""The reason why a rank matters: the first change of the plan is about it, the end of the step waits for it most, it
 makes the job slowest by itself, its step is the longest, it waits for others most, or its step is the median."""
 
 Clocks = Literal["calls", "none"]
-"""How the clocks of the ranks were set: by the calls that they have in common, or not at all."""
+"""The way the clocks of the ranks were set: by the calls that they have in common, or not at all."""
 
 
 class RankLane(Model):
@@ -31,9 +31,8 @@ class RankLane(Model):
 
 
 class SideBySide(Model):
-    """``step``: the one that takes longest on any rank, by its id; ``None`` where
-    no steps are marked. ``ranks``: how many have it and were read in depth;
-    some of them are shown."""
+    """``step``: the one that takes longest on any rank, by its id; ``None`` where no steps are marked. ``ranks``: how
+    many have it and were read in depth; some of them are shown."""
 
     role: str | None = None
     step: int | None
@@ -63,7 +62,7 @@ class StagePasses(Model):
 
 class PipelinePasses(Model):
     """One pipeline of the job in one step; times as of `RankLane`. ``stages``: those recorded in depth, of
-    ``recorded_stages``. ``micro_batches``: times the parts of the model on one stage; ``None`` where the stages differ
+    ``of_stages``. ``micro_batches``: times the parts of the model on one stage; ``None`` where the stages differ
     in their passes, which then are not told apart without doubt."""
 
     role: str | None = None

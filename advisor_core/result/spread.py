@@ -1,4 +1,4 @@
-"""How much ranks differ: in the parts of a step, in operators and in collectives."""
+"""The differences between ranks: in the parts of a step, in operators and in collectives."""
 
 from __future__ import annotations
 

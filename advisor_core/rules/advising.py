@@ -12,6 +12,7 @@ from advisor_core.rules.applicability import Job, conditions
 from advisor_core.rules.compiled import CompiledAdvice
 from advisor_core.rules.language.template import code_span
 from advisor_core.text.base import Scalar, Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 
 _SENTENCE = re.compile(r"^.*?(?=[.:;](?:\s|$)|[。；：]|$)", re.DOTALL)
@@ -99,5 +100,4 @@ def _rendered(
 def _without(excluded: Sequence[Text]) -> list[Text]:
     if not excluded:
         return []
-    listed = {"en": ", ".join(text.en for text in excluded), "zh": "、".join(text.zh for text in excluded)}
-    return [message("advice.only.without", **listed)]
+    return [message("advice.only.without", **dict(listed(excluded)))]

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from advisor_core.names.settings import concerns
 from advisor_core.rules.language.template import code_span
 from advisor_core.rules.model import HoldsFor
-from advisor_core.rules.places import Place, Possible, decide, either, holds_in
+from advisor_core.rules.places import Place, Possible, decide, holds_in
 from advisor_core.text.base import Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 
 
@@ -99,10 +100,12 @@ def _checks(holds: HoldsFor, job: Job, title_of: Callable[[str], Text]) -> Itera
         if values:
             yield (
                 decide(possible, values),
-                message(f"advice.only.{key}", **either([message(f"advice.{key}.{name}") for name in values])),
+                message(
+                    f"advice.only.{key}", **dict(listed([message(f"advice.{key}.{name}") for name in values], " or "))
+                ),
             )
     if holds.software:
-        yield None, message("advice.only.software", **either([title_of(name) for name in holds.software]))
+        yield None, message("advice.only.software", **dict(listed([title_of(name) for name in holds.software], " or ")))
     for name, wanted in holds.versions.items():
         text = message("advice.only.version", software=title_of(name), range=code_span(wanted))
         yield in_range(job.versions.get(name), wanted), text

@@ -120,8 +120,8 @@ class CompiledRule:
         return self.compiler.names
 
     def reads(self, names: Collection[str]) -> bool:
-        """Whether one of its conditions has one of the ``names``, such as ``profile.kind``. Advice is looked at as it
-        is written: it is compiled for rules that find something."""
+        """True where one of its conditions has one of the ``names``, such as ``profile.kind``. Advice is looked at as
+        it is written: it is compiled for rules that find something."""
         conditions = [self.applies, self.when, *(condition for _, condition in self.severity), *self.signs.values()]
         if any(symbol.key in names for condition in conditions if condition for symbol in condition.symbols):
             return True

@@ -26,7 +26,7 @@ State = Literal["fail", "pass", "not_applicable", "cannot_answer"]
 _MAX_NS = 2.0**53
 
 OF_PART = ("profile.kind", "profile.phase")
-"""What differs from part to part of a recording."""
+"""The names that differ from part to part of a recording."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class _Judging:
         self.all = Evaluator(frame, values, self.by_row)
 
     def _by_row(self) -> dict[str, list[str | None]]:
-        """What conditions read as the kind of run, of each row by the part that it lies in."""
+        """The kind of run that conditions read, of each row by the part that it lies in."""
         if self.places is None or not self.compiled.reads(OF_PART):
             return {}
         told = [kind_and_part(self.places(row)) for row in range(len(self.frame))]

@@ -1,4 +1,4 @@
-"""Where in a recording the time of a finding lies, and whether advice holds there."""
+"""The places in a recording where the time of a finding lies, and the advice that holds there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from advisor_core.rules.model import HoldsFor
 from advisor_core.text.base import Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 from advisor_core.vocabulary.parts import KINDS, LEAST, PHASES
 
@@ -32,7 +33,7 @@ class Place:
 
 
 def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
-    """Whether a property that can have the ``possible`` values has one of the ``wanted``."""
+    """True where a property that can have the ``possible`` values has one of the ``wanted``."""
     if possible is None:
         return None
     if possible <= set(wanted):
@@ -41,7 +42,7 @@ def decide(possible: Possible, wanted: Sequence[str]) -> bool | None:
 
 
 def kind_and_part(places: Sequence[Place]) -> tuple[str | None, str | None]:
-    """What ``profile.kind`` and ``profile.phase`` are for a finding: of the place that has most of its time."""
+    """``profile.kind`` and ``profile.phase`` for a finding: of the place that has most of its time."""
     if not places:
         return None, None
     most = max(places, key=lambda place: place.share)
@@ -50,8 +51,8 @@ def kind_and_part(places: Sequence[Place]) -> tuple[str | None, str | None]:
 
 
 def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | None, Text]]:
-    """Whether advice holds for the phase and role of the places, with the condition in words where it holds for some of
-    them, or it is not known; nothing where it asks for neither."""
+    """An answer whether advice holds for the phase and role of the places, with the condition in words where it holds
+    for some of them, or it is not known; nothing where it asks for neither."""
     if not holds.phase and not holds.role:
         return
     decided = [_decided(holds, place) for place in places]
@@ -66,8 +67,7 @@ def holds_in(holds: HoldsFor, places: Sequence[Place]) -> Iterator[tuple[bool | 
     else:
         inside = [place.named for place, held in held_in if held is not False]
         share = f"{100 * (1 - no):.0f} %"
-        listed = {"en": ", ".join(text.en for text in inside), "zh": "、".join(text.zh for text in inside)}
-        yield None, message("advice.in_part", share=share, **listed)
+        yield None, message("advice.in_part", share=share, **dict(listed(inside)))
         if yes < LEAST:  # nothing is known of where it would hold
             yield None, _only(holds)
 
@@ -82,13 +82,8 @@ def _decided(holds: HoldsFor, place: Place) -> bool | None:
 
 def _only(holds: HoldsFor) -> Text:
     texts = [
-        message(f"advice.only.{key}", **either([message(f"advice.{key}.{name}") for name in names]))
+        message(f"advice.only.{key}", **dict(listed([message(f"advice.{key}.{name}") for name in names], " or ")))
         for key, names in (("phase", holds.phase), ("role", holds.role))
         if names
     ]
     return Text(en=" ".join(text.en for text in texts), zh="".join(text.zh for text in texts))
-
-
-def either(values: Sequence[Text]) -> dict[str, str]:
-    """The values as a list, in both languages."""
-    return {"en": " or ".join(text.en for text in values), "zh": "、".join(text.zh for text in values)}

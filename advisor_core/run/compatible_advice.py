@@ -16,12 +16,14 @@ def combinable(findings: Sequence[Finding], alternatives: Collection[str] = ()) 
 
     The first advice of every finding comes before the second of any; among those the order of the findings decides.
     ``alternatives``: fingerprints of findings in whose place others are cured: they come last."""
-    last = [bool(alternatives) and finding.fingerprint in alternatives for finding in findings]
-    places = [(number, place) for number, finding in enumerate(findings) for place in range(len(finding.advice))]
-    order = [(place, number) for number, place in sorted(places, key=lambda at: (last[at[0]], at[1], at[0]))]
+    order = sorted(
+        (finding.fingerprint in alternatives, place, number)
+        for number, finding in enumerate(findings)
+        for place in range(len(finding.advice))
+    )
     kept: list[tuple[int, Advice]] = []
     withheld: dict[int, list[Text]] = {}
-    for place, number in order:
+    for _, place, number in order:
         advice = findings[number].advice[place]
         barred = next((other for other in kept if _clash(advice, other[1])), None)
         if barred is None:
@@ -43,8 +45,8 @@ def combinable(findings: Sequence[Finding], alternatives: Collection[str] = ()) 
 
 
 def exclusive(one: Finding, other: Finding) -> bool:
-    """Whether only one of two findings can be cured: whatever changes something for the one clashes with whatever does
-    for the other."""
+    """True where only one of two findings can be cured: whatever changes something for the one clashes with whatever
+    does for the other."""
     own, others = ([advice for advice in finding.advice if advice.kind != "investigate"] for finding in (one, other))
     return bool(own and others) and all(_clash(advice, rival) for advice in own for rival in others)
 

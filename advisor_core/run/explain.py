@@ -162,8 +162,8 @@ def _derivation(result: RunResult, finding: Finding, outcome: RuleOutcome, lang:
     environment = result.role_environments.get(finding.role or "", result.environment)
     kind = result.profile.roles.get(finding.role or "", result.profile.kind)
     places = [Place(at.part, at.phase, "", at.share) for at in finding.parts]
-    of_part = kind_and_part(places) if places else (kind, None)
-    profile = {"kind": of_part[0] or kind, "phase": of_part[1]}
+    of_part, phase = kind_and_part(places)
+    profile = {"kind": of_part or kind, "phase": phase}
     context = Context(profile=profile, job=Job(variables=environment.variables))
     for name, part in explain_row(known, finding.observation, context).items():
         if not name.startswith("advice"):

@@ -1,10 +1,10 @@
-"""Where in a recording of several parts the time of a finding lies: from its kernels, or from the ledger it claims."""
+"""The parts of a recording where the time of a finding lies: from its kernels, or from the ledger it claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,7 @@ import pandas as pd
 
 from advisor_core.contracts.advisor import Interval, Reference, Rows
 from advisor_core.contracts.cure import Cure
-from advisor_core.contracts.facts import Facts, JobFacts
-from advisor_core.contracts.keys import AnyKey
+from advisor_core.contracts.facts import Facts
 from advisor_core.contracts.ledger_paths import LedgerPath
 from advisor_core.contracts.missing import Unanswered
 from advisor_core.contracts.tables import COMMUNICATION_TASKS, DEVICE_TASKS, KERNELS, Table
@@ -24,19 +23,15 @@ from advisor_core.facts.steps.parts import part_ledger, parts
 from advisor_core.rules.compiled import CompiledRule
 from advisor_core.rules.places import Place
 from advisor_core.text.base import Scalar
+from advisor_core.vocabulary.parts import TOLD
+
+if TYPE_CHECKING:
+    from advisor_core.run.measurements import FactSource
 
 Ints = npt.NDArray[np.int64]
 
 OF_DEVICE = (KERNELS.name, DEVICE_TASKS.name, COMMUNICATION_TASKS.name)
 """Tables on the clock of the device, which the parts are told on."""
-
-LEAST = 0.01
-"""A part with less of the recording, or of the time of a finding, is not told; our choice, as for findings."""
-
-
-class _Source(Protocol):
-    def view(self, needs: Iterable[AnyKey], wants: Iterable[AnyKey]) -> Facts | JobFacts:
-        """As of `advisor_core.run.measurements.FactSource`."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +47,30 @@ class PartTimes:
     def places(
         self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str], cure: Cure | None
     ) -> tuple[Place, ...]:
-        """Where the time lies that a finding with these references claims, the largest first: of the tasks that
+        """The places of the time that a finding with these references claims, the largest first: of the tasks that
         the cure changes, else of its kernels. Time in which the device idles is looked up in the ledger, as evidence
         shows the longest stretches only."""
-        waits = any(LedgerPath(path).trunk == "idle" for path in paths)
-        of_ledger, of_kernels = self._of_ledger(paths), self._of_kernels(references, tables)
-        told = [self._of_tasks(cure), *((of_ledger, of_kernels) if waits else (of_kernels, of_ledger))]
-        return self._told(next((took for took in told if took.any()), self._of_intervals(references)))
-
-    def _told(self, took: Ints) -> tuple[Place, ...]:
-        if not took.sum():
+        took = next((took for took in self._by_trust(references, tables, paths, cure) if took.any()), None)
+        if took is None:
             return ()
         shares = took / took.sum()
-        order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= LEAST]
+        order = [kind for kind in np.argsort(-shares, kind="stable").tolist() if shares[kind] >= TOLD]
         return tuple(
             Place(part, phase, role, float(shares[kind])) for kind in order for part, phase, role in [self.kinds[kind]]
         )
+
+    def _by_trust(
+        self, references: Sequence[Reference], tables: Mapping[str, Table], paths: Sequence[str], cure: Cure | None
+    ) -> Iterator[Ints]:
+        """The time by kind, from one source after the other; each is looked up when those before it tell nothing."""
+        yield self._of_tasks(cure)
+        if any(LedgerPath(path).trunk == "idle" for path in paths):
+            yield self._of_ledger(paths)
+            yield self._of_kernels(references, tables)
+        else:
+            yield self._of_kernels(references, tables)
+            yield self._of_ledger(paths)
+        yield self._of_intervals(references)
 
     def _summed(self, kinds: Ints, lengths: Ints) -> Ints:
         known = kinds != NOTHING
@@ -109,7 +112,7 @@ class PartTimes:
         return self._summed(kinds, booked["ns"].to_numpy())
 
 
-def part_times(source: _Source) -> PartTimes | None:
+def part_times(source: FactSource) -> PartTimes | None:
     """``None`` for a recording of one part, or where no parts are known."""
     try:
         facts = source.view((parts, work), (part_ledger,))
@@ -120,7 +123,7 @@ def part_times(source: _Source) -> PartTimes | None:
     kinds, numbers = _kinds(told)
     lengths = (told["end_ns"] - told["start_ns"]).to_numpy()
     shares = np.bincount(numbers, weights=lengths, minlength=len(kinds)) / max(int(lengths.sum()), 1)
-    if (shares >= LEAST).sum() < 2:
+    if (shares >= TOLD).sum() < 2:
         return None
     stretches = Layer(told["start_ns"].to_numpy(), told["end_ns"].to_numpy(), numbers)
     return PartTimes(stretches, kinds, facts.get(part_ledger), facts[work])

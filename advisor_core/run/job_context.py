@@ -39,7 +39,7 @@ def _phases(context: Mapping[str, Scalar]) -> Possible:
         return frozenset({"training"})
     if context.get("kind") != "inference":
         return None
-    return PHASES.get(str(context.get("phase")), None) or frozenset({"prefill", "decode"})
+    return PHASES.get(str(context.get("phase"))) or frozenset({"prefill", "decode"})
 
 
 def _one(value: Scalar) -> Possible:

@@ -20,33 +20,21 @@ from advisor_core.cache.folder import CacheFolder, rank_folder
 from advisor_core.cache.names import tables_of
 from advisor_core.cache.pickled import read_pickled, write_pickled
 from advisor_core.contracts.problems import RuleFileError
-from advisor_core.contracts.profile import InputError, RankInput, RoleError
-from advisor_core.loaders.discover import discover
+from advisor_core.contracts.profile import InputError, RankInput, RoleError, StepError
 from advisor_core.loaders.unreadable import tells_unreadable
-from advisor_core.plugins.guarded_loaders import loaders
 from advisor_core.plugins.host import Host
 from advisor_core.result.run import RunResult
 from advisor_core.rules.files.ruleset import rule_files
-from advisor_core.run.deep_ranks import DeepRanks
-from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.prepared import installed_host
+from advisor_core.run.request import Request
+from advisor_core.run.sources import sources
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a run is asked for, as of `advisor_core.run.pipeline.run`."""
-
-    paths: tuple[Path, ...]
-    options: RunOptions
-    rank: int | None
-    roles: tuple[str, ...]
-    deep: DeepRanks
-
-
-def kept_or_run(asked: Asked, run: Callable[[], RunResult]) -> RunResult:
+def kept_or_run(request: Request, run: Callable[[], RunResult]) -> RunResult:
     """The result that is kept for what is asked, or what ``run`` gives, which is then kept. Raises what it raises. For
     commands: the rule files of the user are read once in a process, and may change while it lasts."""
     began, began_ns = time.perf_counter(), time.time_ns()
-    place = _place(asked, installed_host())
+    place = _place(request, installed_host())
     if place is None:
         return run()
     if (kept := read_pickled(place.folder, place.name, RunResult)) is not None:
@@ -54,15 +42,15 @@ def kept_or_run(asked: Asked, run: Callable[[], RunResult]) -> RunResult:
         timings = {**dict.fromkeys(kept.timings, 0.0), "prepare_s": seconds, "total_s": seconds}
         return kept.model_copy(update={"timings": timings})
     result = run()
-    if place.lasting(result, began_ns) and _rules_are(place.rules, asked.options.rulesets):
+    if place.lasting(result, began_ns) and _rules_are(place.rules, request.options.rulesets):
         write_pickled(place.folder, place.name, result)
     return result
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a result is kept. ``name``: of all that it depends on; ``sources``: what was found below the paths;
-    ``files``: those of each directory of them; ``rules``: digests of the rule files of the user."""
+    """The place of a result that is kept. ``name``: of all that it depends on; ``sources``: what was found below the
+    paths; ``files``: those of each directory of them; ``rules``: digests of the rule files of the user."""
 
     folder: CacheFolder
     name: str
@@ -71,7 +59,7 @@ class _Place:
     rules: tuple[tuple[str, str], ...]
 
     def lasting(self, result: RunResult, began_ns: int) -> bool:
-        """Whether the next run would tell the same: no file is so new that a change of it might not show, nothing
+        """True where the next run would tell the same: no file is so new that a change of it might not show, nothing
         raised or could not be read, and all that was read of ranks is kept as well, which looks closer."""
         told = [diagnostic.about == "tool" or diagnostic.severity == "error" for diagnostic in result.diagnostics]
         if any(told) or any(outcome.state == "error" for outcome in result.rules):
@@ -93,34 +81,28 @@ class _Place:
         return name is not None and self.folder.holds(name)
 
 
-def _place(asked: Asked, host: Host) -> _Place | None:
-    """Where the result is kept; ``None`` where other plugins take part, where nothing is kept or taken from there, and
-    where a run is to say what is wrong with what it is asked."""
-    folder = rank_folder(asked.options.cache_bytes)
-    if folder is None or asked.options.timings or not host.is_ours():
+def _place(request: Request, host: Host) -> _Place | None:
+    """The place of the result; ``None`` where other plugins take part, where nothing is kept or taken from there, and
+    where a run is to say what is wrong with what is asked."""
+    folder = rank_folder(request.options.cache_bytes)
+    if folder is None or request.options.timings or not host.is_ours():
         return None
     try:
-        sources = _sources(asked, host)
-        files = {place: files_of(place) for place in dict.fromkeys(source.directory for source in sources)}
-        rules = tuple(_rules(asked.options.rulesets))
+        found = tuple(sources(host, request.paths, rank=request.rank, roles=request.roles))
+        files = {place: files_of(place) for place in dict.fromkeys(source.directory for source in found)}
+        rules = tuple(_rules(request.options.rulesets))
         code, here = code_digest(), Path.cwd()
-    except (InputError, RoleError, RuleFileError, OSError):
+    except (InputError, RoleError, StepError, RuleFileError, OSError):
         return None
-    known = {place: found for place, found in files.items() if found is not None}
-    if len(known) < len(files) or any(source.problem for source in sources):
+    known = {place: state for place, state in files.items() if state is not None}
+    if len(known) < len(files) or any(source.problem for source in found):
         return None
-    asked = dataclasses.replace(asked, options=dataclasses.replace(asked.options, cache_bytes=0))
+    request = dataclasses.replace(request, options=dataclasses.replace(request.options, cache_bytes=0))
     plugins = tuple(plugin.name for plugin in host.plugins)
     # Messages name files as the user called them, and rule files as they lie to the working directory.
-    about = (asked, here, plugins, code, sources, tuple(known.items()), rules)
+    about = (request, here, plugins, code, found, tuple(known.items()), rules)
     name = hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
-    return _Place(folder, name, sources, known, rules)
-
-
-def _sources(asked: Asked, host: Host) -> tuple[RankInput, ...]:
-    marks = host.phase_marks.third_parties_first()
-    found: Sequence[RankInput] = discover(loaders(host), *asked.paths, roles=asked.roles, marks=marks)
-    return tuple(source for source in found if asked.rank in (None, source.rank))
+    return _Place(folder, name, found, known, rules)
 
 
 def _rules_are(rules: tuple[tuple[str, str], ...], rulesets: Sequence[Path]) -> bool:

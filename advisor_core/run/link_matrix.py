@@ -22,7 +22,7 @@ LISTED = 64
 """Links that are listed, the slowest; our choice. The matrix has all."""
 
 SUBJECT = ("group", "source_rank", "target_rank", "transport")
-"""What a finding about one link names."""
+"""The names of a finding about one link."""
 
 
 def rank_links(store: FactStore) -> pd.DataFrame | None:

@@ -123,8 +123,8 @@ class Measurements:
         return list(self.told.evidence[place])
 
     def places(self, rule: CompiledRule, row: int) -> tuple[Place, ...]:
-        """Where the time of a row of a rule's advisor lies, the largest first; nothing in a recording of one part, or
-        where that is not known."""
+        """The places of the time of a row of a rule's advisor, the largest first; nothing in a recording of one part,
+        or where that is not known."""
         if self.told.several is None:
             self.told.several = self._parts is not None
         if not self.told.several:

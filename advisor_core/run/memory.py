@@ -1,4 +1,4 @@
-"""How many processes the memory of this machine has room for."""
+"""The number of processes that the memory of this machine has room for."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _of_machine(root: Path) -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What is left in each group that limits memory: of version 2, and of version 1. Pages of files that nothing has
+    """Bytes left in each group that limits memory: of version 2, and of version 1. Pages of files that nothing has
     touched lately count as used, and are given up when they are wanted."""
     mounted = root / "sys" / "fs" / "cgroup"
     for line in _lines(root / "proc" / "self" / "cgroup"):

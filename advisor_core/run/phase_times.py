@@ -10,9 +10,7 @@ from advisor_core.facts.steps.phases import phase_ledger, phases
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.run import PhaseTime
-
-LEAST = 0.01
-"""A part with a smaller share of the steps does not make a recording one of several parts; our choice."""
+from advisor_core.vocabulary.parts import TOLD
 
 
 def phase_times(store: FactStore, profile: Profile) -> list[PhaseTime]:
@@ -54,6 +52,6 @@ def _parts(told: pd.DataFrame | None) -> pd.DataFrame | None:
     if told is None or told.empty:
         return None
     lengths = (told["end_ns"] - told["start_ns"]).groupby(told["part"].astype(str)).sum()
-    if (lengths >= LEAST * lengths.sum()).sum() < 2:
+    if (lengths >= TOLD * lengths.sum()).sum() < 2:
         return None
     return told.assign(phase=told["part"], kind=told["part"])

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from advisor_core.contracts.plain_text import plain_text
-from advisor_core.contracts.profile import InputError, Loader, RankInput, StepError
+from advisor_core.contracts.profile import InputError, RankInput, StepError
 from advisor_core.facts.communication.cross_rank_waits import no_waits
 from advisor_core.job.job_replay import JobReplay
 from advisor_core.job.leave_out import left_out
 from advisor_core.job.settle import settle
 from advisor_core.job.shown import by_interest
-from advisor_core.loaders.discover import discover
 from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import loaders, problems_of
@@ -34,6 +33,8 @@ from advisor_core.run.merge_roles import joined, of_role
 from advisor_core.run.prepared import RunOptions, prepared
 from advisor_core.run.rank import Compared, Recorded, alone, derive, judge, release
 from advisor_core.run.rank_outcome import RankOutcome
+from advisor_core.run.request import Request
+from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
 from advisor_core.run.workers import Pool, Workers, usable_processors
 
@@ -62,50 +63,36 @@ def run(
     progress: Progress = lambda line: None,
     work: Work | None = None,
 ) -> RunResult:
-    """Analyse the profiles at ``paths`` as one job. ``roles``: only those in directories of these names, of a job that
-    profiles each role by itself; all of its roles are the roles of one result. ``deep``: the ranks of which more than
-    the sums of their steps is read. ``jobs``: processes, by default as many as pay. ``elsewhere``: the
+    """As `analysed`, of a `Request` of these parts, without the replay."""
+    request = Request(tuple(paths), options, rank, tuple(roles), deep)
+    return analysed(request, jobs=jobs, elsewhere=elsewhere, progress=progress, work=work)[0]
+
+
+@plain_text()
+def analysed(
+    request: Request,
+    *,
+    jobs: int | None = None,
+    elsewhere: Elsewhere | None = None,
+    progress: Progress = lambda line: None,
+    work: Work | None = None,
+) -> tuple[RunResult, JobReplay | None]:
+    """Analyse the profiles that are asked for as one job; with the replay of the job, ``None`` where nothing can be
+    replayed, or where there are several roles. ``jobs``: processes, by default as many as pay. ``elsewhere``: the
     machines that read the ranks in place of this one; the result has the same bytes. ``work``: takes how far the run
     is.
 
     Raises `InputError` (nothing to read), `StepError` (a rank or step that is not there), `RoleError` (a role that is
     not there) and `RuleFileError`.
     """
-    return analysed(
-        paths,
-        options,
-        rank=rank,
-        roles=roles,
-        deep=deep,
-        jobs=jobs,
-        elsewhere=elsewhere,
-        progress=progress,
-        work=work,
-    )[0]
-
-
-@plain_text()
-def analysed(
-    paths: Sequence[Path],
-    options: RunOptions,
-    *,
-    rank: int | None = None,
-    roles: Sequence[str] = (),
-    deep: DeepRanks = BY_SIZE,
-    jobs: int | None = None,
-    elsewhere: Elsewhere | None = None,
-    progress: Progress = lambda line: None,
-    work: Work | None = None,
-) -> tuple[RunResult, JobReplay | None]:
-    """As `run`, with the replay of the job: ``None`` where nothing can be replayed, or where there are several
-    roles."""
     began = time.perf_counter()
     work = work or Work()
+    options = request.options
     host, book = prepared(options)
     prepare = time.perf_counter() - began
     guarded = loaders(host)
-    found = _sources(host, guarded, paths, rank, roles)
-    chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, deep)
+    found = sources(host, request.paths, rank=request.rank, roles=request.roles, guarded=guarded)
+    chosen, notes = in_depth({loader.name: loader for loader in guarded}, found, request.deep)
     pool = _processes(chosen, jobs) if elsewhere is None else elsewhere.pool(chosen, options)
     outcomes, failures = _judged(chosen, options, pool, progress, work)
     if not outcomes:
@@ -113,7 +100,7 @@ def analysed(
     _require_step(outcomes, options)
     joining = time.perf_counter()
     work.stage = "job"
-    role = role_of(chosen[0]) if len(roles) == 1 else None
+    role = role_of(chosen[0]) if len(request.roles) == 1 else None
     result, replayed = _of_roles(host, book, outcomes, failures, role)
     actions = result.plan.actions if result.plan is not None else []
     alternatives = {name for action in actions for name in action.excludes}
@@ -124,27 +111,6 @@ def analysed(
     timings = {name: round(s, 3) for name, s in phases.items() if options.timings or name.endswith("_s")}
     diagnostics = [*problems_of(guarded), *notes, *result.diagnostics]
     return result.model_copy(update={"timings": timings, "diagnostics": diagnostics}), replayed
-
-
-def sources(
-    host: Host, paths: Sequence[Path], *, rank: int | None = None, roles: Sequence[str] = ()
-) -> list[RankInput]:
-    """The profiles that `run` reads, by role and rank. Raises as it does."""
-    return _sources(host, loaders(host), paths, rank, roles)
-
-
-def _sources(
-    host: Host, guarded: Sequence[Loader], paths: Sequence[Path], rank: int | None, roles: Sequence[str]
-) -> list[RankInput]:
-    marks = host.phase_marks.third_parties_first()
-    try:
-        found = discover(guarded, *paths, roles=roles, marks=marks)
-    except InputError as error:
-        raise InputError("; ".join([str(error), *(problem.message.en for problem in problems_of(guarded))])) from None
-    ranks = {source.rank for source in found}
-    if rank is not None and rank not in ranks:
-        raise StepError(f"rank {rank} is not in the profile; it has {', '.join(map(str, sorted(ranks)))}")
-    return [source for source in found if rank in (None, source.rank)]
 
 
 def _of_roles(
@@ -221,7 +187,7 @@ def _collect(
 def _compared(
     recorded: Mapping[RankInput, Recorded], sources: Sequence[RankInput], options: RunOptions
 ) -> dict[RankInput, Compared]:
-    """What the comparison of the ranks of its role told each rank; one that is alone in its role is `alone`."""
+    """The answers of comparing the ranks of its role, for each rank; one that is alone in its role is `alone`."""
     told: dict[RankInput, Compared] = dict.fromkeys(sources, alone())
     for role in {source.role for source in recorded}:
         ranks = {source.rank: source for source in recorded if source.role == role}

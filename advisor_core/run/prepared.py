@@ -1,4 +1,4 @@
-"""What every run begins with: its options, the installed plugins and the rules."""
+"""The beginning of every run: its options, the installed plugins and the rules."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class RunOptions:
     step: int | None = None
     phase_marks: tuple[tuple[str, str], ...] = ()
     timings: bool = False
-    """Whether the result tells what each fact and advisor took: then each is asked."""
+    """True: the result tells what each fact and advisor took, and each is asked."""
 
     timeline: bool = False
-    """Whether the result has the lanes of a timeline."""
+    """True: the result has the lanes of a timeline."""
 
     cache_bytes: int = 0
-    """What the ranks that are kept from one run to the next may take together; 0: none is kept or taken from there."""
+    """Bytes that the ranks kept from one run to the next may take together; 0: none is kept or taken from there."""
 
 
 @functools.cache

@@ -77,7 +77,7 @@ class Compared:
 
 @functools.cache
 def alone() -> Compared:
-    """What is told of a rank that nothing was compared with."""
+    """The answers about a rank that nothing was compared with."""
     return Compared()
 
 

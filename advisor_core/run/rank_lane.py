@@ -1,4 +1,4 @@
-"""What a rank gives to the picture of ranks side by side: one step over time, and its passes over a stage."""
+"""The part of a rank in the picture of ranks side by side: one step over time, and its passes over a stage."""
 
 from __future__ import annotations
 

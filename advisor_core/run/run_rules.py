@@ -24,6 +24,7 @@ from advisor_core.run.finding_places import claimed_paths
 from advisor_core.run.measurements import Measurements, RuleState, raised
 from advisor_core.run.resolve_evidence import scalar
 from advisor_core.text.base import Scalar, Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 
 
@@ -109,8 +110,7 @@ def other_vendor(host: Host, compiled: CompiledRule, vendors: Collection[str]) -
 
 def devices(host: Host, vendors: Sequence[str]) -> Text:
     """The name of the devices of these vendors."""
-    called = [host.vocabulary(vendor).called for vendor in vendors]
-    return Text(en=" and ".join(text.en for text in called), zh="、".join(text.zh for text in called))
+    return listed([host.vocabulary(vendor).called for vendor in vendors], " and ")
 
 
 def _one_subject(advisor: Advisor, verdict: Verdict) -> Text | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -62,28 +61,26 @@ def phase_spreads(work: Mapping[str, Mapping[int, int]], step_ns: float) -> list
 
 def _parts(means: Mapping[int, MeanStep]) -> dict[str, dict[int, int]]:
     """Rank to ns by part. How long a rank waits is not known where the ledger does not tell waiting from moving."""
-    parts: dict[str, dict[int, int]] = {}
+    trunks = {name: dict.fromkeys(means, 0) for name in ("compute", "communication", "idle")}
     divided: dict[str, dict[int, int]] = {}
+    waiting: dict[int, int] = {}
     for rank, mean in means.items():
-        sums: Counter[str] = Counter({"compute": 0, "communication": 0, "idle": 0})
-        finer: Counter[str] = Counter()
+        waits = 0
         for path, ns in mean.entries.items():
+            if path.startswith(_WAIT):
+                waits += ns
+                continue
             trunk, *rest = path.split("/")
-            waits = path.startswith(_WAIT)
-            sums[_WAIT if waits else trunk] += ns
-            if rest and not waits and trunk in _DIVIDED:
-                finer[f"{trunk}/{rest[0]}"] += ns
-        if sums[_WAIT] or not mean.entries.get(_NOT_TOLD):
-            parts.setdefault(_WAIT, {})[rank] = sums.pop(_WAIT, 0)
-        for target, own in ((parts, sums), (divided, finer)):
-            for name, ns in own.items():
-                target.setdefault(name, dict.fromkeys(means, 0))[rank] = ns
-    waiting = parts.pop(_WAIT, {})
-    named = {name: parts[name] for name in ("compute", "communication")}
+            trunks.setdefault(trunk, dict.fromkeys(means, 0))[rank] += ns
+            if rest and trunk in _DIVIDED:
+                divided.setdefault(f"{trunk}/{rest[0]}", dict.fromkeys(means, 0))[rank] += ns
+        if waits or not mean.entries.get(_NOT_TOLD):
+            waiting[rank] = waits
+    parts = {name: trunks.pop(name) for name in ("compute", "communication")}
     if len(waiting) > 1:
-        named[_WAIT] = waiting
-    named |= {name: times for name, times in sorted(parts.items()) if name not in named}
-    return named | {name: times for name, times in sorted(divided.items()) if times != named.get(name.split("/")[0])}
+        parts[_WAIT] = waiting
+    parts |= dict(sorted(trunks.items()))
+    return parts | {name: times for name, times in sorted(divided.items()) if times != parts[name.split("/")[0]]}
 
 
 def _summed(rows: pd.DataFrame, by: list[str], steps: int) -> pd.Series:

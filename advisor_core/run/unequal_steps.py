@@ -1,4 +1,4 @@
-"""What is said where the ranks of a job were not recorded for the same steps."""
+"""Diagnostics where the ranks of a job were not recorded for the same steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
+from advisor_core.text.listed import listed
 from advisor_core.text.messages import message
 
 NAMED = 3
@@ -30,7 +31,7 @@ def unequal_steps(recorded: Mapping[int, Sequence[int | None]]) -> list[Diagnost
         "steps.differ",
         usual=len(groups[usual]),
         steps=_span(usual),
-        others=Text(en=", ".join(one.en for one in told), zh="、".join(one.zh for one in told)),
+        others=listed(told),
         count=sum(len(ranks) for ranks, _ in others),
     )
     found = [Diagnostic(severity="warning", source="job", message=text)]

@@ -13,6 +13,7 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.pipeline import Progress, analysed
 from advisor_core.run.prepared import RunOptions
+from advisor_core.run.request import Request
 from advisor_core.run.work import Work
 
 _ASKED = "asked"
@@ -40,7 +41,7 @@ def what_if(
 
     Raises `WhatIfError`, and what `advisor_core.run.pipeline.run` raises.
     """
-    result, replayed = analysed(paths, options, deep=deep, jobs=jobs, progress=progress, work=work)
+    result, replayed = analysed(Request(tuple(paths), options, deep=deep), jobs=jobs, progress=progress, work=work)
     if result.profile.roles:
         raise WhatIfError("roles that were profiled by themselves are not replayed: choose the directory of one role")
     if replayed is None:

@@ -29,8 +29,9 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, DeepRanks
 from advisor_core.run.explain import explain
 from advisor_core.run.nothing_judged import nothing_judged
-from advisor_core.run.pipeline import run, sources
+from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.sources import sources
 from advisor_core.run.what_if import WhatIfError, what_if
 from advisor_core.serving.root import OutsideError, Root, Stamp
 

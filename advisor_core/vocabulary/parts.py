@@ -35,3 +35,6 @@ KINDS: Final[Mapping[str, str | None]] = {
 LEAST: Final = 0.1
 """Share of the time of a finding, or of a recording, from which a part counts; our choice: advice that leaves out the
 others misses a tenth of it at most."""
+
+TOLD: Final = 0.01
+"""Share of the time of a finding, or of a recording, from which a part is told at all; our choice, as for findings."""

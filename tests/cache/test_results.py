@@ -14,10 +14,10 @@ from advisor_core.contracts.profile import StepError
 from advisor_core.plugins.host import PluginStatus
 from advisor_core.result.run import Diagnostic, RunResult
 from advisor_core.run import kept_ranks, kept_results
-from advisor_core.run.deep_ranks import BY_SIZE
-from advisor_core.run.kept_results import Asked, kept_or_run
+from advisor_core.run.kept_results import kept_or_run
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host, prepared
+from advisor_core.run.request import Request
 from advisor_core.text.base import Text
 from tests.cache.rank import write_rank
 
@@ -34,7 +34,7 @@ class Runs:
     def __call__(
         self, change: Callable[[RunResult], RunResult] = lambda made: made, rank: int | None = None, **options: object
     ) -> RunResult:
-        asked = Asked((self.path,), dataclasses.replace(KEPT, **options), rank, (), BY_SIZE)  # type: ignore[arg-type]
+        asked = Request((self.path,), dataclasses.replace(KEPT, **options), rank)  # type: ignore[arg-type]
 
         def made() -> RunResult:
             self.made += 1

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from advisor_core.cli.main import cli
 from advisor_core.run.pipeline import analysed
 from advisor_core.run.prepared import RunOptions
+from advisor_core.run.request import Request
 from reports.markdown import MarkdownRenderer
 from tests.job.test_job_graph import assert_exact
 
@@ -23,7 +24,7 @@ def test_the_replay_of_all_ranks_gives_the_recorded_times(profiles: Path, record
     folder = profiles / recording
     if not folder.is_dir():
         pytest.skip(f"{recording} is not there")
-    _, replayed = analysed([folder], RunOptions(), jobs=1)
+    _, replayed = analysed(Request((folder,), RunOptions()), jobs=1)
     assert replayed is not None
     assert replayed.job.calls["call"].nunique() == JOINED[recording]
     assert_exact(replayed.job)
@@ -35,7 +36,7 @@ def test_waiting_for_a_rank_that_is_not_there_leaves_nothing_sure(profiles: Path
     folder = profiles / recording
     if not folder.is_dir():
         pytest.skip(f"{recording} is not there")
-    result, _ = analysed([folder], RunOptions(), jobs=1)
+    result, _ = analysed(Request((folder,), RunOptions()), jobs=1)
     assert result.plan is not None and result.plan.absent
     waits = {
         int(path.rpartition(" ")[2]): ns
@@ -52,7 +53,7 @@ def test_waiting_for_a_rank_that_is_not_there_leaves_nothing_sure(profiles: Path
 
 def test_ranks_of_two_jobs_are_not_replayed_together(profiles: Path) -> None:
     """The two of ``trace-diff`` were made at different times, on different machines."""
-    result, replayed = analysed([profiles / "kineto" / "trace-diff"], RunOptions(), jobs=1)
+    result, replayed = analysed(Request((profiles / "kineto" / "trace-diff",), RunOptions()), jobs=1)
     assert replayed is None and result.plan is None
 
 

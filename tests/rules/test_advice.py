@@ -78,7 +78,7 @@ def test_every_rule_has_safe_advice_first_for_every_job(job: Job) -> None:
 @pytest.mark.parametrize("ruleset", ["ascend", "gpu"])
 def test_a_report_of_all_rules_advises_nothing_that_excludes_other_advice(job: Job, ruleset: str) -> None:
     findings = [
-        Finding.model_construct(rule=rule.id, advice=list(given(rule, job)), withheld=[])
+        Finding.model_construct(fingerprint=rule.id, rule=rule.id, advice=list(given(rule, job)), withheld=[])
         for rule in rules()
         if rule.ruleset == ruleset
     ]
@@ -93,7 +93,8 @@ def test_what_excludes_other_advice_of_its_rule_says_for_whom_it_is() -> None:
     for rule in rules():
         for job in JOBS.values():
             advice = given(rule, job)
-            (found,) = combinable([Finding.model_construct(rule=rule.id, advice=list(advice), withheld=[])])
+            alone = Finding.model_construct(fingerprint=rule.id, rule=rule.id, advice=list(advice), withheld=[])
+            (found,) = combinable([alone])
             assert found.advice[0] == advice[0], rule.id
 
 

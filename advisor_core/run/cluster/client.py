@@ -99,7 +99,7 @@ def _no_answer(worker: str, error: Exception) -> str:
 
 
 def _lacks_us(error: Exception) -> bool:
-    """Whether an error is that of a worker that cannot import us; Dask may have put it into the text of another."""
+    """True where an error is that of a worker that cannot import us; Dask may have put it into the text of another."""
     return any(f"No module named '{name}" in str(error) for name in CODE)
 
 
@@ -136,17 +136,21 @@ def _await_workers(client: Client, address: str) -> None:
 
 def _workers(client: Client) -> Sequence[str]:
     """The addresses of the workers that the scheduler knows now. Raises `ClusterError` where it does not answer."""
-    try:
+    with _answering():
         return list(client.ncores())
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(f"the scheduler does not answer any more: {error}") from None
 
 
 def _running(client: Client) -> Sequence[str]:
     """Those of `_workers` that begin tasks."""
-    try:
+    with _answering():
         scheduler: Any = client.scheduler
         return list(client.sync(scheduler.ncores_running))
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
     except (OSError, TimeoutError) as error:
         raise ClusterError(f"the scheduler does not answer any more: {error}") from None
 

@@ -1,4 +1,4 @@
-"""What keeps a cluster from being used."""
+"""The error of a cluster that cannot be used."""
 
 from __future__ import annotations
 

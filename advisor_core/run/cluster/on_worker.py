@@ -1,4 +1,4 @@
-"""What a worker of a cluster does for a run: one phase of one rank, where its tables are.
+"""The work of a worker of a cluster for a run: one phase of one rank, where its tables are.
 
 The tables of a rank stay in the process that loaded it, as a part of the result of its first phase. What travels from
 machine to machine, or is put on disk where memory is short, is that result without the tables: the next phase then
@@ -30,8 +30,8 @@ _rules_read: dict[tuple[Path, ...], Described] = {}
 
 @dataclass(frozen=True)
 class Expected:
-    """What the machine that asks has: a worker that has something else answers nothing. ``files``: those of the rank,
-    ``None`` where they are not compared."""
+    """The installation of the machine that asks: a worker that has something else answers nothing. ``files``: those of
+    the rank, ``None`` where they are not compared."""
 
     installed: Described
     rules: Described
@@ -56,7 +56,7 @@ class Phase:
         return held
 
     def __sizeof__(self) -> int:
-        """What the scheduler takes into account."""
+        """The size that the scheduler takes into account."""
         return object.__sizeof__(self) + (self.size if self.held else 0)
 
     def __reduce__(self) -> tuple[Callable[[bytes, str, bool], Phase], tuple[bytes, str, bool]]:
@@ -69,7 +69,7 @@ def _arrived(value: bytes, place: str, keeps: bool) -> Phase:
 
 
 def asked(expected: Expected, function: Callable[..., Any], source: RankInput, more: Sequence[Any]) -> bytes:
-    """What `answer` is asked."""
+    """The question for `answer`."""
     return pickle.dumps((expected, function, source, tuple(more)), protocol=pickle.HIGHEST_PROTOCOL)
 
 
@@ -94,13 +94,13 @@ def require(place: str, expected: Expected, source: RankInput) -> None:
     """Raises `ClusterError` where this worker, at ``place``, has not what is ``expected``."""
     if found := differences(expected.installed, installed()):
         raise ClusterError(other_installation(place, found))
-    read = rules(sorted(map(Path, expected.rules)))
+    rulesets = tuple(map(Path, expected.rules))
+    read = rules(rulesets)
     if found := differences(expected.rules, read):
         raise ClusterError(other_rules(place, found))
-    key = tuple(map(Path, expected.rules))
-    if _rules_read.setdefault(key, read) != read:
+    if _rules_read.setdefault(rulesets, read) != read:
         prepared.cache_clear()
-        _rules_read[key] = read
+        _rules_read[rulesets] = read
     if expected.files is not None and (seen := files(source.directory)) != expected.files:
         raise ClusterError(
             f"worker {place} sees {'other files' if seen else 'no files'} in {source.directory} than this machine: it "
@@ -117,6 +117,6 @@ def other_rules(place: str, found: Sequence[str]) -> str:
 
 
 def described(roots: Sequence[str], rulesets: Sequence[str]) -> tuple[Described, Described, list[str]]:
-    """What is installed on this worker, the user's rules as it sees them, and those of ``roots`` that it does not."""
+    """The installation of this worker, the user's rules as it sees them, and those of ``roots`` that it does not."""
     unseen = [root for root in roots if not Path(root).exists()]
     return installed(), rules([Path(name) for name in rulesets]), unseen

@@ -1,17 +1,17 @@
-"""What all machines of a run must have in common, so that where a rank is read makes no difference: npu-advisor to the
-byte, the libraries whose objects travel, the plugins, the user's rules, and the files of the ranks."""
+"""All that the machines of a run must have in common, so that where a rank is read makes no difference: npu-advisor to
+the byte, the libraries whose objects travel, the plugins, the user's rules, and the files of the ranks."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from advisor_core.cache.fingerprint import CODE, LIBRARIES, names_and_sizes
+from advisor_core.cache.fingerprint import CODE, LIBRARIES, names_and_sizes, source_files
 from advisor_core.contracts.problems import RuleFileError
 from advisor_core.plugins.host import OWN
 from advisor_core.rules.files.ruleset import rule_files
@@ -26,7 +26,8 @@ _DIGITS: Final = 12
 
 @cache
 def installed() -> Described:
-    """What this process runs. It is found out once: what is changed on disk later does not change a process."""
+    """The installation that this process runs. It is found out once: what is changed on disk later does not change a
+    process."""
     found = {OWN: f"{metadata.version(OWN)}, code {_code()}", "Python": ".".join(map(str, sys.version_info[:2]))}
     found |= {name: metadata.version(name) for name in ("distributed", *LIBRARIES)}
     for plugin in installed_host().plugins:
@@ -41,19 +42,10 @@ def _code() -> str:
     root = Path(__file__).parents[3]
     digest = hashlib.sha256()
     for package in CODE:
-        for file in _files(root / package):
-            digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
-            digest.update(file.read_bytes())
+        for name, file in source_files(root / package, f"{package}/"):
+            digest.update(f"{name}\0".encode())
+            digest.update(Path(file).read_bytes())
     return digest.hexdigest()[:_DIGITS]
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    for entry in sorted(directory.iterdir()):
-        if entry.is_dir():
-            if entry.name != "__pycache__":
-                yield from _files(entry)
-        else:
-            yield entry
 
 
 def rules(rulesets: Sequence[Path]) -> Described:
@@ -82,7 +74,7 @@ def files(directory: Path) -> str | None:
 
 
 def differences(own: Described, theirs: Described) -> list[str]:
-    """What another machine has otherwise: of each what is there, and what is here."""
+    """The differences of another machine: of each what is there, and what is here."""
     names = dict.fromkeys((*own, *theirs))
     told = {name: (own.get(name) or "none", theirs.get(name) or "none") for name in names}
     return [f"{name}: {there} (here: {here})" for name, (here, there) in told.items() if here != there]

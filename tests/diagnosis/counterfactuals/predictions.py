@@ -12,6 +12,7 @@ from pathlib import Path
 
 from advisor_core.run.pipeline import analysed
 from advisor_core.run.prepared import RunOptions
+from advisor_core.run.request import Request
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
 from tests.diagnosis.diagnosis import write
@@ -27,7 +28,7 @@ class Prediction:
     def __init__(self, scenario: Scenario, seed: int) -> None:
         with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
             write(scenario, seed, Path(folder))
-            self.result, replayed = analysed([Path(folder)], RunOptions(), jobs=1)
+            self.result, replayed = analysed(Request((Path(folder),), RunOptions()), jobs=1)
         if replayed is None:
             raise ValueError(f"{scenario.name} cannot be replayed")
         self._replayed = replayed
