@@ -69,8 +69,8 @@ def pass_times(pipeline: PipelinePasses, t: Labels) -> Times:
     for stage in pipeline.stages:
         spans = tuple((p.start_ns - first, p.end_ns - first, kinds[p.backward]) for p in stage.passes)
         numbers = tuple(str(one.number) for one in stage.passes)
-        told = numbers if pipeline.micro_batches is not None else ()
-        rows.append(Timed(t("side.stage", stage=stage.stage, rank=stage.rank), spans, told))
+        texts = numbers if pipeline.micro_batches is not None else ()
+        rows.append(Timed(t("side.stage", stage=stage.stage, rank=stage.rank), spans, texts))
     return Times(
         end=max(end for row in rows for _, end, _ in row.spans),
         rows=tuple(rows),
@@ -134,11 +134,14 @@ def _folded(role: str | None, blocks: Iterator[Block], t: Labels) -> Iterator[Bl
 
 
 def _ranks(shown: SideBySide, t: Labels) -> Iterator[Block]:
-    which = t("side.whole") if shown.step is None else t("word.step", step=shown.step)
-    title = t("side.ranks", step=which, count=len(shown.lanes), all=shown.ranks)
+    title = t("side.ranks", step=_step(shown.step, t), count=len(shown.lanes), all=shown.ranks)
     yield Figure(rank_times(shown, t), title)
     yield Paragraph(line(_clocks(shown, t)), "small")
     yield Details(line(t("side.parts")), (_rank_table(shown, t),))
+
+
+def _step(step: int | None, t: Labels) -> str:
+    return t("side.whole") if step is None else t("word.step", step=step)
 
 
 def _clocks(shown: SideBySide, t: Labels) -> str:
@@ -173,14 +176,13 @@ def _sums(intervals: list[tuple[int, int, str]]) -> Counter[str]:
 
 
 def _pipeline(pipeline: PipelinePasses, t: Labels) -> Iterator[Block]:
-    which = t("side.whole") if pipeline.step is None else t("word.step", step=pipeline.step)
-    yield Figure(pass_times(pipeline, t), t("side.stages", step=which))
-    told = [t("side.clocks.none")] if pipeline.clocks == "none" else []
+    yield Figure(pass_times(pipeline, t), t("side.stages", step=_step(pipeline.step, t)))
+    notes = [t("side.clocks.none")] if pipeline.clocks == "none" else []
     if len(pipeline.stages) < pipeline.of_stages:
-        told.append(t("side.some_stages", count=len(pipeline.stages), all=pipeline.of_stages))
-    known = pipeline.micro_batches
-    told.append(t("side.uncounted") if known is None else t("side.numbers", count=known))
-    yield Paragraph(line(" ".join(told)), "small")
+        notes.append(t("side.some_stages", count=len(pipeline.stages), all=pipeline.of_stages))
+    count = pipeline.micro_batches
+    notes.append(t("side.uncounted") if count is None else t("side.numbers", count=count))
+    yield Paragraph(line(" ".join(notes)), "small")
     yield _pass_table(pipeline, t)
 
 
