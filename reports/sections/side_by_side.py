@@ -24,6 +24,7 @@ from reports.blocks import (
 )
 from reports.labels import Labels
 from reports.outline import Outline
+from reports.view_tables import longest_first, time_by_key
 
 LANES = 8
 """Ranks that roles are drawn of, as many as a timeline shows."""
@@ -149,9 +150,8 @@ def _clocks(shown: SideBySide, t: Labels) -> str:
 
 
 def _rank_table(shown: SideBySide, t: Labels) -> Table:
-    sums = [_sums(lane.intervals) for lane in shown.lanes]
-    totals = sum(sums, Counter())
-    keys = [key for key, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:PARTS]]
+    sums = [time_by_key(lane.intervals) for lane in shown.lanes]
+    keys = [key for key, _ in longest_first(sum(sums, Counter()))[:PARTS]]
     heads = ("side.starts", "ranks.column.step", "side.shift")
     columns = (
         Column(t("inputs.rank"), numeric=True),
@@ -166,13 +166,6 @@ def _rank_table(shown: SideBySide, t: Labels) -> Table:
         times = (t.time(lane.start_ns), t.time(lane.end_ns - lane.start_ns), shift, *(t.time(own[key]) for key in keys))
         rows.append(Row((line(str(lane.rank)), line(why), *(line(time) for time in times))))
     return Table(columns, tuple(rows))
-
-
-def _sums(intervals: list[tuple[int, int, str]]) -> Counter[str]:
-    sums: Counter[str] = Counter()
-    for start, end, key in intervals:
-        sums[key] += end - start
-    return sums
 
 
 def _pipeline(pipeline: PipelinePasses, t: Labels) -> Iterator[Block]:
