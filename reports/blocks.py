@@ -206,7 +206,7 @@ class RankMap(Struct, frozen=True):
 
 
 class LinkMap(Struct, frozen=True):
-    """Who sends how fast to whom, B/s. ``names``: of the rows and columns; ``cells``: row, column, bandwidth and
+    """The bandwidth from rank to rank, B/s. ``names``: of the rows and columns; ``cells``: row, column, bandwidth and
     whether a finding calls it slow."""
 
     names: tuple[str, ...]
@@ -214,7 +214,7 @@ class LinkMap(Struct, frozen=True):
 
 
 class Boxes(Struct, frozen=True):
-    """How ranks spread, a box for each of ``names``."""
+    """The spread over ranks, a box for each of ``names``."""
 
     names: tuple[str, ...]
     rows: tuple[Spread, ...]

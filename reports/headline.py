@@ -52,7 +52,7 @@ def verdict(outline: Outline, labels: Labels) -> str:
 
 
 def _parts(mean: Ledger, labels: Labels, by_rank: Sequence[Ledger] = ()) -> str:
-    """What a mean step consists of, the largest part first. ``by_rank``: the ledgers that it is the mean of."""
+    """The parts of a mean step, the largest first. ``by_rank``: the ledgers that it is the mean of."""
     parts = sorted(
         zip(mean.roots, percents([node.ns for node in mean.roots]), strict=True), key=lambda pair: -pair[0].ns
     )
@@ -76,7 +76,7 @@ def _parts(mean: Ledger, labels: Labels, by_rank: Sequence[Ledger] = ()) -> str:
 
 
 def _knows_cause(ledger: Ledger, path: str) -> bool:
-    """Whether most of a part of a rank is booked under a cause."""
+    """Most of a part of a rank is booked under a cause."""
     leaves = [leaf for node in ledger.roots if node.path == path for leaf in node.leaves()]
     largest = max(leaves, key=lambda leaf: leaf.ns, default=None)
     return largest is not None and largest.ns > 0 and not largest.path.endswith("/unknown")

@@ -249,12 +249,12 @@ class Outline:
 
     @cached_property
     def settings(self) -> list[TableView]:
-        """What environment variables mean for the job: of the first rank that tells it, of each role."""
-        found: dict[str | None, TableView] = {}
+        """The tables of what environment variables mean for the job: of the first rank that has one, of each role."""
+        by_role: dict[str | None, TableView] = {}
         for view in self.result.views:
             if isinstance(view, TableView) and view.purpose == "settings":
-                found.setdefault(view.role, view)
-        return list(found.values())
+                by_role.setdefault(view.role, view)
+        return list(by_role.values())
 
     def advised_in(self, variable: str) -> list[str]:
         """The numbers of the problems whose advice sets or names an environment variable."""

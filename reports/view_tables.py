@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from advisor_core.api import Text
@@ -92,13 +93,21 @@ def _cell(cell: Cell, unit: str, t: Labels) -> Line:
 
 def _largest(intervals: Sequence[tuple[int, int, str]], t: Labels) -> list[str]:
     """What takes most of a lane, with its time."""
-    sums: dict[str, int] = {}
-    for start, end, key in intervals:
-        sums[key] = sums.get(key, 0) + end - start
     keys = Keys(t)
-    return [
-        f"{keys.label(key)} {t.time(ns)}" for key, ns in sorted(sums.items(), key=lambda p: (-p[1], p[0]))[:LARGEST]
-    ]
+    return [f"{keys.label(key)} {t.time(ns)}" for key, ns in longest_first(time_by_key(intervals))[:LARGEST]]
+
+
+def time_by_key(intervals: Sequence[tuple[int, int, str]]) -> Counter[str]:
+    """The time of each key, ns."""
+    sums: Counter[str] = Counter()
+    for start, end, key in intervals:
+        sums[key] += end - start
+    return sums
+
+
+def longest_first(sums: Counter[str]) -> list[tuple[str, int]]:
+    """The keys with their times, those of one time by name."""
+    return sorted(sums.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _row(label: str, *cells: str) -> tuple[Line, ...]:

@@ -122,7 +122,7 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
 
 
 def _is_row_of(shape: Shape, whole: Shape) -> bool:
-    """Whether a tensor has the axes of another one, but one row in an axis that is neither the first nor the last."""
+    """A tensor has the axes of another one, but one row in an axis that is neither the first nor the last."""
     differ = [axis for axis, sizes in enumerate(zip(shape, whole, strict=False)) if sizes[0] != sizes[1]]
     return len(shape) == len(whole) and len(differ) == 1 and 0 < differ[0] < len(shape) - 1 and shape[differ[0]] == 1
 

@@ -157,16 +157,15 @@ def _passes_on(loop: _Loop, nodes: list[Node], signature: Ints) -> bool:
     passed: set[Key] = set()
     for place in range(int(places[0]), int(places[-1]) + 1):
         node = nodes[signature[place]]
-        reads = {key for _, key in node.reads if key[0] % rows == 0}
+        reads = {key for key in node.read_keys if key[0] % rows == 0}
         if place in places:
             order = int(np.searchsorted(places, place))
             if reads & passed:
                 return True
             # The result of a product that sums over the rows is the gradient of a weight.
-            computed = set() if loop.varying[order] == DEPTH else {key for _, key in node.writes}
-            written |= computed
+            written |= set() if loop.varying[order] == DEPTH else node.written_keys
         elif reads & (passed | written):
-            passed |= {key for _, key in node.writes if key[0] % rows == 0}
+            passed |= {key for key in node.written_keys if key[0] % rows == 0}
     return False
 
 

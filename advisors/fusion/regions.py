@@ -184,8 +184,7 @@ def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
 def _written_into(nodes: Sequence[Node], window: Window, number: int) -> list[Read]:
     """The tensor that a copy writes a part of, where exports only list the part: it was created for that before."""
     node = nodes[number]
-    listed = {key for _, key in node.reads}
-    if node.operation != "copy" or not node.writes or node.writes[0][1] in listed:
+    if node.operation != "copy" or not node.writes or node.writes[0][1] in node.read_keys:
         return []
     key = node.writes[0][1]
     nearest = window.writers(key, number)[:1]

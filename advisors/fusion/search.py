@@ -29,7 +29,7 @@ BESIDE = 5
 """Kernels that a computation absorbs begin so many kernels before it, at most, or end so many behind it."""
 
 AROUND = 4 * BESIDE
-"""What a computation absorbs is remembered by so many kernels before it and behind it."""
+"""So many kernels before a computation and behind it are compared before what it absorbed is taken for it again."""
 
 
 @dataclass(frozen=True)

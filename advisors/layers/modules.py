@@ -69,25 +69,25 @@ def modules(facts: Facts) -> Modules:
         raise Unavailable(message("modules.none"), message("modules.none.collect"))
     table, path = _paths(calls)
     launched = facts[launches].frame.iloc[facts[step_kernels].frame["work"].to_numpy()]
-    known, threads, times = _launched_at(launched, events)
-    found = np.full(len(launched), -1, dtype=np.int64)
-    found[known] = _at(calls, path, threads, times)
+    with_launch, threads, times = _launched_at(launched, events)
+    module = np.full(len(launched), -1, dtype=np.int64)
+    module[with_launch] = _at(calls, path, threads, times)
     passes = np.full(len(launched), Pass.FORWARD, dtype=np.int64)
 
     outer = events[(events["category"] == "cpu_op").to_numpy() & ~matching(events["name"], words.annotation)]
     outer = outer[~matching(outer["name"], words.step_mark)]
     top = np.full(len(launched), -1, dtype=np.int64)
-    top[known] = enclosing_of(outer, threads, times, outermost=True)
+    top[with_launch] = enclosing_of(outer, threads, times, outermost=True)
     in_gradient = np.zeros(len(launched), dtype=np.bool_)
     in_gradient[top >= 0] = matching(events["name"].iloc[top[top >= 0]], words.optimizer)
-    passes[in_gradient & (found >= 0)] = Pass.RECOMPUTATION
+    passes[in_gradient & (module >= 0)] = Pass.RECOMPUTATION
     by_arrow = _of_gradients(facts.get(FLOWS), calls, path, outer)
-    linked = np.flatnonzero((found < 0) & (top >= 0))
-    found[linked] = by_arrow.reindex(top[linked]).fillna(-1).to_numpy(dtype=np.int64)
-    passes[linked[found[linked] >= 0]] = Pass.BACKWARD
-    if not (found >= 0).any():
+    linked = np.flatnonzero((module < 0) & (top >= 0))
+    module[linked] = by_arrow.reindex(top[linked]).fillna(-1).to_numpy(dtype=np.int64)
+    passes[linked[module[linked] >= 0]] = Pass.BACKWARD
+    if not (module >= 0).any():
         raise Unavailable(message("modules.none"), message("modules.none.collect"))
-    return Modules(table, found, passes)
+    return Modules(table, module, passes)
 
 
 def _paths(calls: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
@@ -112,7 +112,7 @@ def _paths(calls: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _launched_at(launched: pd.DataFrame, events: pd.DataFrame) -> tuple[Ints, Ints, Ints]:
-    """Which kernels have a launch that is known, its thread and when: by their operator, else the launching call."""
+    """The kernels whose launch is known, its thread and its time: by their operator, else the launching call."""
     rows = np.where(launched["op_row"] >= 0, launched["op_row"], launched["call_row"])
     known = np.flatnonzero(rows >= 0)
     at = events.iloc[rows[known]]

@@ -91,7 +91,7 @@ def layer_times(own: StepKernels, found: Layers) -> LayerTimes:
 
 
 class OperatorTimes:
-    """What layers take by operator type in a pass, beside the median of the layers of the stack."""
+    """Times of layers by operator type in a pass, beside the median of the layers of the stack."""
 
     def __init__(self, own: StepKernels, found: Layers, times: LayerTimes) -> None:
         rows = _of_layers(own, found)

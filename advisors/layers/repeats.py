@@ -120,12 +120,10 @@ def best_repeat(
 def _without_ends(repeat: Repeat, sequence: Ints) -> Iterator[Repeat]:
     """The same units without the first one, and without the last one."""
     if len(repeat.starts) > LEAST_KEPT:
+        start, units = repeat.start, repeat.placed(-repeat.start)
+        values = np.unique(sequence[start : repeat.end], return_inverse=True)[1]
         for kept in (slice(1, None), slice(0, -1)):
-            starts, ends = repeat.starts[kept], repeat.ends[kept]
-            inside = np.repeat(starts, ends - starts) + _ranks(ends - starts)
-            values = np.unique(sequence[inside], return_inverse=True)[1]
-            unit = np.repeat(np.arange(len(starts)), ends - starts)
-            yield Repeat(starts, ends, _common(values, unit, len(starts)))
+            yield _repeat(values, units.starts[kept], units.ends[kept]).placed(start)
 
 
 def _divisions(sequence: Ints, types: Ints) -> Iterator[Repeat]:
@@ -170,8 +168,14 @@ def _divided(values: Ints, types: Ints, places: npt.NDArray[np.int64]) -> Repeat
     starts = borders - (int(borders[0]) - start)
     end = _last_unit_end(values, types, starts, places[int(np.argmax(places[:, -1]))])
     ends = _unit_ends(types, np.append(starts, end))
-    inside = np.repeat(starts, ends - starts) + _ranks(ends - starts)
-    unit = np.repeat(np.arange(len(starts)), ends - starts)
+    return _repeat(values, starts, ends)
+
+
+def _repeat(values: Ints, starts: Ints, ends: Ints) -> Repeat:
+    """The units between these places, with what they have in common."""
+    lengths = ends - starts
+    inside = np.repeat(starts, lengths) + _ranks(lengths)
+    unit = np.repeat(np.arange(len(starts)), lengths)
     return Repeat(starts, ends, _common(values[inside], unit, len(starts)))
 
 

@@ -31,8 +31,8 @@ as much, and shapes, to be layers: stages of a convolutional network look alike 
 @dataclass(frozen=True)
 class StepSequence:
     """The kernels of a step, in order. ``signature``: type, shapes and dtypes; ``type``: the type alone; ``heavy``:
-    products, convolutions and attentions; ``attention``: attentions and softmaxes; ``written``: the shapes that they
-    write; ``shaped``: shapes are recorded."""
+    products, convolutions and attentions; ``attention``: attentions and softmaxes; ``convolution``: convolutions;
+    ``written``: the shapes that they write; ``shaped``: shapes are recorded."""
 
     signature: Ints
     type: Ints
@@ -41,6 +41,11 @@ class StepSequence:
     convolution: Bools
     written: Ints
     shaped: bool
+
+    def mirrored(self) -> StepSequence:
+        """The same kernels in reversed order."""
+        turned = {name: values[::-1] for name, values in vars(self).items() if name != "shaped"}
+        return StepSequence(**turned, shaped=self.shaped)
 
     def best_repeat(self, start: int, end: int, *, mirrored: bool = False) -> Repeat | None:
         """See `best_repeat`. Without attention only what can be layers: what is more alike may be a stretch of small
@@ -66,7 +71,7 @@ class Stack:
 
     @property
     def kernels(self) -> int:
-        """How many it has, with those between its layers."""
+        """Their number, with those between its layers."""
         return int(self.ends[-1] - self.starts[0])
 
     def placed(self, start: int) -> Stack:

@@ -18,92 +18,48 @@ from advisors.layers.runs import SAME
 from advisors.layers.stacks import Stack, StepSequence
 
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 MORE_PRODUCTS = 2
 """Convolutions that the first block has beyond those of the others, at most: ResNet has one, its backward pass two."""
+
+LEAST_BLOCKS = 2
+"""Blocks of a stage: a single one does not repeat."""
 
 
 def with_first_blocks(kernels: StepSequence, found: Sequence[Stack], backward: int) -> list[Stack]:
     """The stacks, those of convolutions with the first block of their stage, and stages of two blocks. ``backward``:
     where the backward pass begins, in which the first block comes last."""
     count = len(kernels.type)
-    stages = _staged(_Reading.of(kernels, slice(None)), [stack for stack in found if stack.starts[0] < backward])
+    stages = _staged(kernels, [stack for stack in found if stack.starts[0] < backward])
     mirrored = [stack.mirrored(count) for stack in reversed(found) if stack.starts[0] >= backward]
-    turned = _staged(_Reading.of(kernels, slice(None, None, -1)), mirrored)
+    turned = _staged(kernels.mirrored(), mirrored)
     return [*stages, *(stack.mirrored(count) for stack in reversed(turned))]
 
 
-LEAST_BLOCKS = 2
-"""Blocks of a stage: a single one does not repeat."""
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """The kernels in an order in which the first block of a stage comes first. ``written``: shapes of their outputs."""
-
-    types: Ints
-    heavy: Bools
-    convolution: Bools
-    attention: Bools
-    written: Ints
-
-    @classmethod
-    def of(cls, kernels: StepSequence, order: slice) -> _Reading:
-        return cls(
-            kernels.type[order],
-            kernels.heavy[order],
-            kernels.convolution[order],
-            kernels.attention[order],
-            kernels.written[order],
-        )
-
-    def convolutional(self, stack: Stack) -> bool:
-        """Whether its layers have convolutions, and no attention."""
-        start, end = int(stack.starts[0]), int(stack.ends[-1])
-        return bool(self.convolution[start : int(stack.ends[0])].any() and not self.attention[start:end].any())
-
-    def block_before(self, unit: Ints, products: Ints, end: int, least: int) -> int | None:
-        """Where a block begins that ends at ``end`` and is like a unit of these types, with ``products`` at these
-        places; not before ``least``. ``None`` where there is none."""
-        places = np.flatnonzero(self.heavy[least:end]) + least
-        lead, rest = unit[: products[0]], unit[products[0] :].tolist()
-        best, best_common = None, 0
-        for count in range(len(products), min(len(products) + MORE_PRODUCTS, len(places)) + 1):
-            product = int(places[-count])
-            common = longest_common(rest, self.types[product:end].tolist())
-            if common > best_common and self.types[product] == unit[products[0]]:
-                best, best_common = product, common
-        if best is None or best_common < SAME * len(rest):
-            return None
-        # A unit can begin with the end of the block before, which the first block of a network has not.
-        before = self.types[max(best - len(lead), least) : best][::-1]
-        unlike = np.flatnonzero(before != lead[::-1][: len(before)])
-        return best - (int(unlike[0]) if len(unlike) else len(before))
-
-
-def _staged(reading: _Reading, found: Sequence[Stack]) -> list[Stack]:
+def _staged(kernels: StepSequence, found: Sequence[Stack]) -> list[Stack]:
+    """See `with_first_blocks`, of kernels in an order in which the first block of a stage comes first."""
     stages: list[Stack] = []
     for stack in found:
-        start, end = int(stack.starts[0]), int(stack.ends[0])
-        if not reading.convolutional(stack):
+        if not _convolutional(kernels, stack):
             stages.append(stack)
             continue
-        search = _Stage(reading, reading.types[start:end], np.flatnonzero(reading.heavy[start:end]))
-        own = search.with_first(stack, _end(stages))
-        if (
-            own is None
-            and stages
-            and not stages[-1].apart
-            and int(stages[-1].ends[-1] - stages[-1].starts[0]) < end - start
-        ):
+        start, end = int(stack.starts[0]), int(stack.ends[0])
+        search = _Stage(kernels, kernels.type[start:end], np.flatnonzero(kernels.heavy[start:end]))
+        whole = search.with_first(stack, _end(stages))
+        if whole is None and stages and not stages[-1].apart and stages[-1].kernels < end - start:
             # What repeats within the first block is no stack of layers.
-            own = search.with_first(stack, _end(stages[:-1]))
-            stages = stages if own is None else stages[:-1]
-        if own is not None:
-            stages += search.before(int(own.starts[0]), _end(stages))
-        stages.append(stack if own is None else own)
+            whole = search.with_first(stack, _end(stages[:-1]))
+            stages = stages if whole is None else stages[:-1]
+        if whole is not None:
+            stages += search.before(int(whole.starts[0]), _end(stages))
+        stages.append(stack if whole is None else whole)
     return stages
+
+
+def _convolutional(kernels: StepSequence, stack: Stack) -> bool:
+    """Its layers have convolutions, and no attention."""
+    start, end = int(stack.starts[0]), int(stack.ends[-1])
+    return bool(kernels.convolution[start : int(stack.ends[0])].any() and not kernels.attention[start:end].any())
 
 
 def _end(stages: Sequence[Stack]) -> int:
@@ -114,20 +70,20 @@ def _end(stages: Sequence[Stack]) -> int:
 class _Stage:
     """Looks for stages whose blocks have the types of a ``unit`` with ``products`` at these places."""
 
-    reading: _Reading
+    kernels: StepSequence
     unit: Ints
     products: Ints
 
     def with_first(self, stack: Stack, least: int) -> Stack | None:
         """The stack with the first block of its stage; ``None`` where none is there, not before ``least``."""
-        start, end, written = int(stack.starts[0]), int(stack.ends[0]), self.reading.written
+        start, end, written = int(stack.starts[0]), int(stack.ends[0]), self.kernels.written
         if start <= least or written[start - 1] != written[end - 1]:
             return None
-        first = self.reading.block_before(self.unit, self.products, start, least)
+        first = self._block_before(start, least)
         if first is None:
             return None
         starts, ends = np.append(first, stack.starts), np.append(start, stack.ends)
-        common = longest_common(self.unit.tolist(), self.reading.types[first:start].tolist())
+        common = longest_common(self.unit.tolist(), self.kernels.type[first:start].tolist())
         share = min(stack.share, common * len(starts) / int((ends - starts).sum()))
         return Stack(starts, ends, share, apart=True)
 
@@ -142,13 +98,32 @@ class _Stage:
             end = int(stage.starts[0])
         return stages[::-1]
 
+    def _block_before(self, end: int, least: int) -> int | None:
+        """The begin of a block that ends at ``end`` and is like the unit; not before ``least``. ``None`` where there is
+        none."""
+        types, first = self.kernels.type, int(self.products[0])
+        places = np.flatnonzero(self.kernels.heavy[least:end]) + least
+        lead, rest = self.unit[:first], self.unit[first:].tolist()
+        best, best_common = None, 0
+        for count in range(len(self.products), min(len(self.products) + MORE_PRODUCTS, len(places)) + 1):
+            product = int(places[-count])
+            common = longest_common(rest, types[product:end].tolist())
+            if common > best_common and types[product] == self.unit[first]:
+                best, best_common = product, common
+        if best is None or best_common < SAME * len(rest):
+            return None
+        # A unit can begin with the end of the block before, which the first block of a network has not.
+        before = types[max(best - len(lead), least) : best][::-1]
+        unlike = np.flatnonzero(before != lead[::-1][: len(before)])
+        return best - (int(unlike[0]) if len(unlike) else len(before))
+
     def _equal_types(self, end: int, least: int) -> Stack | None:
         """Blocks with the types of the unit that write tensors of one shape, the last one ending at ``end``."""
         length, starts = len(self.unit), list[int]()
-        written = self.reading.written[end - 1]
+        written = self.kernels.written[end - 1]
         while (begin := (starts[0] if starts else end) - length) >= least:
-            place = self.reading.written[begin + length - 1]
-            if place != written or not np.array_equal(self.reading.types[begin : begin + length], self.unit):
+            place = self.kernels.written[begin + length - 1]
+            if place != written or not np.array_equal(self.kernels.type[begin : begin + length], self.unit):
                 break
             starts.insert(0, begin)
         if not starts:

@@ -54,20 +54,20 @@ def folded_norm(facts: Facts, params: Params) -> Observations:
     for _ in range(MOST_BETWEEN):
         source = np.where((source >= 0) & rearranges[source], writer_of[source], source)
     behind = norms[(source >= 0) & (classes[source] == "convolution")]
-    own = frame.iloc[behind].sort_values("duration_ns", ascending=False, kind="stable")
-    norm_ns = float(own["duration_ns"].sum()) / kernels.steps
+    foldable = frame.iloc[behind].sort_values("duration_ns", ascending=False, kind="stable")
+    norm_ns = float(foldable["duration_ns"].sum()) / kernels.steps
     result = row(
-        norms=len(own) / kernels.steps,
-        others=(len(norms) - len(own)) / kernels.steps,
+        norms=len(foldable) / kernels.steps,
+        others=(len(norms) - len(foldable)) / kernels.steps,
         norm_ns=norm_ns,
-        example=str(own["input_shapes"].iloc[0]) if len(own) else None,
+        example=str(foldable["input_shapes"].iloc[0]) if len(foldable) else None,
     )
     result = result.assign(**kernels.shares(result["norm_ns"]))
 
     def evidence(_: int) -> list[Reference]:
-        return [kernel_rows(message("network_structure.batch_norms"), own), *call_stack(facts, own)]
+        return [kernel_rows(message("network_structure.batch_norms"), foldable), *call_stack(facts, foldable)]
 
     def cure(_: int) -> Shortening:
-        return kernels.shorter(own)
+        return kernels.shorter(foldable)
 
     return Observations(result, evidence, cure=cure)

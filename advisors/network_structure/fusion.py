@@ -178,8 +178,8 @@ def fused_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
 
 
 def _least_begin(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
-    """What the shortest kernels take, ns, for chains that write a row of what they take: the bandwidth that these reach
-    counts start and end for the whole. 0 for others."""
+    """The time of the shortest kernels, ns, for chains that write a row of what they take: the bandwidth that these
+    reach counts start and end for the whole. 0 for others."""
     appending = [computation.name for computation in computations() if computation.appends]
     return np.where(found["pattern"].isin(appending), own.least_ns, 0.0)
 

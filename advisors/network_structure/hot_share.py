@@ -52,13 +52,13 @@ def hot_share(facts: Facts, params: Params) -> Observations:
     kernels = facts[step_kernels]
     frame = kernels.frame[~updating_kernels(kernels, facts[fusion_chains])]
     phases = _phases(facts, frame)
-    frames = [part for phase in dict.fromkeys(phases.tolist()) if _has_products(part := frame[phases == phase])]
+    frames = {phase: part for phase in dict.fromkeys(phases.tolist()) if _has_products(part := frame[phases == phase])}
     if not frames:
         raise NotApplicable(message("network_structure.no_attention"))
-    rows = [_row(part, str(phases[frame.index.get_loc(part.index[0])]), kernels, params) for part in frames]
+    rows = [_row(part, phase, kernels, params) for phase, part in frames.items()]
 
     def evidence(number: int) -> list[Reference]:
-        part = frames[number]
+        part = frames[rows[number]["phase"]]
         table = _by_class(part, kernels).sort_values(ascending=False, kind="stable").rename("per_step_ns").reset_index()
         table["operator_class"] = table["operator_class"].astype(str)
         table["share"] = table["per_step_ns"] / rows[number]["kernel_ns"]
@@ -74,10 +74,10 @@ def hot_share(facts: Facts, params: Params) -> Observations:
 def _phases(facts: Facts, frame: pd.DataFrame) -> npt.NDArray[np.object_]:
     """The part of each kernel; of all of them that of the recording where it has one only, or none is told."""
     spans = facts.get(parts)
-    told = None if spans is None else part_of(spans, frame["start_ns"].to_numpy())
-    if told is None or len(set(told.tolist())) < 2:
+    phases = None if spans is None else part_of(spans, frame["start_ns"].to_numpy())
+    if phases is None or len(set(phases.tolist())) < 2:
         return np.full(len(frame), str(facts[context]["phase"]), dtype=object)
-    return told
+    return phases
 
 
 def _by_class(frame: pd.DataFrame, kernels: StepKernels) -> pd.Series:
@@ -86,7 +86,7 @@ def _by_class(frame: pd.DataFrame, kernels: StepKernels) -> pd.Series:
 
 
 def _has_products(frame: pd.DataFrame) -> bool:
-    """Whether a language model runs: attention and products, and fewer convolutions."""
+    """A language model runs: attention and products, and fewer convolutions."""
     took = frame.groupby("operator_class", observed=True)["duration_ns"].sum()
     product_ns = float(took.get("matmul", 0.0))
     has_attention = bool(took.get("attention", 0.0)) or bool(matching(frame["type"], _SOFTMAX).any())

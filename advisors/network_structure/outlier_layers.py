@@ -107,7 +107,7 @@ def outlier_layers(facts: Facts, params: Params) -> Observations:
 
 
 def _covered(facts: Facts, own: StepKernels) -> Ints:
-    """How long each kernel runs beside collectives."""
+    """The time that each kernel runs beside collectives, ns."""
     device = facts[work]
     calls = device[device["communication"]]
     busy = union(calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy())

@@ -175,10 +175,11 @@ def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[
     if len(shown) < 2:
         return []
 
+    places = {key: shown.index(name) for key, name in names.items() if name is not None}
+
     def numbers(frame: pd.DataFrame) -> Ints:
         keys = zip(frame["phase"].tolist(), frame["part"].tolist(), strict=True)
-        placed = {key: -1 if name is None else shown.index(name) for key, name in names.items()}
-        return np.array([placed.get(key, -1) for key in keys], dtype=np.int64)
+        return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
 
     number, of_leaf = numbers(spans), numbers(booked)
     starts = own.frame["start_ns"].to_numpy()
@@ -200,13 +201,13 @@ def _phases(facts: Facts, own: StepKernels, found: Roofline, again: npt.NDArray[
 def _names(spans: pd.DataFrame) -> dict[tuple[str, str], Text | None]:
     """By phase and part: ``update_actor``, ``rollout: decode``, ``decode``; ``None`` for what is neither."""
     pairs = list(dict.fromkeys(zip(spans["phase"].tolist(), spans["part"].tolist(), strict=True)))
-    known: dict[str, set[str]] = {}
+    parts_of_phase: dict[str, set[str]] = {}
     for phase, part in pairs:
-        known.setdefault(phase, set()).update({part} - {UNKNOWN})
+        parts_of_phase.setdefault(phase, set()).update({part} - {UNKNOWN})
     names: dict[tuple[str, str], Text | None] = {}
     for phase, part in pairs:
         of_part = message(_PARTS[part])
-        if phase and len(known[phase]) > 1:
+        if phase and len(parts_of_phase[phase]) > 1:
             names[phase, part] = Text(en=f"{phase}: {of_part.en}", zh=f"{phase}：{of_part.zh}")
         elif phase:
             names[phase, part] = Text(en=phase, zh=phase)

@@ -124,8 +124,8 @@ def blocks(facts: Facts, params: Params) -> Observations:
         # Where requests are served, more of them fill the cores: a step then does more, and takes no less.
         rows = rows_of(row)
         if spans is not None:
-            told = part_of(spans, rows["start_ns"].to_numpy())
-            rows = rows[np.isin(told, ("training", "log_probs"))]
+            part = part_of(spans, rows["start_ns"].to_numpy())
+            rows = rows[np.isin(part, ("training", "log_probs"))]
         elif context not in facts or facts[context]["phase"] != "training":
             return None
         return kernels.shorter(rows) if len(rows) else None

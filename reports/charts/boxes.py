@@ -10,7 +10,7 @@ from reports.charts.svg import GUTTER, WIDTH, drawing, el, fit, rect, text
 from reports.labels import Labels
 
 MARGIN = 1.02
-"""What of the axis is left, so that a ring at its end is whole."""
+"""Length of the axis over the longest time: a ring at its end is whole."""
 
 _HIGH, _BOX = 26.0, 14.0
 

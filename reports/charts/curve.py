@@ -8,7 +8,7 @@ from advisor_core.api.renderers import CurveView
 from reports.charts.axis import round_step, value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys
-from reports.charts.svg import GUTTER, WIDTH, drawing, el, text, width_of
+from reports.charts.svg import GUTTER, SMALL, WIDTH, drawing, el, text, width_of
 from reports.labels import Labels, one_line
 
 CURVE_HEIGHT = 170
@@ -50,7 +50,7 @@ def draw_curve(view: CurveView, labels: Labels) -> Chart:
         label = labels.of(mark.label)
         if x >= free:  # a label that would cover the one before is left out
             out.append(text(label, x + 3, ground + 29, "t-small"))
-            free = x + width_of(label, 11.5) + 10
+            free = x + width_of(label, SMALL) + 10
     return Chart(
         "", drawing(ground + 34, [*value_axis(span, ground, "ns", labels), *out], labels.of(view.title)), tuple(legend)
     )

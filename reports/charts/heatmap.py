@@ -7,7 +7,19 @@ from collections.abc import Sequence
 
 from advisor_core.api.renderers import HeatmapView
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, fit, rect, text, width_of
+from reports.charts.svg import (
+    DARK_SHADES,
+    GUTTER,
+    MAX_MARKS,
+    SMALL,
+    WIDTH,
+    drawing,
+    fit,
+    mark_text,
+    rect,
+    text,
+    width_of,
+)
 from reports.labels import Labels, one_line
 
 _CELL = 86.0
@@ -24,7 +36,7 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
     gutter = _gutter(rows, len(columns))
     cell = min(_CELL, (WIDTH - gutter) / max(1, len(columns)))
     written, short = _cell_text(values, cell, view.unit, labels)
-    widest = max((width_of(column, 11.5) + 8 for column in columns), default=cell)
+    widest = max((width_of(column, SMALL) + 8 for column in columns), default=cell)
     stride = 1 if written else math.ceil(widest / cell)
     out = [
         text(fit(column, stride * cell - 4), gutter + (number + 0.5) * cell, 12, "t-small", text_anchor="middle")
@@ -42,10 +54,8 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
             tip = "" if written and not short else f"{row} · {columns[place]}: {label}"
             out.append(rect(tip, f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
-                ink = "t-cell" + (" t-inverse" if level in "5678" else "")
-                out.append(
-                    text(label.split(" ")[0] if short else label, x + cell / 2, y + 14, ink, text_anchor="middle")
-                )
+                shown = label.split(" ")[0] if short else label
+                out.append(mark_text(shown, x + cell / 2, y + 14, dark=level in DARK_SHADES))
     note = labels("chart.binned_heat", rows=step[0], columns=step[1]) if step != (1, 1) else ""
     scale = (
         LegendEntry("h h0", labels.quantity(low, view.unit)),
@@ -65,7 +75,7 @@ def _gutter(rows: Sequence[str], columns: int) -> float:
 def _cell_text(values: Sequence[Sequence[float | None]], cell: float, unit: str, labels: Labels) -> tuple[bool, bool]:
     """Whether values fit into their cells, and whether they do so only without their unit."""
     quantities = [labels.quantity(value, unit) for line in values for value in line if value is not None]
-    widths = [(width_of(text, 11.5), width_of(text.split(" ")[0], 11.5)) for text in quantities]
+    widths = [(width_of(text, SMALL), width_of(text.split(" ")[0], SMALL)) for text in quantities]
     if all(whole <= cell - 4 for whole, _ in widths):
         return True, False
     same_unit = len({text.partition(" ")[2] for text in quantities}) == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from reports.charts.keys import Keys
-from reports.charts.svg import GUTTER, WIDTH, drawing, el, fit, rect, text, width_of
+from reports.charts.svg import GUTTER, SMALL, WIDTH, drawing, el, fit, rect, text, width_of
 from reports.labels import Labels
 from reports.ledgers import Ledger, Node
 
@@ -59,8 +59,8 @@ def _causes(root: Node, fill: str, x: float, y: float, scale: float, ledger: Led
         yield rect(tooltip, f"{fill} cause tint{min(number, 3)}", x, y, width, 6)
         room = (end - x if number == 0 else width) + 4
         wordings = (f"{name} {time}", name, labels.path(leaf.path))
-        label = next((label for label in wordings if width_of(label, 11.5) <= room), "")
+        label = next((label for label in wordings if width_of(label, SMALL) <= room), "")
         if label and x >= free:
             yield text(label, x + 1, y + 19, "t-small")
-            free = x + width_of(label, 11.5) + 10
+            free = x + width_of(label, SMALL) + 10
         x += width

@@ -6,7 +6,20 @@ import math
 
 from reports.blocks import LinkMap
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, el, fit, rect, text, width_of
+from reports.charts.svg import (
+    DARK_SHADES,
+    GUTTER,
+    MAX_MARKS,
+    SMALL,
+    WIDTH,
+    drawing,
+    el,
+    fit,
+    mark_text,
+    rect,
+    text,
+    width_of,
+)
 from reports.labels import Labels
 
 SHADES = 8
@@ -14,7 +27,6 @@ SHADES = 8
 _CELL, _HIGH = 60.0, 20.0
 """Widest and highest cell."""
 
-_DIGITS = 11.5
 _HEAD = 18.0
 
 _UNITS = (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
@@ -29,9 +41,9 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
     unit, factor = next(((unit, factor) for unit, factor in _UNITS if most >= factor), ("B/s", 1.0))
     written = {bandwidth: f"{bandwidth / factor:.1f}" for *_, bandwidth, _ in links.cells}
     many = len(links.cells) > MAX_MARKS
-    has_digits = not many and max(width_of(digits, _DIGITS) for digits in written.values()) <= cell - 4
+    has_digits = not many and max(width_of(digits, SMALL) for digits in written.values()) <= cell - 4
     high = _HIGH if has_digits else min(_HIGH, cell)
-    stride = math.ceil(max(width_of(name, _DIGITS) + 8 for name in links.names) / cell)
+    stride = math.ceil(max(width_of(name, SMALL) + 8 for name in links.names) / cell)
     out = [
         text(fit(name, stride * cell), GUTTER + (place + 0.5) * cell, 12, "t-small", text_anchor="middle")
         for place, name in enumerate(links.names)
@@ -46,7 +58,7 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
     frames: list[str] = []
     for row, column, bandwidth, slow in links.cells:
         x, y = GUTTER + column * cell, _HEAD + row * high
-        shade = str(min(SHADES, round(SHADES * bandwidth / most)))
+        shade = str(round(SHADES * bandwidth / most))
         if many:
             shape = f"M{x + 0.5:.1f} {y + 0.5:.1f}h{cell - 1:.1f}v{high - 1:.1f}h{1 - cell:.1f}z"
             of_shade[shade] = of_shade.get(shade, "") + shape
@@ -55,8 +67,7 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
             tip += f"{labels('word.colon')}{labels.quantity(bandwidth, 'B/s')}"
             out.append(rect(tip, f"h h{shade}", x + 0.5, y + 0.5, cell - 1, high - 1))
         if has_digits:
-            ink = "t-cell" + (" t-inverse" if shade in "5678" else "")
-            out.append(text(written[bandwidth], x + cell / 2, y + 14, ink, text_anchor="middle"))
+            out.append(mark_text(written[bandwidth], x + cell / 2, y + 14, dark=shade in DARK_SHADES))
         if slow:
             frames += (rect("", kind, x + 1, y + 1, cell - 2, high - 2) for kind in ("slow-ground", "slow"))
     out += [el("path", class_=f"h h{shade}", d=shape) for shade, shape in sorted(of_shade.items())]

@@ -11,7 +11,20 @@ from dataclasses import dataclass
 
 from reports.blocks import RankLine, RankMap
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, el, fit, rect, text, width_of
+from reports.charts.svg import (
+    DARK_SHADES,
+    GUTTER,
+    MAX_MARKS,
+    SMALL,
+    WIDTH,
+    drawing,
+    el,
+    fit,
+    mark_text,
+    rect,
+    text,
+    width_of,
+)
 from reports.labels import Labels
 
 SHADES = 8
@@ -25,8 +38,6 @@ _CELL, _HIGH = 86.0, 20.0
 _GAP = 5.0
 """Between ranks that share tensors and the next, and between stages."""
 
-_DIGITS = 11.5
-
 
 def draw_rank_map(ranks: RankMap, title: str, labels: Labels) -> Chart:
     """``title``: of the measure."""
@@ -35,7 +46,7 @@ def draw_rank_map(ranks: RankMap, title: str, labels: Labels) -> Chart:
     gaps = (wide - 1) // ranks.together if ranks.together > 1 else 0
     cell = min(_CELL, (WIDTH - GUTTER - gaps * _GAP) / wide)
     cells = [cell for line in ranks.lines for cell in line.cells]
-    widest = max(width_of(scale.digits(value), _DIGITS) for _, value in cells)
+    widest = max(width_of(scale.digits(value), SMALL) for _, value in cells)
     many = len(cells) > MAX_MARKS
     has_digits = not many and widest <= cell - 4
     high = _HIGH if has_digits else min(_HIGH, cell)
@@ -54,8 +65,7 @@ def draw_rank_map(ranks: RankMap, title: str, labels: Labels) -> Chart:
             tip = f"{labels('word.rank', rank=rank)}{labels('word.colon')}{scale.written(value)}"
             out.append(rect(tip, f"h h{shade}", x + 0.5, y, cell - 1, high))
             if has_digits:
-                ink = "t-cell" + (" t-inverse" if shade in "5678" else "")
-                out.append(text(scale.digits(value), x + cell / 2, y + 14, ink, text_anchor="middle"))
+                out.append(mark_text(scale.digits(value), x + cell / 2, y + 14, dark=shade in DARK_SHADES))
         y += high + 2
     out += [el("path", class_=f"h h{shade}", d=shape) for shade, shape in sorted(of_shade.items())]
     ends = ((0, ranks.low), (SHADES, ranks.high))

@@ -8,7 +8,7 @@ from advisor_core.api.renderers import StretchMark, StripView
 from reports.charts.axis import value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys
-from reports.charts.svg import GUTTER, MAX_MARKS, WIDTH, drawing, el, fit, rect, text, width_of
+from reports.charts.svg import GUTTER, MAX_MARKS, SMALL, WIDTH, drawing, el, fit, rect, text, width_of
 from reports.labels import Labels, one_line
 
 
@@ -51,9 +51,9 @@ def _place_marks(marks: Sequence[StretchMark], scale: float, labels: Labels) -> 
         label = fit(_mark_text(mark, labels), 420)
         x0 = GUTTER + mark.start * scale
         x1 = GUTTER + mark.end * scale
-        at = min(x0, WIDTH - width_of(label, 11.5))
+        at = min(x0, WIDTH - width_of(label, SMALL))
         level = next((number for number, end in enumerate(ends) if end <= at), len(ends))
-        ends[level : level + 1] = [at + width_of(label, 11.5) + 10]
+        ends[level : level + 1] = [at + width_of(label, SMALL) + 10]
         placed.append((x0, x1, label, level))
     return placed
 
@@ -74,7 +74,7 @@ def _strip_marks(marks: Sequence[StretchMark], y: float, scale: float, labels: L
     for x0, x1, label, level in _place_marks(marks, scale, labels):
         middle = y + 4
         line = middle + 14 + 16 * level
-        at = min(x0, WIDTH - width_of(label, 11.5))
+        at = min(x0, WIDTH - width_of(label, SMALL))
         yield el("path", class_="bracket", fill="none", d=f"M{x0:.1f} {y - 2:.1f}V{middle:.1f}H{x1:.1f}V{y - 2:.1f}")
         yield el("path", class_="leader", fill="none", d=f"M{x0:.1f} {middle:.1f}V{line - 9:.1f}") if level else ""
         yield text(label, at, line, "t-mark")

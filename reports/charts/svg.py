@@ -18,6 +18,12 @@ WIDTH = 940
 GUTTER = 150
 """Left column of row labels."""
 
+SMALL = 11.5
+"""Size of a text within a mark or beside it, and of names above columns, px; other texts: see `width_of`."""
+
+DARK_SHADES = frozenset("5678")
+"""Shades of a map on which a text is light."""
+
 
 def el(tag: str, children: str | Sequence[str] = "", **attributes: object) -> str:
     """An element. Attribute values are escaped here, text by `text`; ``class_`` and ``_`` read as in HTML."""
@@ -36,6 +42,11 @@ def _attribute(value: object) -> str:
 
 def text(content: str, x: float, y: float, class_: str = "", **attributes: object) -> str:
     return el("text", escape(one_line(content)), x=float(x), y=float(y), class_=class_ or None, **attributes)
+
+
+def mark_text(content: str, x: float, y: float, *, dark: bool) -> str:
+    """A text in the middle of a mark, light where the mark is ``dark``."""
+    return text(content, x, y, "t-cell t-inverse" if dark else "t-cell", text_anchor="middle")
 
 
 def width_of(content: str, size: float = 12.5) -> float:

@@ -6,13 +6,12 @@ from reports.blocks import Times
 from reports.charts.axis import value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys
-from reports.charts.svg import GUTTER, WIDTH, drawing, el, fit, text, width_of
+from reports.charts.svg import GUTTER, SMALL, WIDTH, drawing, el, fit, mark_text, text, width_of
 from reports.labels import Labels
 
 _HIGH, _ROW = 20.0, 26.0
-_DIGITS = 11.5
 
-OWN = {"forward": "h h7", "backward": "h h3"}
+PASSES = {"forward": "h h7", "backward": "h h3"}
 """Fills of keys that are no paths of the ledger."""
 
 DARK = ("forward",)
@@ -34,13 +33,12 @@ def draw_times(times: Times, title: str, labels: Labels) -> Chart:
             shape = f"M{GUTTER + start * scale:.1f} {y:.1f}h{wide:.1f}v{_HIGH:.1f}h{-wide:.1f}z"
             shapes[key] = shapes.get(key, "") + shape
         for key, shape in shapes.items():
-            fill = OWN[key] if key in OWN else keys.fill(key)
+            fill = PASSES[key] if key in PASSES else keys.fill(key)
             out.append(el("path", class_=fill, d=shape))
             legend.setdefault(key, LegendEntry(fill, times.labels.get(key) or keys.label(key)))
         for (start, end, key), written in zip(row.spans, row.texts, strict=False):
-            if width_of(written, _DIGITS) + 2 <= (end - start) * scale:
-                ink = "t-cell t-inverse" if key in DARK else "t-cell"
-                out.append(text(written, GUTTER + (start + end) / 2 * scale, y + 14, ink, text_anchor="middle"))
+            if width_of(written, SMALL) + 2 <= (end - start) * scale:
+                out.append(mark_text(written, GUTTER + (start + end) / 2 * scale, y + 14, dark=key in DARK))
     bottom = 3.0 + len(times.rows) * _ROW
     axis = value_axis(max(1, times.end), bottom, "ns", labels)
     return Chart(title, drawing(bottom + 18, [*axis, *out], title), tuple(legend.values()))

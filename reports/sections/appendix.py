@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from advisor_core.api.renderers import TableView
 from reports import tables
 from reports.blocks import (
@@ -13,7 +11,6 @@ from reports.blocks import (
     Columns,
     Details,
     Line,
-    Link,
     Pairs,
     Paragraph,
     Row,
@@ -27,6 +24,7 @@ from reports.outline import Outline
 from reports.sections.grid import cut
 from reports.sections.limits import Limits
 from reports.sections.plan import TRUSTED_ERROR
+from reports.sections.problem_words import linked
 from reports.view_tables import written
 
 MESSAGE = 400
@@ -42,16 +40,16 @@ def environment(outline: Outline, t: Labels) -> Section:
             pairs = tuple((line(name), line(Words(value, "value"))) for name, value in tables.pairs(values, t))
             columns.append(Pairs(pairs, t(key)))
     judged = outline.settings
-    told = {row[0] for view in judged for row in view.data.rows}
+    of_tables = {row[0] for view in judged for row in view.data.rows}
     variables: list[tuple[Line, Line]] = [
         (line(Code(name)), line(Code(value) if value else Words(t("env.unset"), "faint")))
         for name, value in sorted(recorded.variables.items())
-        if name not in told
+        if name not in of_tables
     ]
     variables += [
         (line(Code(name)), line(Words(t("env.not_recorded"), "faint")))
         for name in outline.unrecorded
-        if name not in told
+        if name not in of_tables
     ]
     if variables:
         columns.append(Pairs(tuple(variables), t("env.variables"), style="variables"))
@@ -65,16 +63,10 @@ def _settings(view: TableView, outline: Outline, t: Labels) -> Table:
     """Environment variables with what they mean for the job, and the problems whose advice sets or names them."""
     table = written(view, t)
     rows = tuple(
-        Row((*row.cells, _problems(outline.advised_in(str(cells[0])), outline)))
+        Row((*row.cells, linked(outline.advised_in(str(cells[0])), outline)))
         for row, cells in zip(table.rows, view.data.rows, strict=True)
     )
     return Table((*table.columns, Column(t("env.problems"), style="short")), rows)
-
-
-def _problems(numbers: list[str], outline: Outline) -> Line:
-    """Links to problems."""
-    links = (Link(outline.item(number).anchor, line(Words(number, "number"))) for number in numbers)
-    return tuple(chain.from_iterable((*line(" " if place else None), link) for place, link in enumerate(links)))
 
 
 def inputs(outline: Outline, t: Labels, limits: Limits) -> Section:

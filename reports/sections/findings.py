@@ -22,7 +22,6 @@ from reports.blocks import (
     Nearby,
     Pairs,
     Paragraph,
-    Piece,
     Prose,
     Row,
     RuleText,
@@ -40,7 +39,7 @@ from reports.problems import Item
 from reports.prose import is_https
 from reports.sections.grid import cut, grid
 from reports.sections.limits import Limits
-from reports.sections.problem_words import brief_title, settings, stake
+from reports.sections.problem_words import brief_title, linked, settings, stake
 
 LISTED_RANKS = 12
 
@@ -133,7 +132,7 @@ def _facts(item: Item, outline: Outline, t: Labels) -> Iterator[Line]:
 
 
 def _of_parts(finding: Finding, t: Labels) -> str:
-    """Where in a recording of several parts its time lies."""
+    """The parts of a recording of several that its time lies in."""
     called = [
         t("finding.part", part=t(f"part.{at.part}"), share=t.share(at.share))
         if not at.phase
@@ -158,10 +157,6 @@ def _of_steps(finding: Finding, outline: Outline, t: Labels) -> list[str]:
 
 def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[Block, ...]]]:
     finding, problem = item.finding, item.problem
-
-    def link(number: str) -> Link:
-        return Link(outline.item(number).anchor, line(Words(number, "number")))
-
     if finding.caveats:
         yield t("finding.caveats"), (Callout(tuple(RuleText(t.of(caveat)) for caveat in finding.caveats)),)
     if problem.causes or problem.also_causes:
@@ -172,10 +167,12 @@ def _body(item: Item, outline: Outline, t: Labels) -> Iterator[tuple[str, tuple[
             )
             for cause in item.causes
         ]
-        yield t("finding.causes"), (Items((*causes, *(line(link(number)) for number in problem.also_causes)), "links"),)
+        yield (
+            t("finding.causes"),
+            (Items((*causes, *(linked([number], outline) for number in problem.also_causes)), "links"),),
+        )
     if problem.symptoms:
-        linked: list[Piece | str] = [part for number in problem.symptoms for part in (t("word.comma"), link(number))]
-        yield t("finding.symptoms"), (Paragraph(line(*linked[1:]), "bare"),)
+        yield t("finding.symptoms"), (Paragraph(linked(problem.symptoms, outline, t("word.comma")), "bare"),)
     yield t("finding.why"), (RuleText(t.of(finding.why)),)
     withheld = tuple(line(Prose(t.of(text))) for text in finding.withheld)
     steps = tuple(_step(advice, t) for advice in finding.advice)

@@ -22,7 +22,6 @@ from reports.blocks import (
     Nearby,
     Pairs,
     Paragraph,
-    Piece,
     Prose,
     Row,
     Section,
@@ -39,7 +38,7 @@ from reports.phases import phase_label, phase_ledgers
 from reports.problems import Item
 from reports.sections.ledger import accounted_for, ledger_table
 from reports.sections.plan import plan
-from reports.sections.problem_words import brief_title, conditions, settings, stake
+from reports.sections.problem_words import brief_title, conditions, linked, settings, stake
 from reports.sections.ranks import ranks
 from reports.sections.slack import slack
 
@@ -77,10 +76,8 @@ def _caution(outline: Outline, t: Labels) -> Iterator[Block]:
     if window != "step" and outline.by_rank:
         yield Callout((Paragraph(line(t(f"window.{window}")), "bare"),))
     if not outline.one_run:
-        links: list[Piece | str] = []
-        for number in (outline.numbers[fingerprint] for fingerprint in outline.result.profile.apart):
-            links += [t("word.comma")] if links else []
-            links.append(Link(outline.item(number).anchor, line(Words(number, "number"))))
+        numbers = (outline.numbers[fingerprint] for fingerprint in outline.result.profile.apart)
+        links = linked(numbers, outline, t("word.comma"))
         yield Callout((Paragraph(line(t("first.apart"), *links), "bare"),))
     serious = sum(diagnostic.severity != "info" for diagnostic in outline.result.diagnostics)
     if serious:

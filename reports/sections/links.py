@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from advisor_core.api.renderers import Link as RecordedLink
-from advisor_core.api.renderers import LinkMatrix
+from advisor_core.api.renderers import Link, LinkMatrix
 from reports.blocks import (
     Block,
     Column,
@@ -13,7 +12,6 @@ from reports.blocks import (
     Figure,
     Items,
     Line,
-    Link,
     LinkMap,
     Paragraph,
     Row,
@@ -25,15 +23,16 @@ from reports.blocks import (
 from reports.labels import Labels
 from reports.outline import Outline
 from reports.sections.grid import cut
+from reports.sections.problem_words import linked
 
 ROWS = 24
 
 
 def links(outline: Outline, t: Labels) -> Iterator[Section]:
     """Nothing where no links are recorded."""
-    found = [block for matrix in outline.result.links for block in _matrix(matrix, outline, t)]
-    if found:
-        yield Section("links", t("links.title"), (*found, Paragraph(line(t("links.note")), "small")))
+    matrices = [block for matrix in outline.result.links for block in _matrix(matrix, outline, t)]
+    if matrices:
+        yield Section("links", t("links.title"), (*matrices, Paragraph(line(t("links.note")), "small")))
 
 
 def link_map(matrix: LinkMatrix) -> LinkMap:
@@ -79,15 +78,13 @@ def _matrix(matrix: LinkMatrix, outline: Outline, t: Labels) -> Iterator[Block]:
         yield Details(line(t("links.more")), (_table(matrix.links, outline, t), *left), extra=True)
 
 
-def _table(links: Sequence[RecordedLink], outline: Outline, t: Labels) -> Table:
+def _table(links: Sequence[Link], outline: Outline, t: Labels) -> Table:
     heads = ("source", "target", "kind", "bandwidth", "median", "bytes", "lost", "finding")
     columns = tuple(Column(t(f"links.{head}"), numeric=head not in ("kind", "finding")) for head in heads)
     return Table(columns, tuple(Row(_cells(link, outline, t)) for link in links[:ROWS]))
 
 
-def _cells(link: RecordedLink, outline: Outline, t: Labels) -> tuple[Line, ...]:
-    items = [outline.item(outline.numbers[fingerprint]) for fingerprint in link.findings]
-    numbers = [piece for item in items for piece in (" ", Link(item.anchor, line(Words(item.number, "number"))))]
+def _cells(link: Link, outline: Outline, t: Labels) -> tuple[Line, ...]:
     return (
         line(str(link.source)),
         line(str(link.target)),
@@ -96,5 +93,5 @@ def _cells(link: RecordedLink, outline: Outline, t: Labels) -> tuple[Line, ...]:
         line("–" if link.median_bandwidth is None else t.quantity(link.median_bandwidth, "B/s")),
         line(t.quantity(link.bytes, "bytes")),
         line(t.time(link.lost_ns)),
-        line(*numbers[1:]) if numbers else line("–"),
+        linked((outline.numbers[fingerprint] for fingerprint in link.findings), outline) or line("–"),
     )

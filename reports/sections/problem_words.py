@@ -1,10 +1,14 @@
-"""Words about a problem that several sections use: its title in short, its time at stake, and what an advice sets."""
+"""Words about a problem that several sections use: its title in short, the way to it, its time at stake, and what an
+advice sets."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from advisor_core.api.renderers import Advice, Finding
-from reports.blocks import Code, Link, Stake, line
+from reports.blocks import Code, Line, Link, Stake, Words, line
 from reports.labels import Labels, shorten
+from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import plain
 
@@ -15,6 +19,16 @@ TITLE = 140
 def brief_title(text: str) -> str:
     """A title outside of its own finding: without markup, and not too long."""
     return shorten(plain(text), TITLE)
+
+
+def linked(numbers: Iterable[str], outline: Outline, between: str = " ") -> Line:
+    """The numbers of problems, each with the way to it."""
+    pieces = [
+        piece
+        for number in numbers
+        for piece in (between, Link(outline.item(number).anchor, line(Words(number, "number"))))
+    ]
+    return line(*pieces[1:])
 
 
 def stake(item: Item, t: Labels) -> Stake:
@@ -33,12 +47,12 @@ _INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
 def call_site(finding: Finding) -> str | None:
-    """Where the code asks for what costs the time: the innermost frame of the first call stack in the evidence, of code
-    that is not an installed package where there is one."""
+    """The place in the code that asks for what costs the time: the innermost frame of the first call stack in the
+    evidence, of code that is not an installed package where there is one."""
     stack = next((exhibit.rows for exhibit in finding.evidence if exhibit.kind == "stack"), [])
     frames = [str(row["frame"]) for row in stack]
-    own = (frame for frame in frames if not any(folder in frame.replace("\\", "/") for folder in _INSTALLED))
-    return next(own, frames[0] if frames else None)
+    of_user = (frame for frame in frames if not any(folder in frame.replace("\\", "/") for folder in _INSTALLED))
+    return next(of_user, frames[0] if frames else None)
 
 
 def settings(advice: Advice) -> tuple[Code, ...]:

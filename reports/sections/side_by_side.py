@@ -24,6 +24,7 @@ from reports.blocks import (
 )
 from reports.labels import Labels
 from reports.outline import Outline
+from reports.view_tables import longest_first, time_by_key
 
 LANES = 8
 """Ranks that roles are drawn of, as many as a timeline shows."""
@@ -69,8 +70,8 @@ def pass_times(pipeline: PipelinePasses, t: Labels) -> Times:
     for stage in pipeline.stages:
         spans = tuple((p.start_ns - first, p.end_ns - first, kinds[p.backward]) for p in stage.passes)
         numbers = tuple(str(one.number) for one in stage.passes)
-        told = numbers if pipeline.micro_batches is not None else ()
-        rows.append(Timed(t("side.stage", stage=stage.stage, rank=stage.rank), spans, told))
+        texts = numbers if pipeline.micro_batches is not None else ()
+        rows.append(Timed(t("side.stage", stage=stage.stage, rank=stage.rank), spans, texts))
     return Times(
         end=max(end for row in rows for _, end, _ in row.spans),
         rows=tuple(rows),
@@ -134,11 +135,14 @@ def _folded(role: str | None, blocks: Iterator[Block], t: Labels) -> Iterator[Bl
 
 
 def _ranks(shown: SideBySide, t: Labels) -> Iterator[Block]:
-    which = t("side.whole") if shown.step is None else t("word.step", step=shown.step)
-    title = t("side.ranks", step=which, count=len(shown.lanes), all=shown.ranks)
+    title = t("side.ranks", step=_step(shown.step, t), count=len(shown.lanes), all=shown.ranks)
     yield Figure(rank_times(shown, t), title)
     yield Paragraph(line(_clocks(shown, t)), "small")
     yield Details(line(t("side.parts")), (_rank_table(shown, t),))
+
+
+def _step(step: int | None, t: Labels) -> str:
+    return t("side.whole") if step is None else t("word.step", step=step)
 
 
 def _clocks(shown: SideBySide, t: Labels) -> str:
@@ -146,9 +150,8 @@ def _clocks(shown: SideBySide, t: Labels) -> str:
 
 
 def _rank_table(shown: SideBySide, t: Labels) -> Table:
-    sums = [_sums(lane.intervals) for lane in shown.lanes]
-    totals = sum(sums, Counter())
-    keys = [key for key, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:PARTS]]
+    sums = [time_by_key(lane.intervals) for lane in shown.lanes]
+    keys = [key for key, _ in longest_first(sum(sums, Counter()))[:PARTS]]
     heads = ("side.starts", "ranks.column.step", "side.shift")
     columns = (
         Column(t("inputs.rank"), numeric=True),
@@ -165,22 +168,14 @@ def _rank_table(shown: SideBySide, t: Labels) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _sums(intervals: list[tuple[int, int, str]]) -> Counter[str]:
-    sums: Counter[str] = Counter()
-    for start, end, key in intervals:
-        sums[key] += end - start
-    return sums
-
-
 def _pipeline(pipeline: PipelinePasses, t: Labels) -> Iterator[Block]:
-    which = t("side.whole") if pipeline.step is None else t("word.step", step=pipeline.step)
-    yield Figure(pass_times(pipeline, t), t("side.stages", step=which))
-    told = [t("side.clocks.none")] if pipeline.clocks == "none" else []
+    yield Figure(pass_times(pipeline, t), t("side.stages", step=_step(pipeline.step, t)))
+    notes = [t("side.clocks.none")] if pipeline.clocks == "none" else []
     if len(pipeline.stages) < pipeline.of_stages:
-        told.append(t("side.some_stages", count=len(pipeline.stages), all=pipeline.of_stages))
-    known = pipeline.micro_batches
-    told.append(t("side.uncounted") if known is None else t("side.numbers", count=known))
-    yield Paragraph(line(" ".join(told)), "small")
+        notes.append(t("side.some_stages", count=len(pipeline.stages), all=pipeline.of_stages))
+    count = pipeline.micro_batches
+    notes.append(t("side.uncounted") if count is None else t("side.numbers", count=count))
+    yield Paragraph(line(" ".join(notes)), "small")
     yield _pass_table(pipeline, t)
 
 

@@ -30,10 +30,10 @@ PARTS = {
     "communication/wait": "waiting",
     "idle": "idle",
 }
-"""What the map of ranks calls these parts, and its table."""
+"""The names of these parts in the map of ranks and its table."""
 
 SHOWN = ("phase", "part")
-"""What is drawn; the others are tables that are folded away."""
+"""The kinds that are drawn; the others are tables that are folded away."""
 
 NAMED = 3
 """Outliers that are named; report.json has more."""

@@ -1,5 +1,5 @@
-"""How long the parts take whose work grows with the kernels: the replay of a graph, and what is told of the structure
-of a network. Not part of the test run: ``make benchmark``. Seconds are those of CPU."""
+"""The time of the parts whose work grows with the kernels: the replay of a graph, and what is told of the structure of
+a network. Not part of the test run: ``make benchmark``. Seconds are those of CPU."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -42,7 +42,7 @@ class Experts:
 
     @property
     def grouped(self) -> bool:
-        """Whether rows that are in the order of the experts go into few products."""
+        """Rows that are in the order of the experts go into few products."""
         return not self.one_by_one and not self.by_row
 
 
@@ -91,7 +91,7 @@ def _layer(stream: Stream, router: Operator, rows: set[int], *, by_row: bool) ->
     products = {number for number in inside if stream.operators[number].name in PRODUCTS}
     behind = {number for number in inside - products if not _reaches(stream, number, inside, products)}
     # What balances the load of the experts is computed of the same scores, for the loss.
-    needed = scores & _before(stream, inside, router.number)
+    needed = scores & stream.before(inside, lambda one: one.number >= router.number)
     routing = needed | {number for number in scores if _keeps_input(stream, number, needed)}
     # The weight of each row is taken like the row.
     for number in sorted(inside):
@@ -99,24 +99,13 @@ def _layer(stream: Stream, router: Operator, rows: set[int], *, by_row: bool) ->
             weight = stream.writer(tensor)
             if weight is not None and weight.name == "index" and weight.reads[0].writer in routing:
                 behind.add(weight.number)
-    taking = rows | (_ordering(stream, rows) - routing)
+    # The choices are put in the order of the experts, and the places made numbers of tokens.
+    taking = rows | (stream.before(rows, lambda one: one.name in IN_ORDERS) - routing)
     return Experts(*map(frozenset, (routing, taking, products, behind, inside | behind)), by_row)
 
 
-def _before(stream: Stream, numbers: Iterable[int], first: int) -> set[int]:
-    """The operators from ``first`` on that what these operators read depends on."""
-    found: set[int] = set()
-    todo = list(numbers)
-    while todo:
-        for tensor in stream.operators[todo.pop()].reads:
-            if tensor.writer >= first and tensor.writer not in found and tensor.writer in stream.operators:
-                found.add(tensor.writer)
-                todo.append(tensor.writer)
-    return found
-
-
 def _keeps_input(stream: Stream, number: int, among: set[int]) -> bool:
-    """Whether an operator copies, for the backward pass, what the next one of these changes in place."""
+    """An operator copies, for the backward pass, what the next one of these changes in place."""
     one, following = stream.operators[number], stream.operators.get(number + 1)
     return (
         one.name == "clone"
@@ -124,19 +113,6 @@ def _keeps_input(stream: Stream, number: int, among: set[int]) -> bool:
         and following.number in among
         and one.reads[0].storage in {tensor.storage for tensor in following.writes}
     )
-
-
-def _ordering(stream: Stream, rows: set[int]) -> set[int]:
-    """What puts the choices in the order of the experts, and makes numbers of tokens of the places."""
-    own: set[int] = set()
-    todo = list(rows)
-    while todo:
-        for tensor in stream.operators[todo.pop()].reads:
-            one = stream.writer(tensor)
-            if one is not None and one.name in IN_ORDERS and one.number not in own:
-                own.add(one.number)
-                todo.append(one.number)
-    return own
 
 
 def _reaches(stream: Stream, number: int, inside: set[int], targets: set[int]) -> bool:

@@ -221,7 +221,7 @@ def _updates(stream: Stream) -> Iterator[set[int]]:
 
 
 def _updates_of_sgd(stream: Stream) -> Iterator[set[int]]:
-    """What the optimizer computes for each sum that it writes into weights."""
+    """The operators of the optimizer for each sum that it writes into weights."""
     weights = {tensor.storage for one in stream.operators.values() if one.forward for tensor in one.reads}
     for last in stream.operators.values():
         if last.phase != "opt" or last.name not in ("add", "_foreach_add"):
@@ -234,14 +234,7 @@ def _updates_of_sgd(stream: Stream) -> Iterator[set[int]]:
 
 def _of_update(stream: Stream, last: Operator) -> set[int]:
     """The operators of the optimizer that the last one of an update depends on, and itself."""
-    own, todo = {last.number}, [last]
-    while todo:
-        for tensor in todo.pop().reads:
-            one = stream.writer(tensor)
-            if one is not None and one.phase == "opt" and one.number not in own and one.name in IN_UPDATES:
-                own.add(one.number)
-                todo.append(one)
-    return own
+    return {last.number} | stream.before([last.number], lambda one: one.phase == "opt" and one.name in IN_UPDATES)
 
 
 def _group_norms(stream: Stream) -> Iterator[set[int]]:
@@ -279,7 +272,7 @@ def _summed(stream: Stream, probabilities: Operator, of: Tensor) -> tuple[Operat
 
 
 def _cache_writes(stream: Stream) -> Iterator[set[int]]:
-    """What puts the keys or values of one token beside those of the tokens before it, for attention."""
+    """The write of the keys or values of one token beside those of the tokens before it, for attention."""
     for one in stream.of({"cat", "index_copy"}):
         whole, row = one.reads[0].shape, one.reads[-1].shape
         different = [axis for axis in range(len(row)) if len(row) == len(whole) and row[axis] != whole[axis]]

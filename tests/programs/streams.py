@@ -102,6 +102,18 @@ class Stream:
             one = self.writer((alike or one.reads)[0])
         return one, passed
 
+    def before(self, numbers: Iterable[int], through: Callable[[Operator], bool]) -> set[int]:
+        """The operators that these depend on, by any input, as far as all of them are such (``through``)."""
+        passed: set[int] = set()
+        todo = list(numbers)
+        while todo:
+            for tensor in self.operators[todo.pop()].reads:
+                one = self.writer(tensor)
+                if one is not None and one.number not in passed and through(one):
+                    passed.add(one.number)
+                    todo.append(one.number)
+        return passed
+
 
 def read(path: Path) -> Stream:
     """The stream of a file as `record_operators.py` writes them."""

@@ -1,8 +1,8 @@
-"""Which kernels a recorded operator becomes."""
+"""Kernels of recorded operators."""
 
 from __future__ import annotations
 
-from typing import Any
+from math import prod
 
 import pytest
 
@@ -14,15 +14,12 @@ def tensor(
     *shape: int, strides: tuple[int, ...] | None = None, dtype: str = "bfloat16", whole: tuple[int, ...] | None = None
 ) -> Seen:
     if strides is None:
-        found = [1]
-        for length in reversed(shape[1:]):
-            found.insert(0, found[0] * length)
-        strides = tuple(found)
+        strides = tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
     return Seen(0, shape, strides, dtype, whole or shape)
 
 
-def types(name: str, *reads: Seen, writes: Seen, view: bool = False, overload: str = "", **scalars: Any) -> list[str]:
-    call = Call(f"aten::{name}", overload, "forward", "", 1, reads, (writes,), view, scalars)
+def types(name: str, *reads: Seen, writes: Seen, view: bool = False, overload: str = "") -> list[str]:
+    call = Call(f"aten::{name}", overload, "forward", "", 1, reads, (writes,), view)
     return [task.type for task in Kernels(100).of(call)]
 
 
@@ -43,7 +40,7 @@ def test_a_view_is_copied_before_the_kernel(read: Seen, copy: list[str]) -> None
 
 def test_products_read_a_transposed_matrix_as_it_is() -> None:
     weight = tensor(6, 8, strides=(1, 6))
-    call = Call("aten::mm", "", "forward", "", 1, (tensor(4, 6), weight), (tensor(4, 8),), False, {})
+    call = Call("aten::mm", "", "forward", "", 1, (tensor(4, 6), weight), (tensor(4, 8),), False)
     (task,) = Kernels(100).of(call)
     assert task.type == "MatMulV3" and task.depth == 6
     assert [part.shape for part in task.reads] == [(4, 6), (8, 6)]

@@ -148,7 +148,7 @@ def _sequences(stream: Stream, own: frozenset[int]) -> set[int]:
 
 
 def _of_the_node_before(stream: Stream, number: int, of_node: Sequence[int]) -> bool:
-    """Whether an operator in place has the number of the copy of its input, which autograd makes for the backward pass
+    """An operator in place has the number of the copy of its input, which autograd makes for the backward pass
     when the node is there."""
     one, first = stream.operators[number], stream.operators[of_node[0]]
     storages = {tensor.storage for tensor in one.writes} & {tensor.storage for tensor in one.reads}

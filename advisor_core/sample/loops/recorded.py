@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ..described import FROM_FILES, Natural, Positive
 from ..models.recorded import Part, ProgramName, RecordedModel, record_of
-from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch, free_after_last_use
-from .training import FIRST_STEP, python
+from ..program import Backward, Enter, Instruction, Item, Leave, NextBatch
+from .steps import program_of_steps
+from .training import python
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,8 @@ class RecordedLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        program: list[Instruction] = [python("train.py(231): <module>"), python("train.py(204): main")]
-        for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
-            program += [Enter(f"ProfilerStep#{number}", step=number), *self._step(), Leave()]
-        program += [Leave(), Leave()]
-        free_after_last_use(program)
-        return program
+        frames = (python("train.py(231): <module>"), python("train.py(204): main"))
+        return program_of_steps(frames, self._training.steps, lambda _: self._step())
 
     def _step(self) -> list[Instruction]:
         step = self._model.step()

@@ -20,7 +20,6 @@ from ..models.eager import FP32, Eager, call
 from ..models.model import FUSED, SHARED_WEIGHT, Decoder, Implementation, ModelShape, Parameters
 from ..program import (
     CloseMark,
-    Enter,
     Instruction,
     Item,
     Leave,
@@ -28,11 +27,11 @@ from ..program import (
     Op,
     OpenMark,
     Python,
-    free_after_last_use,
 )
 from .communicator import Place
 from .serving import Inference
-from .training import FIRST_STEP, Training, TrainingLoop, python
+from .steps import program_of_steps
+from .training import Training, TrainingLoop, python
 
 CACHE_BLOCK = 128
 """Positions per block of a paged cache (docs/sources.md#paged-cache)."""
@@ -105,14 +104,9 @@ class ReinforcementLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all iterations, with every tensor's last use known."""
-        program: list[Instruction] = [python("ray_trainer.py(1012): fit")]
-        for number in range(FIRST_STEP, FIRST_STEP + self._job.steps):
-            program.append(Enter(f"ProfilerStep#{number}", step=number))
-            program += _marked("step", self._iteration())
-            program.append(Leave())
-        program.append(Leave())
-        free_after_last_use(program)
-        return program
+        return program_of_steps(
+            [python("ray_trainer.py(1012): fit")], self._job.steps, lambda _: _marked("step", self._iteration())
+        )
 
     def _iteration(self) -> list[Instruction]:
         actor = self._actor.weights

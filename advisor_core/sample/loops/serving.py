@@ -23,8 +23,9 @@ from ..models.layers import (
     unfused_swiglu,
 )
 from ..models.model import FUSED, SHARED_WEIGHT, Implementation, ModelShape, Parameters
-from ..program import Enter, Instruction, Item, Leave, NextBatch, Op, Replay, free_after_last_use
-from .training import FIRST_STEP
+from ..program import Instruction, Item, Leave, NextBatch, Op, Replay
+from .steps import program_of_steps
+from .training import python
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +184,11 @@ class ServingLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        program: list[Instruction] = [Enter("serve.py(88): main", "serve.py(88): main")]
-        for number in range(FIRST_STEP, FIRST_STEP + self._serving.steps):
-            program.append(Enter(f"ProfilerStep#{number}", step=number))
-            program.append(Enter("engine.py(301): step", "engine.py(301): step"))
-            program += self._step()
-            program += [Leave(), Leave()]
-        program.append(Leave())
-        free_after_last_use(program)
-        return program
+        return program_of_steps(
+            [python("serve.py(88): main")],
+            self._serving.steps,
+            lambda _: [python("engine.py(301): step"), *self._step(), Leave()],
+        )
 
     def _step(self) -> list[Instruction]:
         shape = self._serving.shape

@@ -25,12 +25,9 @@ from ..program import (
     NextBatch,
     Node,
     Op,
-    free_after_last_use,
 )
 from .communicator import Communicator, Place
-
-FIRST_STEP = 10
-"""Number of the first profiled step: the schedule skips the ones before it."""
+from .steps import FIRST_STEP, program_of_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +128,15 @@ class TrainingLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        program: list[Instruction] = [
-            python("train.py(231): <module>"),
-            python("train.py(204): main"),
-        ]
         lengths = cycle(self._training.lengths or (self._training.shape.sequence,))
-        for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
+
+        def step(number: int) -> list[Instruction]:
             self._step_number = number
             self._work_on(replace(self._training.shape, sequence=next(lengths)))
-            program.append(Enter(f"ProfilerStep#{number}", step=number))
-            program.extend(self._step())
-            program.append(Leave())
-        program += [Leave(), Leave()]
-        free_after_last_use(program, self._kept)
-        return program
+            return self._step()
+
+        frames = (python("train.py(231): <module>"), python("train.py(204): main"))
+        return program_of_steps(frames, self._training.steps, step, self._kept)
 
     def step(self) -> list[Instruction]:
         """One optimizer step, for a job that does more than train."""

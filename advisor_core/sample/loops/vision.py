@@ -25,10 +25,10 @@ from ..program import (
     NextBatch,
     Node,
     Op,
-    free_after_last_use,
 )
 from .communicator import Place
-from .training import FIRST_STEP, Filling, python
+from .steps import program_of_steps
+from .training import Filling, python
 
 _CONVOLUTIONS = (
     Convolution(64, 7, 2, pooled=True),
@@ -112,14 +112,7 @@ class VisionLoop:
 
     def program(self) -> list[Instruction]:
         """The instructions of all steps, with every tensor's last use known."""
-        program: list[Instruction] = [python("main.py(281): train")]
-        for number in range(FIRST_STEP, FIRST_STEP + self._training.steps):
-            program.append(Enter(f"ProfilerStep#{number}", step=number))
-            program += self._step()
-            program.append(Leave())
-        program.append(Leave())
-        free_after_last_use(program)
-        return program
+        return program_of_steps([python("main.py(281): train")], self._training.steps, lambda _: self._step())
 
     def _step(self) -> list[Instruction]:
         training, shape = self._training, self._training.shape

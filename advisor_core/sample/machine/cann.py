@@ -41,7 +41,7 @@ class Drain:
 class Update:
     """Gives a captured operator its parameters for this replay."""
 
-    given: Signal | None
+    given: Signal
 
 
 Work = Op | NextBatch | Communicate | PostEvent | Replay | Update
@@ -204,8 +204,7 @@ class CannThread:
         start = context.now
         yield context.vary("cann", context.costs.cann)
         context.call("AscendCL@aclmdlRICaptureTaskUpdateEnd", tid, start, "ACL_RTS", "acl")
-        if update.given is not None:
-            context.simulator.fire(update.given)
+        context.simulator.fire(update.given)
 
     def _compile(self, tid: int) -> Process:
         """The operator compiler looks the operator up and selects or builds its binary."""

@@ -124,10 +124,10 @@ class RankContext:
         """The event recorded behind an operation on the stream of its group."""
         return self._communicated.setdefault((request.group.key, request.index), Signal())
 
-    def expect_parameters(self, ops: tuple[Op, ...]) -> None:
-        """The replay that comes next waits for new parameters of these operators."""
-        for op in ops:
-            self._parameters[id(op)] = Signal()
+    def expect_parameters(self, op: Op) -> Signal:
+        """The replay that comes next waits for new parameters of this operator; to be fired when they are given."""
+        self._parameters[id(op)] = given = Signal()
+        return given
 
     def parameters_of(self, op: Op) -> Signal | None:
         """That the parameters of a captured operator have been given anew, if it needs that."""

@@ -204,15 +204,15 @@ class FrameworkThread:
         context, costs = self._context, self._context.costs
         yield context.vary("host", costs.python + costs.operator)
         span = self._begin(_REPLAY)
-        context.expect_parameters(replay.updated)
+        updates = [(op, Update(context.expect_parameters(op))) for op in replay.updated]
         yield from self._cann.submit(_REPLAY, replay, span)
         yield context.vary("host", 700)
         self._end()
-        for op in replay.updated:
+        for op, update in updates:
             yield context.vary("host", costs.python)
             span = self._begin(f"{op.name}.out", inputs=op.inputs, scalars=op.scalars)
             yield context.vary("host", costs.operator)
-            yield from self._cann.submit(span.name, Update(context.parameters_of(op)), span)
+            yield from self._cann.submit(span.name, update, span)
             self._end()
 
     def _run_backward(self, instruction: Backward) -> Process:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -21,7 +21,7 @@ from ..program import Instruction, Launch, Node, Op
 ProgramName = Literal["gpt2", "llama", "qwen3"]
 Part = Literal["norm", "rotary", "swiglu"]
 PARTS: dict[ProgramName, tuple[Part, ...]] = {"gpt2": (), "llama": get_args(Part), "qwen3": get_args(Part)}
-"""What was recorded both written out and as the fused operator of torch_npu, by program."""
+"""The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
 
 _FOLDER = Path(__file__).parents[1] / "recorded"
 _DTYPES = {
@@ -65,6 +65,11 @@ class Record:
     operators: tuple[Operator, ...]
 
 
+def record_file(program: ProgramName, fused: Iterable[Part]) -> Path:
+    """The file of the record of a program with these parts as fused operators, in the order of `PARTS`."""
+    return _FOLDER / f"{'-'.join((program, *fused))}.json.gz"
+
+
 @cache
 def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
     """The record of a program with these parts written out. Raises :class:`ValueError` for one that it does not
@@ -73,8 +78,7 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
         if part not in PARTS[program]:
             raise ValueError(f"{program!r} was not recorded with and without {part!r} written out")
     parts = [part for part in PARTS[program] if part not in written_out]
-    written = (_FOLDER / f"{'-'.join((program, *parts))}.json.gz").read_bytes()
-    data: dict[str, Any] = json.loads(gzip.decompress(written))
+    data: dict[str, Any] = json.loads(gzip.decompress(record_file(program, parts).read_bytes()))
     return Record(
         tuple((storage, tuple(shape), _DTYPES[dtype]) for storage, shape, dtype in data["tensors"]),
         frozenset(data["kept"]),
@@ -122,7 +126,7 @@ class StepOfModel:
 
     @property
     def tokens(self) -> Tensor:
-        """What the data loader gives."""
+        """The batch that the data loader gives."""
         return self._memory[self._record.tokens]
 
     @property
@@ -132,23 +136,24 @@ class StepOfModel:
 
     def forward(self) -> list[Instruction]:
         """The operators of the forward pass."""
-        return [op for operator in self._of("forward") for op in self._ops(operator)]
+        return list(self._ops(self._of("forward")))
 
     def backward(self) -> list[Instruction]:
         """The nodes of the backward pass."""
-        nodes: list[Instruction] = []
-        for (name, sequence), operators in groupby(self._of("backward"), key=lambda one: (one.node, one.sequence)):
-            nodes.append(Node(name, sequence, tuple(op for one in operators for op in self._ops(one))))
-        return nodes
+        nodes = groupby(self._of("backward"), key=lambda one: (one.node, one.sequence))
+        return [Node(name, sequence, tuple(self._ops(operators))) for (name, sequence), operators in nodes]
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
-        return [op for operator in self._of("optimizer") for op in self._ops(operator)]
+        return list(self._ops(self._of("optimizer")))
 
     def _of(self, phase: str) -> Iterator[Operator]:
         return (operator for operator in self._record.operators if operator.phase == phase)
 
-    def _ops(self, operator: Operator) -> Iterator[Op]:
+    def _ops(self, operators: Iterable[Operator]) -> Iterator[Op]:
+        return chain.from_iterable(map(self._calls, operators))
+
+    def _calls(self, operator: Operator) -> Iterator[Op]:
         """The operator, or those that it calls for the parts of its work."""
         if not operator.tasks:
             yield Op(operator.name, (), None)

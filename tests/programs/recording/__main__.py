@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,28 +16,25 @@ from transformers.models.gpt2 import modeling_gpt2
 from transformers.models.llama import modeling_llama
 from transformers.models.qwen3 import modeling_qwen3
 
+from advisor_core.sample.models.recorded import PARTS, Part, ProgramName, record_file
 from tests.programs.recording.calls import Call
 from tests.programs.recording.fused import fused, merge_gates
-from tests.programs.recording.kernels import Kernels, Part, Task
+from tests.programs.recording.kernels import Kernels, Operand, Task
 from tests.programs.recording.operators import recording
 
-FOLDER = Path(__file__).parents[3] / "advisor_core" / "sample" / "recorded"
 LAYERS, BATCH, SEQUENCE = 4, 2, 2048
-PARTS = ("norm", "rotary", "swiglu")
 
 
 @dataclass(frozen=True)
 class Program:
-    """Public model code in a size that it is published in, with few layers. ``parts``: those that a fused operator can
-    replace."""
+    """Public model code in a size that it is published in, with few layers."""
 
-    name: str
+    name: ProgramName
     says: str
     code: Any
     prefix: str
     config: Any
     model: Any
-    parts: tuple[str, ...] = PARTS
 
 
 PROGRAMS = (
@@ -93,19 +89,18 @@ PROGRAMS = (
             attn_pdrop=0.0,
         ),
         transformers.GPT2LMHeadModel,
-        parts=(),
     ),
 )
 
 
-def variants(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def variants(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
     """Every choice of parts."""
     return chain.from_iterable(combinations(parts, count) for count in range(len(parts) + 1))
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What was called, and the memory of the tokens, of the loss, and of what is there before the step."""
+    """The operator calls, and the memory of the tokens, of the loss, and of what is there before the step."""
 
     calls: list[Call]
     tokens: int
@@ -113,7 +108,7 @@ class Recorded:
     kept: list[int]
 
 
-def record(program: Program, parts: tuple[str, ...]) -> Recorded:
+def record(program: Program, parts: tuple[Part, ...]) -> Recorded:
     """A training step of the program with these parts fused."""
     program.config._attn_implementation = "sdpa"
     with torch.device("meta"):
@@ -140,21 +135,23 @@ def record(program: Program, parts: tuple[str, ...]) -> Recorded:
     return Recorded(recorder.calls, tokens_read, loss_written, kept)
 
 
-def told(program: Program, parts: tuple[str, ...]) -> dict[str, Any]:
-    """The record as it is written."""
+def written(program: Program, parts: tuple[Part, ...]) -> dict[str, Any]:
+    """The record as it is written into a file."""
     recorded = record(program, parts)
     calls = recorded.calls
     kernels = Kernels(1 + max(seen.storage for call in calls for seen in (*call.reads, *call.writes)))
-    tensors: dict[Part, int] = {}
+    tensors: dict[Operand, int] = {}
 
-    def number(part: Part) -> int:
-        return tensors.setdefault(part, len(tensors))
+    def number(operand: Operand) -> int:
+        return tensors.setdefault(operand, len(tensors))
 
     def task(one: Task) -> list[Any]:
         return [one.type, one.function, [*map(number, one.reads)], [*map(number, one.writes)], one.depth]
 
-    operators = [_told_call(call, [task(one) for one in kernels.of(call)]) for call in calls]
-    storages = {part.storage for part in tensors}
+    operators = [
+        [call.name, call.phase, call.node, call.sequence, [task(one) for one in kernels.of(call)]] for call in calls
+    ]
+    storages = {operand.storage for operand in tensors}
     return {
         "program": f"{program.says}, {LAYERS} layers, {BATCH} x {SEQUENCE} tokens, a training step with AdamW",
         "fused": [*parts, "attention"],
@@ -163,24 +160,18 @@ def told(program: Program, parts: tuple[str, ...]) -> dict[str, Any]:
         "loss": recorded.loss,
         "kept": [storage for storage in recorded.kept if storage in storages],
         "operators": operators,
-        "tensors": [[part.storage, [*part.shape], part.dtype] for part in tensors],
+        "tensors": [[operand.storage, [*operand.shape], operand.dtype] for operand in tensors],
     }
-
-
-def _told_call(call: Call, tasks: list[list[Any]]) -> list[Any]:
-    return [call.name, call.phase, call.node, call.sequence, tasks]
 
 
 def main() -> None:
     """Write all programs."""
-    FOLDER.mkdir(exist_ok=True)
     for program in PROGRAMS:
-        for parts in variants(program.parts):
-            record_ = told(program, parts)
-            path = FOLDER / f"{'-'.join((program.name, *parts))}.json.gz"
-            data = json.dumps(record_, separators=(",", ":")).encode()
-            path.write_bytes(gzip.compress(data, mtime=0))
-            count = sum(len(one[4]) for one in record_["operators"])
+        for parts in variants(PARTS[program.name]):
+            data = written(program, parts)
+            path = record_file(program.name, parts)
+            path.write_bytes(gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0))
+            count = sum(len(one[4]) for one in data["operators"])
             sys.stdout.write(f"{path.name}: {count} kernels, {path.stat().st_size} B\n")
 
 

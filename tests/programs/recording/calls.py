@@ -1,10 +1,8 @@
-"""What is kept of an operator call."""
+"""Records of operator calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,8 +20,7 @@ class Seen:
 @dataclass(frozen=True)
 class Call:
     """An operator call. ``phase``: forward, backward or optimizer; ``node``: of autograd, in the backward pass, with
-    its ``sequence``, which the forward operator has as well. ``view``: nothing is computed. ``scalars``: arguments that
-    are no tensors, by name; ``mixed``: the element types of its inputs differ."""
+    its ``sequence``, which the forward operator has as well. ``view``: nothing is computed."""
 
     name: str
     overload: str
@@ -33,4 +30,3 @@ class Call:
     reads: tuple[Seen, ...]
     writes: tuple[Seen, ...]
     view: bool
-    scalars: Mapping[str, Any]

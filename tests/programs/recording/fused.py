@@ -114,7 +114,7 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """What the queries get."""
+        """The result for each query."""
         result, most, total = _attend(q, k, v)
         ctx.save_for_backward(q, k, v, most, total, result)
         return result

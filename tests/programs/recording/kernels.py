@@ -121,8 +121,8 @@ BROADCASTING = frozenset(
 
 
 @dataclass(frozen=True)
-class Part:
-    """A tensor of a kernel."""
+class Operand:
+    """A tensor that a kernel reads or writes."""
 
     storage: int
     shape: tuple[int, ...]
@@ -136,8 +136,8 @@ class Task:
 
     type: str
     function: str
-    reads: tuple[Part, ...]
-    writes: tuple[Part, ...]
+    reads: tuple[Operand, ...]
+    writes: tuple[Operand, ...]
     depth: int = 0
 
 
@@ -174,7 +174,7 @@ class Kernels:
             yield from self._copied(call, base)
             return
         if base in ("slice_backward", "select_backward"):
-            target = _part(call.writes[0])
+            target = _operand(call.writes[0])
             yield Task("ZerosLike", "aclnnInplaceZero", (target,), (target,))
             prepared, operand = self._plain(call.reads[0], "aclnnInplaceCopy")
             yield from prepared
@@ -191,18 +191,18 @@ class Kernels:
         for seen in call.reads:
             if product and len(seen.shape) >= 2 and _turned(seen):
                 stored = (*seen.shape[:-2], seen.shape[-1], seen.shape[-2])
-                operands.append(Part(seen.storage, stored, seen.dtype))
+                operands.append(Operand(seen.storage, stored, seen.dtype))
                 continue
             if base in BROADCASTING and _expanded(seen):
                 seen = _narrow(seen)
             prepared, operand = self._plain(seen, function)
             yield from prepared
             if base in ARITHMETIC and seen.shape and operand.dtype != call.writes[0].dtype:
-                cast = Part(self._new(), operand.shape, call.writes[0].dtype)
+                cast = Operand(self._new(), operand.shape, call.writes[0].dtype)
                 yield Task("Cast", function, (operand,), (cast,))
                 operand = cast
             operands.append(operand)
-        results = tuple(_part(one) for one in call.writes)
+        results = tuple(_operand(one) for one in call.writes)
         if base == "addmm":  # the bias is added by the kernel
             operands = [*operands[1:], operands[0]]
         depth = call.reads[-1].shape[-2] if product else 0
@@ -214,7 +214,7 @@ class Kernels:
         scalars = "List" if call.overload.startswith("List") else "Scalar" if call.overload.startswith("Scalar") else ""
         scalars += "List" if call.overload == "ScalarList" else ""
         kind = f"Foreach{camel(base.removeprefix('_foreach_'))}{scalars}"
-        return Task(kind, f"aclnn{kind}", tuple(map(_part, call.reads)), tuple(map(_part, call.writes)))
+        return Task(kind, f"aclnn{kind}", tuple(map(_operand, call.reads)), tuple(map(_operand, call.writes)))
 
     def _copied(self, call: Call, base: str) -> Iterator[Task]:
         """A conversion or a copy; a part of a tensor is written by a kernel of its own."""
@@ -226,21 +226,21 @@ class Kernels:
             prepared, operand = self._plain(source, function)
             yield from prepared
             if cast:
-                result = _part(target) if _contiguous(target) else Part(self._new(), target.shape, target.dtype)
+                result = _operand(target) if _contiguous(target) else Operand(self._new(), target.shape, target.dtype)
                 yield Task("Cast", function, (operand,), (result,))
                 operand = result
             if not _contiguous(target):
-                yield Task("ViewCopy", function, (operand,), (_part(target),))
+                yield Task("ViewCopy", function, (operand,), (_operand(target),))
             return
         kind = _copy_of(source) or "TensorMove"
-        yield Task(kind, function, (_read_by(kind, source),), (_part(target),))
+        yield Task(kind, function, (_read_by(kind, source),), (_operand(target),))
 
-    def _plain(self, seen: Seen, function: str) -> tuple[list[Task], Part]:
+    def _plain(self, seen: Seen, function: str) -> tuple[list[Task], Operand]:
         """The tensor as a plain array, with the copy that makes it one."""
         kind = _copy_of(seen)
         if kind is None:
-            return [], _part(seen)
-        copy = Part(self._new(), seen.shape, seen.dtype)
+            return [], _operand(seen)
+        copy = Operand(self._new(), seen.shape, seen.dtype)
         return [Task(kind, function, (_read_by(kind, seen),), (copy,))], copy
 
     def _new(self) -> int:
@@ -248,15 +248,15 @@ class Kernels:
         return self._next - 1
 
 
-def _part(seen: Seen) -> Part:
-    return Part(seen.storage, seen.shape, seen.dtype)
+def _operand(seen: Seen) -> Operand:
+    return Operand(seen.storage, seen.shape, seen.dtype)
 
 
-def _read_by(kind: str, seen: Seen) -> Part:
-    """What a copy reads: parts are cut out of the whole tensor, an expanded one is listed as it is in memory."""
+def _read_by(kind: str, seen: Seen) -> Operand:
+    """The operand of a copy: parts are cut out of the whole tensor, an expanded one is listed as it is in memory."""
     if kind in ("Slice", "StridedSlice", "AsStrided"):
-        return Part(seen.storage, seen.whole, seen.dtype)
-    return _part(_narrow(seen)) if kind == "BroadcastTo" else _part(seen)
+        return Operand(seen.storage, seen.whole, seen.dtype)
+    return _operand(_narrow(seen)) if kind == "BroadcastTo" else _operand(seen)
 
 
 def _axes(seen: Seen) -> list[tuple[int, int]]:
@@ -269,7 +269,7 @@ def _contiguous(seen: Seen) -> bool:
 
 
 def _filled(axes: Sequence[tuple[int, int]]) -> bool:
-    """Whether the axes, the quickest first, fill their memory."""
+    """The axes, the quickest first, fill their memory."""
     expected = 1
     for length, stride in axes:
         if stride != expected:
@@ -289,7 +289,7 @@ def _narrow(seen: Seen) -> Seen:
 
 
 def _turned(seen: Seen) -> bool:
-    """Whether it is plain once its last two axes are exchanged, and not without."""
+    """It is plain once its last two axes are exchanged, and not without."""
     shape, strides = seen.shape, seen.strides
     turned = replace(seen, shape=(*shape[:-2], shape[-1], shape[-2]), strides=(*strides[:-2], strides[-1], strides[-2]))
     return not _contiguous(seen) and _contiguous(turned)

@@ -21,24 +21,15 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.calls: list[Call] = []
         self.phase = "forward"
-        self._numbers: dict[int, int] = {}
-        self._whole: dict[int, tuple[int, ...]] = {}
-        self._kept: list[Any] = []
+        self._memory: dict[int, tuple[int, tuple[int, ...], Any]] = {}
 
     def seen(self, tensor: torch.Tensor) -> Seen:
         """The tensor, its memory numbered in order of appearance."""
         storage = tensor.untyped_storage()
-        if storage._cdata not in self._numbers:
-            self._numbers[storage._cdata] = len(self._numbers)
-            self._kept.append(storage)  # else its address could be that of another one later
-            self._whole[storage._cdata] = tuple(tensor.shape)
-        return Seen(
-            self._numbers[storage._cdata],
-            tuple(tensor.shape),
-            tuple(tensor.stride()),
-            str(tensor.dtype).removeprefix("torch."),
-            self._whole[storage._cdata],
-        )
+        # The storage is held: else its address could be that of another one later.
+        number, whole, _ = self._memory.setdefault(storage._cdata, (len(self._memory), tuple(tensor.shape), storage))
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        return Seen(number, tuple(tensor.shape), tuple(tensor.stride()), dtype, whole)
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -46,23 +37,20 @@ class Recorder(TorchDispatchMode):
         """Run an operator and keep it."""
         kwargs = dict(kwargs or {})
         schema = func._schema
-        given = {argument.name: value for argument, value in zip(schema.arguments, args, strict=False)} | kwargs
-        reads = tuple(self.seen(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+        reads = tuple(map(self.seen, _tensors((args, kwargs))))
         if func is torch.ops.aten._local_scalar_dense.default:
             return 1
         result = func(*args, **kwargs)
-        in_place = any(one.alias_info is not None and one.alias_info.is_write for one in schema.arguments)
+        changed = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
         old = {one.storage for one in reads}
-        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        view = bool(results) and not in_place and all(self.seen(one).storage in old for one in results)
-        if not view and not in_place:
+        results = _tensors(result)
+        view = bool(results) and not changed and all(self.seen(one).storage in old for one in results)
+        if not view and not changed:
             result = tree_map_only(torch.Tensor, _contiguous, result)
-        written = [leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        if in_place and not written:
-            names = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
-            written = [
-                leaf for name in names for leaf in tree_leaves(given.get(name)) if isinstance(leaf, torch.Tensor)
-            ]
+        written = _tensors(result)
+        if changed and not written:
+            given = {argument.name: value for argument, value in zip(schema.arguments, args, strict=False)} | kwargs
+            written = _tensors([given.get(name) for name in changed])
         node = torch._C._current_autograd_node()
         phase = "backward" if node is not None and self.phase == "forward" else self.phase
         sequence = -1
@@ -80,10 +68,13 @@ class Recorder(TorchDispatchMode):
                 reads=reads,
                 writes=tuple(self.seen(one) for one in written),
                 view=view,
-                scalars={name: value for name, value in given.items() if isinstance(value, (bool, int, float, list))},
             )
         )
         return result
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
