@@ -72,6 +72,7 @@ from advisor_core.facts.memory import (
 from advisor_core.facts.replay.capture import Capturing
 from advisor_core.facts.replay.changes import Change, HostChange, Merging, Shortening, joined
 from advisor_core.facts.replay.replay import Replay, replay
+from advisor_core.facts.steps.backlog import Backlog, backlog
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.parts import part_ledger, part_of, parts
 from advisor_core.facts.steps.phases import phase_ledger, phases
@@ -117,6 +118,7 @@ __all__ = [
     "TOTAL",
     "WIDEST_HEAD",
     "AnyKey",
+    "Backlog",
     "Bookings",
     "Capacity",
     "Capturing",
@@ -149,6 +151,7 @@ __all__ = [
     "Unavailable",
     "Vocabulary",
     "WarmUp",
+    "backlog",
     "bookings",
     "chip",
     "collective_calls",

@@ -26,6 +26,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.ledger import totals as ledger
     from advisor_core.facts.replay import contention, critical_path, explained, rank_graph, replay
     from advisor_core.facts.steps import (
+        backlog,
         kernel_list,
         marks,
         parts,
@@ -44,6 +45,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         kernel_list.kernel_list,
         start_up.start_up,
         marks.step_marks,
+        backlog.backlog,
         recorded_steps.recorded_steps,
         warm_up.warm_up,
         steps.steps,

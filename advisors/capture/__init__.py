@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from advisors.capture import (
     activities,
+    backlog,
     clocks,
     completeness,
     damage,
@@ -29,6 +30,7 @@ ADVISORS = (
     size.size,
     outside.outside,
     start_up.waiting_to_start,
+    backlog.earlier_work,
     warm_up.first_uses,
     launches.launches,
     disagreement.disagreement,

@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     NotApplicable,
+    backlog,
     kernel_list,
     start_up,
     steps,
@@ -26,7 +27,7 @@ from advisors.messages import message
 @advisor(
     "capture.outside",
     needs=(PROFILE, steps, work),
-    wants=(KERNELS, kernel_list, start_up, warm_up),
+    wants=(KERNELS, backlog, kernel_list, start_up, warm_up),
     columns=(
         Column(
             "outside_ns",
@@ -59,7 +60,9 @@ def outside(facts: Facts, params: Params) -> Observations:
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     if start_up in facts:  # told by a rule of its own
         first = min(first, facts[start_up].began_ns)
-    if warm_up in facts:  # so is this
+    if backlog in facts:  # so is this
+        first = min(first, facts[backlog].began_ns)
+    if warm_up in facts:  # and this
         first = min(first, facts[warm_up].start_ns)
     starts, ends = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     before, after = (starts < first), (ends > last)

@@ -11,13 +11,16 @@ import pytest
 
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.facts.ledger.totals import ledger
+from advisor_core.facts.replay.explained import explained
+from advisor_core.facts.replay.rank_graph import rank_graph
+from advisor_core.facts.steps.backlog import backlog
 from advisor_core.facts.steps.kernel_list import holes, kernel_list
 from advisor_core.facts.steps.start_up import start_up
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.testing import fact_store, profile, table
+from advisor_core.testing import Scene, fact_store, profile, table
 
 BARE = profile(framework=None)
 """As msprof records: kernels, and nothing of a framework."""
@@ -70,6 +73,46 @@ def test_a_later_step_confirms_it() -> None:
     rows = [kernel(10, 5_000, "hcom_allGather__1_0"), kernel(5_100, 500), kernel(5_700, 100, "hcom_allGather__1_1")]
     rows += [kernel(6_000, 90, "hcom_allGather__1_2", step=2), kernel(6_100, 500, step=2)]
     assert fact_store(kernels=table("kernels", rows))[start_up].seen_again
+
+
+def amid_earlier_work(launched: float = 20, stream: int = 3) -> Scene:
+    """A kernel on a stream of its own, then ten on another one, the first of which starts after 5 ms."""
+    scene = Scene().kernel(10, 4, stream=2)
+    for number in range(10):
+        scene.kernel(5_000 + number * 100, 100, launched=launched + number, stream=stream)
+    return scene
+
+
+def test_the_device_was_busy_with_what_was_handed_over_before() -> None:
+    store = amid_earlier_work().store()
+    found = store[backlog]
+    assert (found.wait_ns, found.stream, found.began_ns) == (4_980_000, 3, 10_000)
+    assert store[steps][["start_ns", "end_ns"]].to_numpy().tolist() == [[5_000_000, 6_000_000]]
+    assert store[ledger]["path"].str.startswith("compute").all()
+
+
+def test_the_replay_keeps_the_time_until_the_device_is_free() -> None:
+    store = amid_earlier_work().store()
+    graph = store[rank_graph]
+    assert graph.replayed().tolist() == graph.nodes.end_ns.tolist()
+    assert store[explained].error_share == 0
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        amid_earlier_work(launched=4_500),  # handed over late
+        amid_earlier_work(stream=2),  # not the first of its stream
+        amid_earlier_work().kernel(20, 4_000, stream=4),  # what it may have waited for is recorded
+        Scene().kernel(10, 1_000).kernel(6_000, 100, launched=1_100, stream=4),  # most was computed before
+    ],
+    ids=["late", "same stream", "recorded", "later"],
+)
+def test_other_waits_belong_to_the_step(scene: Scene) -> None:
+    store = scene.store()
+    with pytest.raises(NotApplicable):
+        store[backlog]
+    assert int(store[steps]["start_ns"].iloc[0]) == 10_000
 
 
 def benchmark(launches: int = 10, *, pause: float = 1_000, first: float = 600) -> list[dict[str, Any]]:
@@ -150,6 +193,17 @@ def test_a_real_first_step_is_told_without_its_wait_to_start(profiles: Path) -> 
     idle = sum(entry.ns for entry in step.entries if entry.path.startswith("idle"))
     assert idle / 1e6 == pytest.approx(119.56, abs=0.01)
     assert "DQ015" not in {finding.rule for finding in result.findings}  # told once
+
+
+def test_a_real_server_was_amid_an_earlier_pass(profiles: Path) -> None:
+    path = profiles / "kineto" / "sglang_Qwen3-8B_prefilldecode.json.gz"
+    result = run([path], RunOptions(), jobs=1)
+    told = next(finding for finding in result.findings if finding.rule == "GDQ012")
+    # By hand: the second kernel starts 493,287.214 us after the first one, and was handed over 43 us after it.
+    assert told.observation["wait_ns"] == pytest.approx(493_244_000, abs=20_000)
+    assert "GHD001" not in {finding.rule for finding in result.findings}
+    (step,) = result.ledger
+    assert step.wall_ns == pytest.approx(494_004_000, abs=100_000)
 
 
 def test_a_real_list_with_holes_has_no_idle_finding(profiles: Path) -> None:

@@ -15,6 +15,7 @@ from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
 from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED, Edges, edges_of
 from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, nodes_of
+from advisor_core.facts.steps.backlog import backlog
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph, Ints
 from advisor_core.replay.sweep import ends
@@ -41,7 +42,7 @@ class RankGraph:
         return ends(self.graph, self.free_ns) + self.origin_ns
 
 
-@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity,))
+@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, backlog))
 def rank_graph(facts: Facts) -> RankGraph:
     """The tasks, launches and calls of the rank with what each waited for, as a graph that can be replayed."""
     device, launched, windows = facts[work], facts[launches], facts[steps]
@@ -53,12 +54,16 @@ def rank_graph(facts: Facts) -> RankGraph:
     nodes = nodes_of(device, rows, launched, syncs, windows["start_ns"].to_numpy())
     edges = edges_of(nodes, device, rows, launched)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
-    return timed(nodes, edges, talks)
+    behind = np.zeros(len(nodes.kind), dtype=bool)
+    if backlog in facts:
+        behind = (nodes.kind == TASK) & (nodes.row == facts[backlog].task)
+    return timed(nodes, edges, talks, behind)
 
 
-def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_]) -> RankGraph:
+def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_], behind: npt.NDArray[np.bool_]) -> RankGraph:
     """The graph whose replay gives the recorded times: what nothing explains is a pause, or the latency of the edge
-    that a node waited for. ``talks``: the nodes that are collectives."""
+    that a node waited for. ``talks``: the nodes that are collectives. ``behind``: the first tasks of chains that were
+    not free when the recording began."""
     count = len(nodes.kind)
     origin = int(nodes.start_ns.min()) if count else 0
     start, end = nodes.start_ns - origin, nodes.end_ns - origin
@@ -67,7 +72,7 @@ def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_]) -> RankGraph
     graph = Graph(nodes.chain, nothing, nothing, edges.source, edges.target, no_lag)
     before = graph.before
     free = np.where(before >= 0, end[np.maximum(before, 0)], _NOT_BOUND)
-    lag = _latencies(graph, edges, talks, free, start, end)
+    lag = _latencies(graph, edges, talks, behind, free, start, end)
     ready = free.copy()
     np.maximum.at(ready, edges.target, end[edges.source] + lag)
     tasks = nodes.kind == TASK
@@ -81,7 +86,15 @@ def timed(nodes: Nodes, edges: Edges, talks: npt.NDArray[np.bool_]) -> RankGraph
     return RankGraph(graph.changed(duration=duration, pause=pause, lag=lag), nodes, edges, talks, free_ns, origin)
 
 
-def _latencies(graph: Graph, edges: Edges, talks: npt.NDArray[np.bool_], free: Ints, start: Ints, end: Ints) -> Ints:
+def _latencies(
+    graph: Graph,
+    edges: Edges,
+    talks: npt.NDArray[np.bool_],
+    behind: npt.NDArray[np.bool_],
+    free: Ints,
+    start: Ints,
+    end: Ints,
+) -> Ints:
     """The lag of each edge. The latency of a launch is seen where an idle device waited for it, and is the usual one
     elsewhere."""
     lag = np.zeros(len(edges.kind), dtype=np.int64)
@@ -90,7 +103,7 @@ def _latencies(graph: Graph, edges: Edges, talks: npt.NDArray[np.bool_], free: I
     np.maximum.at(others, edges.target[~is_launch], end[edges.source[~is_launch]])
     launched_at, into = end[edges.source[is_launch]], edges.target[is_launch]
     latency = start[into] - launched_at
-    waited = launched_at >= others[into]
+    waited = (launched_at >= others[into]) & ~behind[into]
     usual = int(np.median(latency[waited])) if waited.any() else 0
     own = np.where(waited, latency, np.minimum(usual, latency))
     lag[is_launch] = own
@@ -102,7 +115,7 @@ def _latencies(graph: Graph, edges: Edges, talks: npt.NDArray[np.bool_], free: I
     lag[is_launch] = np.where(unfolded, latency, own)
     left[into[unfolded]] = 0
     # What nothing explains is a delay of what the task waited for.
-    asks = (edges.kind != DONE) & (edges.kind != HANDED) & (left[edges.target] > 0)
+    asks = (edges.kind != DONE) & (edges.kind != HANDED) & (left[edges.target] > 0) & ~behind[edges.target]
     binding = (
         asks & (end[edges.source] + lag == explained[edges.target]) & (explained[edges.target] > free[edges.target])
     )

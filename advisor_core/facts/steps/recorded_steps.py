@@ -10,6 +10,7 @@ from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.facts.device.work import work
+from advisor_core.facts.steps.backlog import backlog
 from advisor_core.facts.steps.kernel_list import KernelList, kernel_list
 from advisor_core.facts.steps.marks import step_marks
 from advisor_core.facts.steps.start_up import start_up
@@ -22,7 +23,7 @@ COLUMNS = (
 )
 
 
-@fact("recorded_steps", needs=(work,), wants=(start_up, kernel_list, step_marks), columns=COLUMNS)
+@fact("recorded_steps", needs=(work,), wants=(start_up, backlog, kernel_list, step_marks), columns=COLUMNS)
 def recorded_steps(facts: Facts) -> pd.DataFrame:
     """One row per step, in order of time.
 
@@ -33,8 +34,9 @@ def recorded_steps(facts: Facts) -> pd.DataFrame:
     open no window.
 
     Tasks that carry no step at all (those of a trace) have the steps of the framework's marks, as far as there are any.
-    A wait for the start of other ranks, with which a recording can begin, is no part of the first step. Of a recording
-    that is no loop the launches are the steps, without a cold start, and the time between them is in none.
+    A wait for the start of other ranks, or for work that was handed over before, with which a recording can begin, is
+    no part of the first step. Of a recording that is no loop the launches are the steps, without a cold start, and the
+    time between them is in none.
     """
     if kernel_list in facts:
         return _of_launches(facts[kernel_list])
@@ -52,9 +54,16 @@ def recorded_steps(facts: Facts) -> pd.DataFrame:
     last = int(spans["last_ns"].max())
     windows = pd.DataFrame({"step": spans["step"], "start_ns": starts, "end_ns": np.append(starts[1:], last)})
     if start_up in facts:
-        begun = windows["start_ns"] <= facts[start_up].start_ns
-        windows.loc[begun, "start_ns"] = windows.loc[begun, "start_ns"].clip(lower=facts[start_up].end_ns)
+        _begin_later(windows, facts[start_up].start_ns, facts[start_up].end_ns)
+    if backlog in facts:
+        _begin_later(windows, facts[backlog].began_ns, facts[backlog].start_ns)
     return windows
+
+
+def _begin_later(windows: pd.DataFrame, wait_ns: int, end_ns: int) -> None:
+    """Steps that begin before the wait does begin at its end instead."""
+    begun = windows["start_ns"] <= wait_ns
+    windows.loc[begun, "start_ns"] = windows.loc[begun, "start_ns"].clip(lower=end_ns)
 
 
 def _of_launches(launches: KernelList) -> pd.DataFrame:
