@@ -7,11 +7,13 @@ the vector cores moves half the bytes at the bandwidth of the profile. The state
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import Peaks, elements, per_text, shapes_of
+from advisor_core.api.facts import Peaks, Vocabulary, elements, matching, per_text, shapes_of
 from advisors.step_kernels import StepKernels
 
 Floats = npt.NDArray[np.float64]
@@ -37,18 +39,35 @@ def reads_half(text: str) -> bool:
     return any(name in dtypes for name in _NARROW) and not any(name in dtypes for name in _QUANTISED)
 
 
-def wide_kernels(own: StepKernels) -> Bools:
-    """Which kernels read FP32 and nothing narrower."""
+def wide_kernels(own: StepKernels, words: Vocabulary) -> Bools:
+    """Which kernels read FP32 and nothing narrower: by their dtypes, without any by their names."""
+    by_name = untyped(own) & (named(own, words.fp32_kernels) | named(own, words.tf32_kernels))
+    return by_name | typed_fp32(own)
+
+
+def typed_fp32(own: StepKernels) -> Bools:
+    """Which kernels read FP32 and nothing narrower, by their dtypes."""
     return per_text(own.frame["input_dtypes"], reads_fp32).to_numpy(dtype=np.bool_)
 
 
-def narrowed_ns(own: StepKernels, cube: Bools, stays: Bools, assumed_saving: float) -> Floats:
-    """ns that each kernel would take on 16 bits, where its arithmetic is not known. ``cube``: kernels whose work the
-    cube does; ``stays``: kernels that go on in FP32. Work of the cube takes less by ``assumed_saving`` (ratio); other
-    work by what moving half the bytes saves, at most half of what the kernel takes beyond one that moves nothing."""
+def untyped(own: StepKernels) -> Bools:
+    """Which kernels were recorded without dtypes."""
+    return np.asarray((own.frame["input_dtypes"] == "").to_numpy(), dtype=np.bool_)
+
+
+def named(own: StepKernels, pattern: re.Pattern[str]) -> Bools:
+    """Which kernels have a name of that pattern."""
+    return np.asarray(matching(own.frame["name"], pattern), dtype=np.bool_)
+
+
+def narrowed_ns(own: StepKernels, wide: Bools, cube: Bools, stays: Bools, assumed_saving: float) -> Floats:
+    """ns that each kernel would take on 16 bits, where its arithmetic is not known. ``wide``: kernels that read FP32;
+    ``cube``: kernels whose work the cube does; ``stays``: kernels that go on in FP32. Work of the cube takes less by
+    ``assumed_saving`` (ratio); other work by what moving half the bytes saves, at most half of what the kernel takes
+    beyond one that moves nothing."""
     frame = own.frame
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
-    wide = wide_kernels(own) & ~stays & (frame["core"] != "AI_CPU").to_numpy()
+    wide = wide & ~stays & (frame["core"] != "AI_CPU").to_numpy()
     bandwidth = own.bandwidth if np.isfinite(own.bandwidth) else np.inf
     moving = np.minimum(_shed_bytes(own) / bandwidth * 1e9, np.maximum(took - own.least_ns, 0.0) / 2)
     saved = np.where(cube, took * assumed_saving, moving)
@@ -64,7 +83,7 @@ def products_ns(own: StepKernels, products: pd.DataFrame, chip: Peaks, mac: Floa
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         computing = flops / (chip.of(_NARROW[0]) * np.minimum(mac, reach)) * 1e9
-    known = wide_kernels(own) & (mac > 0) & np.isfinite(computing)
+    known = typed_fp32(own) & (mac > 0) & np.isfinite(computing)
     left = frame["bytes"].to_numpy(dtype=np.float64) - _shed_bytes(own)
     loading = left / own.bandwidth * 1e9 if np.isfinite(own.bandwidth) else np.zeros(len(frame))
     return np.where(known, np.minimum(np.maximum(computing, loading), took), np.nan)

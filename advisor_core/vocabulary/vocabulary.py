@@ -37,8 +37,10 @@ class Vocabulary:
     of kernels, ``optimizer``: host events that only training has. ``dropout``: kernels that draw masks for dropout,
     which a model has in training mode only. ``graph_replay``: calls that replay a captured
     graph. ``decode``, ``prefill``: types of kernels that only this part of inference has. ``products``: types of
-    matrix products, ``softmax``: of softmaxes. ``prefill_mark``, ``decode_mark``: marks of engines around a pass that
-    computes new sequences, or the next token of running ones; the mark of a pass that does both is both.
+    matrix products, ``softmax``: of softmaxes. ``fp32_kernels``, ``tf32_kernels``: names of kernels that compute
+    products and convolutions in FP32, and of those that shorten it to TF32. ``prefill_mark``, ``decode_mark``: marks of
+    engines around a pass that computes new sequences, or the next token of running ones; the mark of a pass that does
+    both is both.
     ``decode_rows``: a matrix product with at most this many rows on the
     activation side carries single tokens, or short sequences. ``graph_siblings``: a call that launches more kernels
     than this replays a graph. ``memory_totals``: components of ``memory_record`` that tell what the framework
@@ -76,6 +78,8 @@ class Vocabulary:
     prefill: Pattern = NOTHING
     products: Pattern = NOTHING
     softmax: Pattern = NOTHING
+    fp32_kernels: Pattern = NOTHING
+    tf32_kernels: Pattern = NOTHING
     prefill_mark: Pattern = NOTHING
     decode_mark: Pattern = NOTHING
     decode_rows: int = 0

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import Facts, Merging, NotApplicable, Unavailable, peaks, pipes, replay
+from advisor_core.api.facts import PROFILE, Facts, Merging, NotApplicable, Unavailable, peaks, pipes, replay
 from advisors.columns import OPERATOR_CLASS, PER_STEP_NS
 from advisors.fusion.chains import fusion_chains
-from advisors.half_precision import narrowed_ns, products_ns, wide_kernels
+from advisors.half_precision import Bools, named, narrowed_ns, products_ns, untyped, wide_kernels
+from advisors.measuring import share
 from advisors.messages import message
 from advisors.network_structure.hot_share import PRODUCTS
 from advisors.network_structure.updates import updating_kernels
@@ -21,7 +22,7 @@ CUBE_WORK = (*PRODUCTS, "convolution")
 
 @advisor(
     "network_structure.precision",
-    needs=(step_kernels, fusion_chains),
+    needs=(PROFILE, step_kernels, fusion_chains),
     wants=(matrix_products, peaks, pipes, replay),
     columns=(
         Column("dense_ns", "float", "ns", "matrix products, attention and convolutions per step", zh="密集计算"),
@@ -31,8 +32,22 @@ CUBE_WORK = (*PRODUCTS, "convolution")
             "shortened_share",
             "float",
             "ratio",
-            "part of fp32_ns in kernels that may use a shortened FP32 (HF32)",
+            "part of fp32_ns in kernels that use a shortened FP32 (TF32), or may (HF32)",
             zh="缩短 FP32 占比",
+        ),
+        Column(
+            "shortened_product_share",
+            "float",
+            "ratio",
+            "the same of matrix products alone",
+            zh="缩短 FP32 的矩阵乘占比",
+        ),
+        Column(
+            "by_name_share",
+            "float",
+            "ratio",
+            "part of fp32_ns in kernels whose names tell that, as no dtypes were recorded",
+            zh="由名称判断占比",
         ),
         Column(
             "dense_saving_ns",
@@ -66,19 +81,24 @@ def precision(facts: Facts, params: Params) -> Observations:
     own = facts[step_kernels]
     frame = own.frame
     cube = frame["operator_class"].isin(CUBE_WORK).to_numpy()
-    if cube.any() and not (frame.loc[cube, "input_dtypes"] != "").any():
+    words = facts[PROFILE].vocabulary
+    wide, unknown = wide_kernels(own, words), untyped(own)
+    if cube.any() and not (wide | ~unknown)[cube].any():
         raise Unavailable(message("kernels.unshaped"), message("kernels.unshaped.collect"), ("level1",))
-    cube = cube & (frame["input_dtypes"] != "").to_numpy()
     took = frame["duration_ns"].to_numpy(dtype=np.float64)
     total = float(took[cube].sum()) / own.steps
     if not total:
         raise NotApplicable(message("network_structure.no_cube"))
-    wide = wide_kernels(own) & cube
-    fp32 = float(took[wide].sum()) / own.steps
-    hf32_recorded = (frame["hf32"] != "").to_numpy()[wide].any()
-    hf32 = float(took[wide & (frame["hf32"] == "YES").to_numpy()].sum()) / own.steps
+    fp32 = wide & cube
+    shortened = (frame["hf32"] == "YES").to_numpy() | named(own, words.tf32_kernels)
+    may_tell = shortened | (frame["hf32"] != "").to_numpy() | named(own, words.fp32_kernels)
+    products = fp32 & (frame["operator_class"] == "matmul").to_numpy()
+
+    def part(kernels: Bools, of: Bools) -> float:
+        return share(float(took[kernels & of].sum()), float(took[of].sum()))
+
     updates = updating_kernels(own, facts[fusion_chains])
-    after = narrowed_ns(own, cube, updates, params["saving"])
+    after = narrowed_ns(own, wide, cube, updates, params["saving"])
     if facts.knows(matrix_products, peaks, pipes):
         mac = facts[pipes]["aic_mac"].to_numpy()[frame["row"].to_numpy()]
         known = products_ns(own, facts[matrix_products], facts[peaks], mac, params["reach"])
@@ -92,9 +112,11 @@ def precision(facts: Facts, params: Params) -> Observations:
     result = pd.DataFrame(
         {
             "dense_ns": [total],
-            "fp32_ns": [fp32],
-            "fp32_share": [fp32 / total],
-            "shortened_share": [hf32 / fp32 if fp32 and hf32_recorded else np.nan],
+            "fp32_ns": [float(took[fp32].sum()) / own.steps],
+            "fp32_share": [part(fp32, cube)],
+            "shortened_share": [part(shortened, fp32) if (may_tell & fp32).any() else np.nan],
+            "shortened_product_share": [part(shortened, products) if (may_tell & products).any() else np.nan],
+            "by_name_share": [part(unknown, fp32)],
             "dense_saving_ns": [float(saved[cube].sum()) / own.steps],
             "other_saving_ns": [float(saved[~cube].sum()) / own.steps],
             "saving_ns": [step / own.steps],
@@ -104,15 +126,16 @@ def precision(facts: Facts, params: Params) -> Observations:
     )
 
     def evidence(_: int) -> list[Reference]:
+        told_by = ("name",) if (unknown & fp32).any() else ()
         recorded = ("hf32",) if (frame["hf32"] != "").any() else ()
-        columns = ("type", "start_ns", "duration_ns", "input_shapes", "input_dtypes", *recorded)
+        columns = ("type", *told_by, "start_ns", "duration_ns", "input_shapes", "input_dtypes", *recorded)
         by_class = pd.DataFrame(
             {"operator_class": frame["operator_class"].astype(str), "per_step_ns": took, "in_16_bits_ns": after}
         )
         by_class = by_class[saved > 0].groupby("operator_class")[["per_step_ns", "in_16_bits_ns"]].sum() / own.steps
         table = by_class.sort_values("per_step_ns", ascending=False, kind="stable").reset_index()
         return [
-            kernel_rows(message("network_structure.fp32_rows"), frame[wide], columns),
+            kernel_rows(message("network_structure.fp32_rows"), frame[fp32], columns),
             Metric(message("network_structure.in_16_bits"), records(table)),
         ]
 

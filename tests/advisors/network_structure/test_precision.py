@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from advisor_core.api.testing import Scene, judge_rule
+from advisor_core.api.testing import GPU, Scene, judge_rule
+from advisor_core.vocabulary.vocabulary import read_vocabulary
 from advisors.half_precision import reads_fp32, reads_half
 from tests.advisors.network_structure.scenes import kinds, scene_of
 
@@ -123,3 +124,57 @@ def test_reads_fp32(dtypes: str, expected: bool) -> None:
 )
 def test_operands_that_are_quantised_already_do_not_count_as_16_bits(dtypes: str, expected: bool) -> None:
     assert reads_half(dtypes) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        ("volta_sgemm_64x64_nt", "fp32"),
+        ("cutlass_80_simt_sgemm_128x32_8x5_nt_align1", "fp32"),
+        ("cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1", "fp32"),
+        ("void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int, float const*)", "fp32"),
+        ("void implicit_convolve_sgemm<float, float, 1024, 6, 7, 3, 3, 5, 1, false, true, true>(int)", "fp32"),
+        ("void implicit_convolve_sgemm<__half, __half, 128, 5, 5, 3, 3, 3, 1, false, true, true>(int)", None),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3", "fp32"),
+        ("sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16", "tf32"),
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4>(Params)", "tf32"),
+        ("void cutlass::Kernel<cutlass_75_tensorop_s1688gemm_f16_256x64_16x4_nn_align4>(Params)", None),
+        ("cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2", None),
+        ("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", None),
+        ("ampere_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn", None),
+        ("ampere_gcgemm_64x64_nt", None),
+        ("Cijk_Ailk_Bljk_SB_MT64x64x16_MI32x32x2x1_SN", "fp32"),
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_MT256x240x64_MI16x16x16x1", None),
+    ],
+)
+def test_names_of_kernels_tell_fp32(name: str, precision: str | None) -> None:
+    words = read_vocabulary("gpu", "advisor_core.gpu", "vocabulary.yaml", "operator_classes.yaml")
+    found = [kind for kind in ("tf32", "fp32") if getattr(words, f"{kind}_kernels").search(name)]
+    assert found[:1] == ([precision] if precision else [])
+
+
+def on_a_gpu(*products: tuple[str, float], dtypes: str = "") -> Scene:
+    """Products by name and duration, one after the other, without shapes."""
+    scene, start = Scene(words=GPU).step(1, -10, 1020), 0.0
+    for name, took in products:
+        scene.tensors(start, took, "aten::mm", name=name, launched=-8)
+        start += took
+    return scene
+
+
+def test_what_no_name_tells_is_not_fp32() -> None:
+    found = judge_rule("GNS004", on_a_gpu(("volta_sgemm_64x64_nt", 600), ("some_gemm", 400)).store())
+    seen = found.first.observation
+    assert (seen["dense_ns"], seen["fp32_ns"], seen["by_name_share"]) == (1_000_000, 600_000, 1)
+    assert seen["shortened_product_share"] == 0
+    assert judge_rule("GNS004", on_a_gpu(("volta_sgemm_64x64_nt", 400), ("some_gemm", 600)).store()).state == "pass"
+    assert judge_rule("GNS004", on_a_gpu(("some_gemm", 600)).store()).state == "cannot_answer"
+
+
+@pytest.mark.parametrize(("capability", "text"), [(6.1, None), (7.0, "float16"), (8.0, "bfloat16")])
+def test_a_gpu_gets_the_16_bits_that_its_tensor_cores_take(capability: float, text: str | None) -> None:
+    chip = {"compute_capability": capability}
+    scene = on_a_gpu(("volta_sgemm_64x64_nt", 1000)).event("cpu_op", "Optimizer.step#SGD.step", 900, 50)
+    advice = judge_rule("GNS004", scene.store(chip=chip, vendor="gpu", maker="NVIDIA")).first.advice
+    given = [one.text.en for one in advice if one.kind == "code" and not one.only_if and "autocast" in one.text.en]
+    assert [bool(text and text in one) for one in given] == ([] if text is None else [True]), given
