@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 DEMO := demo
 PACKAGES := build/packages
 
+# Some hundred processes are started here. Without kept bytecode each compiles the whole project and pandas anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test search lint docs names picture wheel diagnosis counterfactuals programs recordings benchmark report-fixtures versions lowest clean
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("npu-advisor needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	touch $@
 
 # Writes a sample profile with known problems, analyses it, and says where the report is.

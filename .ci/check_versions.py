@@ -17,7 +17,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from commands import call
+from commands import build_wheel, call, new_environment
 
 ROOT = Path(__file__).parent.parent
 PART = (
@@ -62,15 +62,15 @@ def at_hand(interpreter: str) -> bool:
 def check(interpreter: str, wheel: Path, constraints: list[str], folder: Path) -> None:
     """Install the wheel for the interpreter in ``folder`` and run `PART` of the tests."""
     began = time.monotonic()
-    environment, work = folder / "env", folder / "work"
-    call(interpreter, "-m", "venv", environment)
-    python = environment / "bin" / "python"
+    work = folder / "work"
+    work.mkdir(parents=True)
     pins = folder / "constraints.txt"
     pins.write_text("\n".join(constraints), encoding="utf-8")
-    call(python, "-m", "pip", "install", "--quiet", "--constraint", pins, f"{wheel}[{','.join(EXTRAS)}]", *TOOLS)
+    ours = f"{wheel}[{','.join(EXTRAS)}]"
+    programs = new_environment(interpreter, folder / "env", "--constraint", pins, ours, *TOOLS)
     shutil.copytree(ROOT / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", work)
-    printed = call(python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
+    printed = call(programs / "python", "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *PART, cwd=work)
     sys.stdout.write(f"{interpreter}: {printed.strip().splitlines()[-1]}, {time.monotonic() - began:.0f} s in all\n")
 
 
@@ -82,14 +82,16 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]]
     constraints = lowest([*project["dependencies"], *extras]) if chosen.lowest else []
+    there = [interpreter for interpreter in chosen.interpreters if at_hand(interpreter)]
+    for interpreter in sorted({*chosen.interpreters} - {*there}):
+        sys.stdout.write(f"{interpreter}: not at hand, nothing was tested with it\n")
+    if not there:
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        call(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+        build_wheel(ROOT, folder)
         (wheel,) = folder.glob("*.whl")
-        for interpreter in chosen.interpreters:
-            if not at_hand(interpreter):
-                sys.stdout.write(f"{interpreter}: not at hand, nothing was tested with it\n")
-                continue
+        for interpreter in there:
             check(interpreter, wheel, constraints, folder / Path(interpreter).name)
 
 

@@ -8,10 +8,9 @@ import os
 import shutil
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
-from commands import call
+from commands import build_wheel, call, new_environment
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "advisor-plugin-hello"
@@ -23,10 +22,9 @@ def main() -> None:
         folder = Path(name)
         sources = [source for source in (ROOT, EXAMPLE) if (source / "pyproject.toml").exists()]
         for source in sources:
-            call(sys.executable, "-m", "build", "--wheel", "--outdir", folder / "wheels", source)
-        venv.create(folder / "env", with_pip=True)
-        binaries = folder / "env" / "bin"
-        call(binaries / "pip", "install", "--quiet", *sorted((folder / "wheels").glob("*.whl")), "pytest")
+            build_wheel(source, folder / "wheels")
+        wheels = sorted((folder / "wheels").glob("*.whl"))
+        binaries = new_environment(sys.executable, folder / "env", *wheels, "pytest")
         # In a folder of its own, so that nothing of the checkout is on the path.
         work = folder / "work"
         work.mkdir()
