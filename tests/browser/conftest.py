@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
+
+from tests.browser.devtools import Browser
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--allow-file-access-from-files",
-    "--enable-logging=stderr", "--log-level=0",
-)  # fmt: skip
 
 
-@pytest.fixture
-def chromium(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Opens a page. The test is skipped, and says so, where there is no browser."""
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One for all tests. They are skipped, and say so, where there is none."""
     if not CHROMIUM:
         pytest.skip("no chromium on this machine (apt-get install chromium)")
-
-    def run(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-        profile = tmp_path / "profile"
-        shutil.rmtree(profile, ignore_errors=True)
-        command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *flags, page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
-
-    return run
+    with Browser(str(CHROMIUM), tmp_path_factory.mktemp("browser")) as started:
+        yield started

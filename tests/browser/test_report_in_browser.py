@@ -5,10 +5,10 @@ Each check is first shown to notice what it looks for on a page that has it.
 
 from __future__ import annotations
 
-import html
 import json
 import struct
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,11 @@ import pytest
 
 from reports.html import HtmlRenderer
 from tests import report_fixtures
+from tests.browser.devtools import Browser, Page
 
-# Frames a page in a window of the wanted width and writes down what it became.
-PROBE = """<!doctype html><meta charset="utf-8">
-<iframe id="f" style="width:{width}px;height:900px;border:0" src="{src}"></iframe>
-<pre id="o"></pre><script>
-window.onload = () => {{
-  const d = document.getElementById('f').contentDocument, all = [...d.querySelectorAll('*')];
+# What a page became in a window of this width.
+PROBE = """(() => {{
+  const d = document, all = [...d.querySelectorAll('*')];
   if ({print}) for (const sheet of d.styleSheets) for (const rule of [...sheet.cssRules])
     if (rule.conditionText === 'print') for (const inner of rule.cssRules)
       if (!inner.cssText.startsWith('@page')) sheet.insertRule(inner.cssText, sheet.cssRules.length);
@@ -33,7 +31,7 @@ window.onload = () => {{
     return edge > {width} + 1 && !(scrolls && box.getBoundingClientRect().right <= {width} + 1);
   }};
   const clipped = e => e.closest('.scroll, pre, nav');
-  document.getElementById('o').textContent = JSON.stringify({{
+  return {{
     title: d.title, width: d.documentElement.scrollWidth, inside: d.documentElement.clientWidth,
     wide: all.filter(e => !clipped(e) && e.getBoundingClientRect().right > {width} + 1)
              .map(e => e.outerHTML.slice(0, 80)),
@@ -42,24 +40,37 @@ window.onload = () => {{
     scripts: d.scripts.length, handlers: all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).length,
     fold: d.querySelector('header .coverage')?.getBoundingClientRect().bottom ?? null,
     planned: d.querySelectorAll('table.plan tbody tr')[1]?.getBoundingClientRect().bottom ?? null,
-    bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}});
-}};</script>"""
+    bars: [...d.querySelectorAll('svg.chart rect.f')].filter(e => e.getBoundingClientRect().width > 0).length}};
+}})()"""
+
+
+HEIGHT = 900
+PAPER = 680
+"""Pixels between the margins of a sheet of A4: 180 mm at 96 to the inch."""
+
+
+def seen(page: Page, width: int, paper: bool = False) -> dict[str, Any]:
+    """What a page becomes in a window of this width. ``paper``: as it is printed, which it stays."""
+    page.resize(width, HEIGHT)
+    return dict(page.value(PROBE.format(width=width, print=json.dumps(paper))))
 
 
 @pytest.fixture
-def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+def probe(tmp_path: Path, browser: Browser) -> Callable[..., dict[str, Any]]:
     def look(content: str, width: int, paper: bool = False) -> dict[str, Any]:
-        page, frame = tmp_path / "page.html", tmp_path / "frame.html"
-        page.write_text(content, encoding="utf-8")
-        frame.write_text(PROBE.format(width=width, src=page.as_uri(), print=json.dumps(paper)), encoding="utf-8")
-        dom = chromium(frame, "--window-size=1400,1000", "--dump-dom").stdout
-        found: dict[str, Any] = json.loads(html.unescape(dom.partition('<pre id="o">')[2].partition("</pre>")[0]))
-        return found
+        file = tmp_path / "page.html"
+        file.write_text(content, encoding="utf-8")
+        with browser.page(file, width, HEIGHT) as page:
+            return seen(page, width, paper)
 
     return look
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@cache
+def report(name: str, lang: str) -> str:
+    return HtmlRenderer().render(getattr(report_fixtures, name)(), lang)
+
+
 @pytest.mark.parametrize(
     ("name", "lang"),
     [
@@ -71,26 +82,22 @@ def probe(tmp_path: Path, chromium: Callable[..., Any]) -> Callable[..., dict[st
         ("marked", "zh"),
     ],
 )
-def test_the_page_fits_and_nothing_runs(probe: Callable[..., Any], name: str, lang: str, width: int) -> None:
-    seen = probe(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), width)
-    assert seen["wide"] == []
-    assert seen["width"] <= seen["inside"]
-    assert "hacked" not in seen["title"] and "ms" in seen["title"]
-    assert seen["scripts"] == seen["handlers"] == 0
-    assert seen["bars"] > 5
-
-
-PAPER = 680
-"""Pixels between the margins of a sheet of A4: 180 mm at 96 to the inch."""
-
-
-@pytest.mark.parametrize(("width", "paper"), [(700, False), (400, False), (PAPER, True)])
-@pytest.mark.parametrize(("name", "lang"), [("training", "en"), ("training", "zh"), ("hostile", "en")])
-def test_no_evidence_is_cut_off(probe: Callable[..., Any], name: str, lang: str, width: int, paper: bool) -> None:
-    seen = probe(HtmlRenderer().render(getattr(report_fixtures, name)(), lang), width, paper)
-    assert seen["cut"] == []
-    if paper:  # a sheet that is too narrow is printed smaller as a whole, text and all
-        assert seen["width"] <= seen["inside"]
+def test_the_page_fits_nothing_runs_and_no_evidence_is_cut_off(
+    tmp_path: Path, browser: Browser, name: str, lang: str
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(report(name, lang), encoding="utf-8")
+    with browser.page(file) as page:
+        for width in (1280, 700, 400):
+            found = seen(page, width)
+            assert found["wide"] == found["cut"] == [], width
+            assert found["width"] <= found["inside"], width
+            assert "hacked" not in found["title"] and "ms" in found["title"]
+            assert found["scripts"] == found["handlers"] == 0
+            assert found["bars"] > 5
+        printed = seen(page, PAPER, paper=True)
+        assert printed["cut"] == []
+        assert printed["width"] <= printed["inside"], "it is printed smaller as a whole, text and all"
 
 
 @pytest.mark.parametrize(("style", "paper"), [("", False), ("@media print { .scroll { overflow: visible } }", True)])
@@ -104,38 +111,35 @@ def test_the_probe_notices_evidence_that_is_cut_off(probe: Callable[..., Any], s
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_first_screen_holds_verdict_bars_and_the_first_changes(probe: Callable[..., Any], lang: str) -> None:
-    seen = probe(HtmlRenderer().render(report_fixtures.training(), lang), 1280)
-    assert seen["planned"] <= 800 < seen["fold"]
-    nothing = probe(HtmlRenderer().render(report_fixtures.nothing_found(), lang), 1280)
+    found = probe(report("training", lang), 1280)
+    assert found["planned"] <= 800 < found["fold"]
+    nothing = probe(report("nothing_found", lang), 1280)
     assert nothing["planned"] is None
 
 
 def test_the_probe_would_notice(probe: Callable[..., Any]) -> None:
-    seen = probe("<title>x</title><div style='width:3000px'>x</div><script>document.title='hacked'</script>", 400)
-    assert seen["title"] == "hacked" and seen["scripts"] == 1
-    assert seen["wide"] and seen["width"] > seen["inside"]
+    found = probe("<title>x</title><div style='width:3000px'>x</div><script>document.title='hacked'</script>", 400)
+    assert found["title"] == "hacked" and found["scripts"] == 1
+    assert found["wide"] and found["width"] > found["inside"]
 
 
-def complaints(log: str) -> list[str]:
-    return [line for line in log.splitlines() if "CONSOLE" in line]
-
-
-def test_the_console_stays_silent_and_a_picture_is_taken(tmp_path: Path, chromium: Callable[..., Any]) -> None:
-    page, picture = tmp_path / "report.html", tmp_path / "report.png"
-    page.write_text(HtmlRenderer().render(report_fixtures.hostile(), "en"), encoding="utf-8")
-    run = chromium(page, "--window-size=1280,800", f"--screenshot={picture}")
-    assert complaints(run.stderr) == []
-    data = picture.read_bytes()
+def test_the_console_stays_silent_and_a_picture_is_taken(tmp_path: Path, browser: Browser) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(report("hostile", "en"), encoding="utf-8")
+    with browser.page(file, 1280, 800) as page:
+        assert page.complaints() == []
+        data = page.picture()
     assert struct.unpack(">II", data[16:24]) == (1280, 800)
     assert len(data) > 50_000
 
-    page.write_text("<script>console.error('heard')</script>", encoding="utf-8")
-    assert complaints(chromium(page, f"--screenshot={picture}").stderr)
+    file.write_text("<script>console.error('heard')</script>", encoding="utf-8")
+    with browser.page(file) as page:
+        assert page.complaints() == ["heard"]
 
 
 def test_the_policy_stops_what_escaping_might_miss(probe: Callable[..., Any]) -> None:
     """The second line of defence: a script that did get in does not run."""
-    page = HtmlRenderer().render(report_fixtures.training(), "en").replace("<body>", f"<body>{report_fixtures.SCRIPT}")
-    seen = probe(page, 1280)
-    assert seen["scripts"] == 1
-    assert "hacked" not in seen["title"]
+    page = report("training", "en").replace("<body>", f"<body>{report_fixtures.SCRIPT}")
+    found = probe(page, 1280)
+    assert found["scripts"] == 1
+    assert "hacked" not in found["title"]

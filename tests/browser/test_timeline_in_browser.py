@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import html
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reports.timeline.page import TimelineRenderer
 from tests import report_fixtures
+from tests.browser.devtools import Browser
 from tests.reports.timeline.timelines import FILES, with_timeline
 
-# Opens the page at a finding, presses keys, searches, and writes down what it then says and shows.
-PROBE = """<!doctype html><meta charset="utf-8">
-<iframe id="f" style="width:{width}px;height:900px;border:0" src="{src}#{number}"></iframe>
-<pre id="o"></pre><script>
-window.onload = async () => {{
+# Opens the page at a finding in a frame, presses keys, searches, and says what it then says and shows.
+FRAME = """<!doctype html><meta charset="utf-8">
+<iframe id="f" style="width:{width}px;height:900px;border:0" src="{src}#{number}"></iframe>"""
+PROBE = """(async () => {{
   const w = document.getElementById('f').contentWindow, d = w.document, board = d.getElementById('board');
   const text = id => d.getElementById(id).textContent, picture = () => d.getElementById('lanes').toDataURL();
   const press = (target, key) => target.dispatchEvent(new w.KeyboardEvent('keydown', {{key, bubbles: true}}));
   const wait = () => new Promise(done => setTimeout(done, 100));
-  for (let i = 0; i < 50 && !text('told'); i++) await wait();
+  for (let i = 0; i < 300 && !text('told'); i++) await wait();
   w.requestAnimationFrame = act => w.setTimeout(act, 0);  // without a screen frames come late or never
   const seen = {{told: text('told'), count: text('count'), title: d.title, scroll: d.documentElement.scrollWidth,
     inside: d.documentElement.clientWidth,
@@ -45,22 +42,18 @@ window.onload = async () => {{
   seen.nothing = text('count');
   w.location.hash = '#{other}'; await wait();
   seen.other = text('told');
-  document.getElementById('o').textContent = JSON.stringify(seen);
-}};</script>"""
-
-
-BUDGET = "--virtual-time-budget=20000"
+  return seen;
+}})()"""
 
 
 @pytest.mark.parametrize(("lang", "width"), [("en", 1280), ("zh", 400)])
-def test_it_can_be_used_by_keys_alone(tmp_path: Path, chromium: Callable[..., Any], lang: str, width: int) -> None:
-    page, frame = tmp_path / "timeline.html", tmp_path / "frame.html"
-    page.write_text(TimelineRenderer().render(with_timeline(report_fixtures.training(), FILES), lang), encoding="utf-8")
-    asked = {"number": "F2a", "other": "F5a", "words": json.dumps("F3a ")}
-    frame.write_text(PROBE.format(width=width, src=page.as_uri(), **asked), encoding="utf-8")
-    run = chromium(frame, "--window-size=1400,1000", "--dump-dom", BUDGET)
-    assert [line for line in run.stderr.splitlines() if "CONSOLE" in line] == []
-    seen = json.loads(html.unescape(run.stdout.partition('<pre id="o">')[2].partition("</pre>")[0]))
+def test_it_can_be_used_by_keys_alone(tmp_path: Path, browser: Browser, lang: str, width: int) -> None:
+    file, frame = tmp_path / "timeline.html", tmp_path / "frame.html"
+    file.write_text(TimelineRenderer().render(with_timeline(report_fixtures.training(), FILES), lang), encoding="utf-8")
+    frame.write_text(FRAME.format(width=width, src=file.as_uri(), number="F2a"), encoding="utf-8")
+    with browser.page(frame, 1400, 1000) as page:
+        seen = page.value(PROBE.format(other="F5a", words=json.dumps("F3a ")))
+        assert page.complaints() == []
     first, second = {"en": ("1 of ", "2 of "), "zh": ("第 1 处", "第 2 处")}[lang]
     assert seen["told"].startswith("F2a ") and seen["current"] == ["F2a"] and seen["count"].startswith(first)
     assert seen["next"].startswith(second)
@@ -73,10 +66,10 @@ def test_it_can_be_used_by_keys_alone(tmp_path: Path, chromium: Callable[..., An
     assert seen["scroll"] <= seen["inside"], "nothing hangs over the edge"
 
 
-def test_a_script_that_got_in_does_not_run(tmp_path: Path, chromium: Callable[..., Any]) -> None:
-    page = tmp_path / "timeline.html"
+def test_a_script_that_got_in_does_not_run(tmp_path: Path, browser: Browser) -> None:
+    file = tmp_path / "timeline.html"
     text = TimelineRenderer().render(with_timeline(report_fixtures.training()), "en")
-    page.write_text(text.replace("<body>", f"<body>{report_fixtures.SCRIPT}"), encoding="utf-8")
-    run = chromium(page, "--dump-dom", BUDGET)
-    assert "hacked" not in run.stdout.partition("<title>")[2].partition("</title>")[0]
-    assert "Content Security Policy" in run.stderr, "the policy says that it stopped it"
+    file.write_text(text.replace("<body>", f"<body>{report_fixtures.SCRIPT}"), encoding="utf-8")
+    with browser.page(file) as page:
+        assert "hacked" not in page.value("document.title")
+        assert any("Content Security Policy" in said for said in page.complaints()), "it is told that it was stopped"
