@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.command import shorten
+from advisor_core.result.run import RunResult
+from tests.robustness.command import run, shorten
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +31,9 @@ def rank(short_job: Path, tmp_path: Path) -> Path:
     """A copy of rank 0 to damage."""
     first = sorted(short_job.iterdir())[0]
     return Path(shutil.copytree(first, tmp_path / first.name))
+
+
+@pytest.fixture(scope="session")
+def clean(short_job: Path, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    """What a run says of rank 0 before it is damaged."""
+    return run(sorted(short_job.iterdir())[0], tmp_path_factory.mktemp("clean"), "--format", "json").result

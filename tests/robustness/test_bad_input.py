@@ -223,9 +223,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_costs_what_it_spoils_and_is_said(rank: Path, tmp_path: Path, kind: str) -> None:
+def test_damage_costs_what_it_spoils_and_is_said(rank: Path, clean: RunResult, tmp_path: Path, kind: str) -> None:
     damage, words = DAMAGE[kind]
-    clean = run(rank, tmp_path / "clean").result
     damage(rank)
     done = run(rank, tmp_path / "report")
     assert done.code == 0, done.err
@@ -472,7 +471,7 @@ def _columns(facts: Facts, params: Any) -> Observations:
     return Observations(pd.DataFrame({"other": [1.0]}), lambda row: [])
 
 
-def test_advisors_and_facts_that_raise(plugged: Any, rank: Path, tmp_path: Path) -> None:
+def test_advisors_and_facts_that_raise(plugged: Any, rank: Path, clean: RunResult, tmp_path: Path) -> None:
     names = {"raises": "ZZ901", "needs": "ZZ902", "wants": "ZZ903", "evidence": "ZZ904", "columns": "ZZ905"}
     (tmp_path / "set").mkdir()
     texts = [
@@ -480,7 +479,6 @@ def test_advisors_and_facts_that_raise(plugged: Any, rank: Path, tmp_path: Path)
         for name, id_ in names.items()
     ]
     (tmp_path / "set" / "broken.yaml").write_text("---".join(texts), encoding="utf-8")
-    clean = run(rank, tmp_path / "clean").result
     plugged(
         advisor_register_facts=lambda registry: registry.add(_broken_fact),
         advisor_register_advisors=lambda registry: registry.add(_raises, _needs, _wants, _evidence, _columns),
@@ -673,9 +671,10 @@ class _Loader:
         ("result", "raised TypeError: load gives a str"),
     ],
 )
-def test_a_loader_that_raises(plugged: Any, rank: Path, tmp_path: Path, breaks: str, words: str) -> None:
+def test_a_loader_that_raises(
+    plugged: Any, rank: Path, clean: RunResult, tmp_path: Path, breaks: str, words: str
+) -> None:
     words = f"loader broken_loader of plugin broken ((given)) {words}"
-    clean = run(rank, tmp_path / "clean").result
     plugged(advisor_register_loaders=lambda registry: registry.add(_Loader(breaks)))
     job = tmp_path / "job"
     shutil.copytree(rank, job / rank.name)

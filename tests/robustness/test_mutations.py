@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from advisor_core.result.run import RunResult
 from tests.robustness.command import KERNELS, OUTPUT, TRACE, advise, run, told
 from tests.robustness.damage import BY_ENDING, OF_BYTES, Damage, byte_order_mark, crlf, cut, shuffled_rows
 
@@ -73,11 +74,12 @@ def test_damage(profile: Path, tmp_path: Path, file: str, damage: Damage, seed: 
 
 @pytest.mark.parametrize("file", [KERNELS, TRACE])
 @pytest.mark.parametrize("damage", [shuffled_rows, byte_order_mark, crlf], ids=lambda damage: damage.__name__)
-def test_what_does_no_harm_changes_no_number(profile: Path, tmp_path: Path, file: str, damage: Damage) -> None:
+def test_what_does_no_harm_changes_no_number(
+    profile: Path, clean: RunResult, tmp_path: Path, file: str, damage: Damage
+) -> None:
     """Order of rows, a byte order mark and line ends are not information."""
     if damage not in BY_ENDING[Path(file).suffix]:
         pytest.skip("not of this kind of file")
-    clean = run(profile, tmp_path / "clean", "--format", "json").result
     path = profile / file
     whole = path.read_bytes()
     path.write_bytes(damage(whole, Random(1)))
