@@ -40,3 +40,14 @@ def profiles() -> Path:
     if folder is None:
         pytest.skip("no real profiles: set NPU_ADVISOR_PROFILES to the folder that holds ascend/ and kineto/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def short_job(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks of the sample, cut down to what takes a moment to analyse; tests must not write to it."""
+    from tests.robustness.command import shorten
+
+    job = tmp_path_factory.mktemp("short")
+    for profile in sorted(advisor_sample.iterdir()):
+        shorten(profile, job / profile.name)
+    return job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -12,11 +13,13 @@ import jsonschema
 import pytest
 
 from advisor_core.result.run import RunResult
+from tests.robustness.command import Done, advise
 
 
-def advisor(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "advisor_core", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+def advisor(*arguments: object, cwd: Path | None = None) -> Done:
+    """The command in this process: one of its own takes a second more to begin."""
+    with contextlib.chdir(cwd or Path.cwd()):
+        return advise(*arguments)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -27,7 +30,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def report(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = contents(advisor_sample)
     target = tmp_path_factory.mktemp("report")
-    done = advisor("run", advisor_sample, "-o", target)
+    command = [sys.executable, "-m", "advisor_core", "run", str(advisor_sample), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert str(target / "report.html") in done.stdout
     assert contents(advisor_sample) == before
@@ -37,7 +41,7 @@ def report(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_run_writes_three_files_and_the_result_fits_its_schema(report: Path) -> None:
     assert {path.name for path in report.iterdir()} == {"report.html", "report.md", "report.json"}
     result = json.loads((report / "report.json").read_text(encoding="utf-8"))
-    jsonschema.validate(result, json.loads(advisor("result-schema").stdout))
+    jsonschema.validate(result, json.loads(advisor("result-schema").out))
     assert RunResult.model_validate(result).findings
 
 
@@ -57,11 +61,11 @@ def test_impacts_of_a_rank_never_exceed_its_step(report: Path) -> None:
         assert claimed <= sum(walls) / len(walls)
 
 
-def test_jobs_do_not_change_a_byte(advisor_sample: Path, tmp_path: Path) -> None:
+def test_jobs_do_not_change_a_byte(short_job: Path, tmp_path: Path) -> None:
     results = []
     for jobs in (1, 2):
         target = tmp_path / str(jobs)
-        assert advisor("run", advisor_sample, "-o", target, "--format", "json", "--jobs", jobs).returncode == 0
+        assert advisor("run", short_job, "-o", target, "--format", "json", "--jobs", jobs).code == 0
         result = json.loads((target / "report.json").read_text(encoding="utf-8"))
         del result["timings"]
         results.append(json.dumps(result))
@@ -72,11 +76,11 @@ def test_explain_finding_rule_and_ledger_entry(report: Path) -> None:
     result = RunResult.model_validate_json((report / "report.json").read_bytes())
     finding = result.findings[0]
     told = advisor("explain", report / "report.json", finding.fingerprint)
-    assert told.returncode == 0 and finding.condition in told.stdout
-    assert advisor("explain", report / "report.json", result.rules[0].rule).returncode == 0
+    assert told.code == 0 and finding.condition in told.out
+    assert advisor("explain", report / "report.json", result.rules[0].rule).code == 0
     ledger = advisor("explain", report / "report.json", "idle")
-    assert ledger.returncode == 0 and "ended by" in ledger.stdout
-    assert advisor("explain", report / "report.json", "nonsense").returncode == 2
+    assert ledger.code == 0 and "ended by" in ledger.out
+    assert advisor("explain", report / "report.json", "nonsense").code == 2
 
 
 @pytest.mark.parametrize(
@@ -102,13 +106,13 @@ def test_wrong_use_says_what_is_wrong(
     (tmp_path / "empty").mkdir()
     (tmp_path / "sample").symlink_to(advisor_sample)
     done = advisor(*arguments, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == code, done.err
+    assert words in done.err
+    assert "Traceback" not in done.err
 
 
-def test_fail_on_is_a_gate(advisor_sample: Path, tmp_path: Path) -> None:
-    assert advisor("run", advisor_sample, "-o", tmp_path, "--fail-on", "high").returncode == 1
+def test_fail_on_is_a_gate(short_job: Path, tmp_path: Path) -> None:
+    assert advisor("run", short_job, "-o", tmp_path, "--fail-on", "low").code == 1
 
 
 def test_help_needs_no_pandas() -> None:
@@ -118,68 +122,68 @@ def test_help_needs_no_pandas() -> None:
 
 def test_rules_and_plugins(tmp_path: Path) -> None:
     listed = advisor("rules", "list")
-    assert listed.returncode == 0 and "HD001" in listed.stdout
-    assert "params." in advisor("rules", "show", "HD001").stdout
-    schema = json.loads(advisor("rules", "schema").stdout)
+    assert listed.code == 0 and "HD001" in listed.out
+    assert "params." in advisor("rules", "show", "HD001").out
+    schema = json.loads(advisor("rules", "schema").out)
     jsonschema.Draft202012Validator.check_schema(schema)
-    plugins = json.loads(advisor("plugins", "--json").stdout)
+    plugins = json.loads(advisor("plugins", "--json").out)
     assert {"ascend", "advisors", "rulesets", "reports"} <= {plugin["name"] for plugin in plugins}
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("id: HD900\nname: x\nadvisor: host_dispatch.idle\nwhen: idel_share > 1\n", encoding="utf-8")
     checked = advisor("rules", "check", wrong)
-    assert checked.returncode == 1 and "wrong.yaml:" in checked.stderr
+    assert checked.code == 1 and "wrong.yaml:" in checked.err
 
 
 def test_advisors_are_listed_with_their_columns() -> None:
     listed = advisor("advisors", "list")
-    assert listed.returncode == 0 and "host_dispatch.idle" in listed.stdout
+    assert listed.code == 0 and "host_dispatch.idle" in listed.out
     shown = advisor("advisors", "show", "host_dispatch.sync_calls")
-    assert "* operator" in shown.stdout and "saved_ns" in shown.stdout and "needs: steps" in shown.stdout
+    assert "* operator" in shown.out and "saved_ns" in shown.out and "needs: steps" in shown.out
     unknown = advisor("advisors", "show", "host_dispatch.idel")
-    assert unknown.returncode == 2 and "did you mean 'host_dispatch.idle'?" in unknown.stderr
+    assert unknown.code == 2 and "did you mean 'host_dispatch.idle'?" in unknown.err
 
 
 def test_problems_of_rule_files_for_programs(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("override: HD999\n", encoding="utf-8")
     done = advisor("rules", "check", tmp_path, "--format", "json")
-    assert done.returncode == 1
-    (problem,) = json.loads(done.stdout)
+    assert done.code == 1
+    (problem,) = json.loads(done.out)
     assert problem["line"] == 1 and "HD999" in problem["message"] and problem["severity"] == "error"
 
 
-def test_one_format_to_stdout(advisor_sample: Path, tmp_path: Path) -> None:
-    done = advisor("run", advisor_sample, "-o", "-", "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert RunResult.model_validate_json(done.stdout).findings
-    assert "Rules:" in done.stderr and "Report:" not in done.stderr
+def test_one_format_to_stdout(short_job: Path, tmp_path: Path) -> None:
+    done = advisor("run", short_job, "-o", "-", "--format", "json", cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert RunResult.model_validate_json(done.out).rules
+    assert "Rules:" in done.err and "Report:" not in done.err
     assert not list(tmp_path.iterdir())
-    several = advisor("run", advisor_sample, "-o", "-", cwd=tmp_path)
-    assert several.returncode == 2 and "--format" in several.stderr and not several.stdout
+    several = advisor("run", short_job, "-o", "-", cwd=tmp_path)
+    assert several.code == 2 and "--format" in several.err and not several.out
 
 
-def test_a_folder_may_have_the_name_of_stdout(advisor_sample: Path, tmp_path: Path) -> None:
-    assert advisor("run", advisor_sample, "-o", "./-", "--format", "md", cwd=tmp_path).returncode == 0
+def test_a_folder_may_have_the_name_of_stdout(short_job: Path, tmp_path: Path) -> None:
+    assert advisor("run", short_job, "-o", "./-", "--format", "md", cwd=tmp_path).code == 0
     assert (tmp_path / "-" / "report.md").is_file()
 
 
-def test_quiet_and_verbose(advisor_sample: Path, tmp_path: Path) -> None:
-    quiet = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-q")
-    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+def test_quiet_and_verbose(short_job: Path, tmp_path: Path) -> None:
+    quiet = advisor("run", short_job, "-o", tmp_path, "--format", "md", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
     assert (tmp_path / "report.md").is_file()
-    verbose = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md", "-v", "--no-cache")
-    assert verbose.returncode == 0 and "total: " in verbose.stderr and "rank 0: " in verbose.stderr
-    assert advisor("run", advisor_sample, "-q", "-v").returncode == 2
+    verbose = advisor("run", short_job, "-o", tmp_path, "--format", "md", "-v", "--no-cache")
+    assert verbose.code == 0 and "total: " in verbose.err and "rank 0: " in verbose.err
+    assert advisor("run", short_job, "-q", "-v").code == 2
 
 
 def test_quiet_still_says_what_is_wrong(tmp_path: Path) -> None:
     done = advisor("run", tmp_path, "-q")
-    assert done.returncode == 3 and str(tmp_path) in done.stderr
+    assert done.code == 3 and str(tmp_path) in done.err
 
 
-def test_reports_of_an_earlier_run_are_named(advisor_sample: Path, tmp_path: Path) -> None:
+def test_reports_of_an_earlier_run_are_named(short_job: Path, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("of before", encoding="utf-8")
-    done = advisor("run", advisor_sample, "-o", tmp_path, "--format", "md")
-    assert done.returncode == 0 and f"{tmp_path / 'report.html'} is of an earlier run" in done.stderr
+    done = advisor("run", short_job, "-o", tmp_path, "--format", "md")
+    assert done.code == 0 and f"{tmp_path / 'report.html'} is of an earlier run" in done.err
 
 
 def test_input_that_can_be_read_but_not_judged(tmp_path: Path) -> None:
@@ -191,8 +195,8 @@ def test_input_that_can_be_read_but_not_judged(tmp_path: Path) -> None:
         database.execute("CREATE TABLE CommAnalyzerTime (hccl_op_name TEXT, group_name TEXT)")
     database.close()
     done = advisor("run", profile, "-o", tmp_path / "report")
-    assert done.returncode == 3
-    assert "analysis.db" in done.stderr and "ascend_pytorch_profiler_*.db" in done.stderr
+    assert done.code == 3
+    assert "analysis.db" in done.err and "ascend_pytorch_profiler_*.db" in done.err
     assert not (tmp_path / "report").exists()
 
 

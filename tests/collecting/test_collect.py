@@ -6,13 +6,14 @@ import ast
 import json
 import re
 import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from advisor_core.cli.main import cli
 from advisor_core.collecting import TOOLS
 from advisor_core.collecting import plan as planning
 from advisor_core.collecting.render import render
@@ -446,16 +447,10 @@ def test_a_profiler_of_other_devices_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(result(vendor="gpu").model_dump_json())
     refused, printed = (
-        subprocess.run(
-            [sys.executable, "-m", "advisor_core", "collect", str(file), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        for arguments in (("--for", "msprof"), ())
+        CliRunner().invoke(cli, ["collect", str(file), *arguments]) for arguments in (("--for", "msprof"), ())
     )
-    assert refused.returncode == 2 and "msprof does not record the devices of this result (gpu)" in refused.stderr
-    assert printed.returncode == 0 and "torch.profiler.profile(" in printed.stdout
+    assert refused.exit_code == 2 and "msprof does not record the devices of this result (gpu)" in refused.stderr
+    assert printed.exit_code == 0 and "torch.profiler.profile(" in printed.stdout
 
 
 def test_options_that_code_names_exist() -> None:
@@ -502,18 +497,17 @@ def test_command(level0: RunResult, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(level0.model_dump_json(), encoding="utf-8")
 
-    def collect(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "advisor_core", "collect", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+    def collect(*arguments: object) -> Result:
+        return CliRunner().invoke(cli, ["collect", *map(str, arguments)])
 
     done = collect(file, "--lang", "zh")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     ast.parse(done.stdout)
     assert "规则" in done.stdout
     broken = tmp_path / "broken.json"
     broken.write_text("{}", encoding="utf-8")
-    assert collect(broken).returncode == 3
-    assert collect("--for", "nothing").returncode == 2
+    assert collect(broken).exit_code == 3
+    assert collect("--for", "nothing").exit_code == 2
 
 
 def test_command_knows_every_tool() -> None:

@@ -12,7 +12,7 @@ import pytest
 from advisor_core.contracts.stopwatch import Stopwatch
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
-from tests.cli.test_cli import advisor
+from tests.robustness.command import advise
 
 PHASES = ["prepare_s", "analyse_s", "load_s", "job_s", "total_s"]
 
@@ -44,8 +44,8 @@ def test_every_moment_counts_once(clock: list[int]) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_parts_of_all_ranks_are_parts_of_their_phases(advisor_sample: Path, jobs: int) -> None:
-    timings = run([advisor_sample], RunOptions(timings=True), jobs=jobs).timings
+def test_parts_of_all_ranks_are_parts_of_their_phases(short_job: Path, jobs: int) -> None:
+    timings = run([short_job], RunOptions(timings=True), jobs=jobs).timings
     host = installed_host()
     parts = {name: seconds for name, seconds in timings.items() if not name.endswith("_s")}
     assert [name for name in timings if name not in parts] == PHASES
@@ -56,13 +56,13 @@ def test_parts_of_all_ranks_are_parts_of_their_phases(advisor_sample: Path, jobs
     assert timings["load_s"] + timings["analyse_s"] < 2 * timings["total_s"]
 
 
-def test_a_report_has_the_parts_where_they_are_asked_for(advisor_sample: Path, tmp_path: Path) -> None:
+def test_a_report_has_the_parts_where_they_are_asked_for(short_job: Path, tmp_path: Path) -> None:
     written = {}
     for flags in ((), ("--timings",)):
         folder = tmp_path / f"report{len(flags)}"
-        ran = advisor("run", advisor_sample, "-o", folder, "--format", "json,md", "-q", *flags)
-        assert ran.returncode == 0
-        written[flags] = ran.stderr, json.loads((folder / "report.json").read_text(encoding="utf-8"))["timings"]
+        ran = advise("run", short_job, "--format", "json,md", "-q", *flags, folder=folder)
+        assert ran.code == 0
+        written[flags] = ran.err, json.loads((folder / "report.json").read_text(encoding="utf-8"))["timings"]
     plain, timed = written.values()
     assert plain[0] == "" and list(plain[1]) == PHASES
     assert "  advisor host_dispatch.idle\n" in timed[0] and "  reports\n" in timed[0]

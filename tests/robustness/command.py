@@ -56,7 +56,7 @@ def _refuse(constant: str) -> float:
 
 def advise(*arguments: object, folder: Path | None = None) -> Done:
     """``advisor ARGUMENTS``, through the entry point. ``folder``: where the report goes (adds ``-o``)."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     words = [*map(str, arguments), *(["-o", str(folder)] if folder else [])]
     with mock.patch.object(sys, "argv", ["advisor", *words]), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -64,7 +64,8 @@ def advise(*arguments: object, folder: Path | None = None) -> Done:
             code = 0
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return Done(code, out.getvalue(), err.getvalue(), folder or Path("advisor-report"))
+    said, complained = (stream.buffer.getvalue().decode("utf-8") for stream in (out, err))
+    return Done(code, said, complained, folder or Path("advisor-report"))
 
 
 def run(profile: Path, folder: Path, *options: object) -> Done:

@@ -1,4 +1,4 @@
-"""A job of two ranks that is short enough to be analysed some hundred times."""
+"""Copies to damage of a job that is short enough to be analysed some hundred times, and what is said of it whole."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor_core.result.run import RunResult
-from tests.robustness.command import run, shorten
-
-
-@pytest.fixture(scope="session")
-def short_job(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks; tests must not write to it."""
-    job = tmp_path_factory.mktemp("short")
-    for profile in sorted(advisor_sample.iterdir()):
-        shorten(profile, job / profile.name)
-    return job
+from tests.robustness.command import run
 
 
 @pytest.fixture

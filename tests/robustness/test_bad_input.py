@@ -354,7 +354,16 @@ RULE_FILES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("kind", RULE_FILES)
-def test_a_rule_file_that_is_wrong(rank: Path, tmp_path: Path, kind: str) -> None:
+def test_a_rule_file_that_is_wrong(tmp_path: Path, kind: str) -> None:
+    text, words = RULE_FILES[kind]
+    (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+    checked = advise("rules", "check", tmp_path / "rules.yaml")
+    assert checked.code == 1 and words in checked.err and "Traceback" not in checked.err
+
+
+@pytest.mark.parametrize("kind", ["unknown name", "not yaml", "given twice"])
+def test_a_run_with_a_rule_file_that_is_wrong(rank: Path, tmp_path: Path, kind: str) -> None:
+    """That cannot be compiled, cannot be read, and of which a part can be used."""
     text, words = RULE_FILES[kind]
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
     for done in (
@@ -367,8 +376,6 @@ def test_a_rule_file_that_is_wrong(rank: Path, tmp_path: Path, kind: str) -> Non
     assert {"HD001", "CO001"} <= {outcome.rule for outcome in result.rules if outcome.state != "error"}
     (said, *_) = [diagnostic for diagnostic in result.diagnostics if diagnostic.source == "rules.yaml"]
     assert said.severity == "error" and str(tmp_path) not in said.message.en
-    checked = advise("rules", "check", tmp_path / "rules.yaml")
-    assert checked.code == 1 and words in checked.err and "Traceback" not in checked.err
 
 
 @pytest.mark.parametrize(
