@@ -36,6 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     page = PAGE.read_text(encoding="utf-8")
     if options.part != "counterfactuals":
         page = with_section(findings(), section_of(page))
+        PAGE.write_text(page, encoding="utf-8")  # the other part takes long, and may be interrupted
     if options.part != "findings":
         try:
             found = cases(options.job)
