@@ -21,7 +21,8 @@ def cache() -> None:
 
     What was read of a rank and measured on it is kept in the cache directory of the user, never in the profile, and
     taken from there as long as no file of the rank has changed. `--no-cache` of a command does without it; `cache_gib`
-    in advisor.toml says how much it may take. What was not used for longest is deleted first.
+    in advisor.toml says how much it may take. What was not used for longest is deleted first. Copies of files at URLs,
+    which the next run need not fetch, may take as much again.
     """
 
 
@@ -33,21 +34,25 @@ def info() -> None:
     folder = _folder()
     say(printable(f"folder: {folder.path}"))
     say(_told(_held(folder)))
+    say(f"copies of {_told(_copies())}, from URLs")
     say(f"limit: {limit:g} GiB" if limit else "limit: 0, nothing is kept")
 
 
 @cache.command(epilog=epilog())
 def clear() -> None:
     """Delete all of it."""
+    from advisor_core.remote import kept
+
     folder = _folder()
-    before = _held(folder)
+    before, copies = _held(folder), _copies()
     try:
         left = folder.clear()
+        kept.clear()
     except OSError as error:
-        stop(EXIT_USAGE, f"{folder.path}: {error.strerror or error}")
+        stop(EXIT_USAGE, f"{error.filename or folder.path}: {error.strerror or error}")
     if left.files:
         stop(EXIT_USAGE, f"{folder.path}: {_told(left)} could not be deleted")
-    say(f"deleted: {_told(before)}")
+    say(f"deleted: {_told(before)}; copies of {_told(copies)}, from URLs")
 
 
 def _folder() -> CacheFolder:
@@ -64,6 +69,17 @@ def _held(folder: CacheFolder) -> Held:
         return folder.held()
     except OSError as error:
         stop(EXIT_USAGE, f"{folder.path}: {error.strerror or error}")
+
+
+def _copies() -> Held:
+    """Of files at URLs."""
+    from advisor_core.cache.folder import Held
+    from advisor_core.remote import kept
+
+    try:
+        return Held(*kept.held())
+    except OSError as error:
+        stop(EXIT_USAGE, f"{error.filename}: {error.strerror or error}")
 
 
 def _told(held: Held) -> str:

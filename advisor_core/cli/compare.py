@@ -19,6 +19,7 @@ from advisor_core.cli.options import (
     ruleset_option,
     split,
 )
+from advisor_core.cli.places import PLACE, as_paths, content, on_disk, reached
 from advisor_core.cli.progress import Progress, begin
 from advisor_core.cli.report_files import (
     comparison_renderers,
@@ -34,6 +35,7 @@ from advisor_core.cli.settings import cache_bytes, rule_options, settings_option
 
 if TYPE_CHECKING:
     from advisor_core.gates.baseline import Baseline
+    from advisor_core.remote.url import Url
     from advisor_core.result.run import RunResult
     from advisor_core.run.deep_ranks import DeepRanks
     from advisor_core.run.prepared import RunOptions
@@ -44,8 +46,8 @@ PAGE = "compare.html"
 
 
 @click.command(epilog=epilog())
-@click.argument("before", type=click.Path(path_type=Path), metavar="BEFORE")
-@click.argument("after", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="AFTER...")
+@click.argument("before", type=PLACE, metavar="BEFORE")
+@click.argument("after", nargs=-1, required=True, type=PLACE, metavar="AFTER...")
 @click.option("-o", "--output", help=f"Folder for compare.html, compare.md and compare.json [{DEFAULT_OUTPUT}].")
 @click.option(
     "--format",
@@ -64,8 +66,8 @@ PAGE = "compare.html"
 @click.option("--open", "open_report", is_flag=True, help="Show compare.html with the program of the system for it.")
 @quiet_option("no summary")
 def compare(
-    before: Path,
-    after: tuple[Path, ...],
+    before: Path | Url,
+    after: tuple[Path | Url, ...],
     output: str | None,
     formats: tuple[str, ...],
     deep: str | None,
@@ -85,18 +87,19 @@ def compare(
     from advisor_core.compare.compare import CompareError, compare_all
     from advisor_core.compare.names import short_names
 
-    paths = (before, *after)
-    target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    places = (before, *after)
+    target = folder_for(output, DEFAULT_OUTPUT, formats, on_disk(places))
     if open_report:
         require_page(PAGE, formats, target)
     renderers = comparison_renderers(formats)
     options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
-    accepted = _baseline(before)
+    paths = reached(places, options.cache_bytes, progress)
+    accepted = _baseline(paths[0])
     chosen = deep_ranks(deep)
-    results = [_result(path, options, chosen, jobs, progress) for path in (paths if accepted is None else after)]
+    results = [_result(path, options, chosen, jobs, progress) for path in (paths if accepted is None else paths[1:])]
     try:
-        compared = compare_all(short_names(paths), results, accepted)
+        compared = compare_all(short_names(as_paths(places)), results, accepted)
     except CompareError as error:
         stop(EXIT_INPUT, str(error))
     rendered, failed = render_comparison(compared, renderers, lang)
@@ -112,16 +115,19 @@ def compare(
 def _baseline(path: Path) -> Baseline | None:
     """A baseline read back; ``None`` for any other file."""
     from advisor_core.gates.baseline import BaselineError, is_baseline, read_baseline
+    from advisor_core.remote.shown import with_urls
 
+    file = content(path)
     try:
-        return read_baseline(path) if is_baseline(path) else None
+        return read_baseline(file) if is_baseline(file) else None
     except BaselineError as error:
-        stop(EXIT_INPUT, str(error))
+        stop(EXIT_INPUT, with_urls(str(error).replace(str(file), str(path))))
 
 
 def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, progress: Progress) -> RunResult:
     """A report.json read back, or the result of a run."""
     from advisor_core.gates.baseline import is_baseline
+    from advisor_core.remote.shown import with_urls
     from advisor_core.result.result_file import is_result
     from advisor_core.run.kept_results import kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
@@ -133,10 +139,13 @@ def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, 
         with progress.of(Work()) as work:
             return run([path], options, deep=deep, jobs=jobs, progress=progress, work=work)
 
-    if is_result(path):
+    if is_result(content(path)):
         return read_result(path)
-    if is_baseline(path):
-        stop(EXIT_INPUT, f"{path} is no profile; a baseline stands first, and what is compared with it behind")
+    if is_baseline(content(path)):
+        stop(
+            EXIT_INPUT,
+            f"{with_urls(str(path))} is no profile; a baseline stands first, and what is compared with it behind",
+        )
     with engine_call():
         result = kept_or_run(Request((path,), options, deep=deep), measured)
     if unusable := nothing_judged(result):

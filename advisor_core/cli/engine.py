@@ -15,11 +15,12 @@ def engine_call() -> Iterator[None]:
     from advisor_core.contracts.isolation import quiet
     from advisor_core.contracts.problems import RuleFileError
     from advisor_core.contracts.profile import InputError, RoleError, StepError
+    from advisor_core.remote.shown import with_urls
 
     try:
         with quiet():
             yield
     except InputError as error:
-        stop(EXIT_INPUT, str(error))
+        stop(EXIT_INPUT, with_urls(str(error)))
     except (RuleFileError, StepError, RoleError) as error:
-        stop(EXIT_USAGE, str(error))
+        stop(EXIT_USAGE, with_urls(str(error)))

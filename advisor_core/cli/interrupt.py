@@ -58,7 +58,12 @@ def _interrupt(signal_number: int, frame: FrameType | None) -> None:
 def _end() -> None:
     """End at once, whatever still runs."""
     multiprocessing = sys.modules.get("multiprocessing")
+    ended = [os.getpid()]
     for process in multiprocessing.active_children() if multiprocessing is not None else ():
         process.kill()
+        ended.append(process.pid)
+    copies = sys.modules.get("advisor_core.remote.copies")
+    if copies is not None:
+        copies.give_up(ended)
     tell("advisor: interrupted")
     os._exit(EXIT_INTERRUPTED)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from advisor_core.cli.console import silent, tell
 from advisor_core.cli.letters import warn_of_lost_letters
 from advisor_core.cli.settings import followed
+from advisor_core.remote.shown import with_urls
 
 if TYPE_CHECKING:
     from advisor_core.run.work import Work
@@ -38,7 +39,7 @@ class Progress:
     def __call__(self, text: str) -> None:
         with self._lock:
             self._write("")
-            self._line(text)
+            self._line(with_urls(text))
 
     @contextmanager
     def of(self, work: Work) -> Iterator[Work]:
@@ -94,14 +95,15 @@ class Estimate:
 
 def _told(work: Work) -> tuple[str, str, float]:
     """What is going on, in a word and in a line, and which part of it is done."""
+    copied = f", {size / _MB:.0f} MB copied" if (size := work.copied_bytes()) else ""
     if work.stage == "find":
-        return "find", "looking for profiles", 0.0
+        return "find", f"looking for profiles{copied}", 0.0
     if work.stage == "job":
         return "job", "comparing ranks, replaying changes", 0.0
     ranks = f"{work.ranks} rank{'s' if work.ranks > 1 else ''}"
     read = work.read_bytes()
     if read < work.bytes:
-        return "read", f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB", read / work.bytes
+        return "read", f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB{copied}", read / work.bytes
     return "judge", f"judging {ranks}: {work.judged} done", work.judged / work.ranks if work.ranks else 0.0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor_core.cli.console import EXIT_INPUT, say, stop
+from advisor_core.cli.places import content
 
 if TYPE_CHECKING:
     from advisor_core.result.run import RunResult
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
 def read_result(path: Path) -> RunResult:
     """The result in a report.json; stops with exit code 3 where it is none of this version."""
+    from advisor_core.remote.shown import with_urls
     from advisor_core.result import result_file
 
+    file = content(path)
     try:
-        return result_file.read_result(path)
+        return result_file.read_result(file)
     except result_file.ResultFileError as error:
-        stop(EXIT_INPUT, str(error))
+        stop(EXIT_INPUT, with_urls(str(error).replace(str(file), str(path))))
 
 
 @click.command(name="result-schema")

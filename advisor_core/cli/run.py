@@ -26,6 +26,7 @@ from advisor_core.cli.options import (
     split,
 )
 from advisor_core.cli.outcome import crashed, remarks
+from advisor_core.cli.places import PLACE, on_disk, reached
 from advisor_core.cli.progress import begin
 from advisor_core.cli.report_files import (
     chosen_renderers,
@@ -42,6 +43,7 @@ from advisor_core.cli.slices import write_slices
 from advisor_core.cli.timings import timing_lines
 
 if TYPE_CHECKING:
+    from advisor_core.remote.url import Url
     from advisor_core.result.run import RunResult
     from advisor_core.text.base import Scalar
 
@@ -51,7 +53,7 @@ PAGE = "report.html"
 
 
 @click.command(epilog=epilog())
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("places", nargs=-1, required=True, type=PLACE, metavar="PATH...")
 @click.option(
     "-o",
     "--output",
@@ -150,7 +152,7 @@ PAGE = "report.html"
 @quiet_option("no summary")
 @click.option("-v", "--verbose", is_flag=True, help="Print notes on the input as well, and how long each phase took.")
 def run(
-    paths: tuple[Path, ...],
+    places: tuple[Path | Url, ...],
     output: str | None,
     formats: tuple[str, ...],
     lang: str,
@@ -178,7 +180,8 @@ def run(
     """Analyse the profile at PATH and write a report.
 
     PATH is a *_ascend_pt or *_ascend_ms directory, its ASCEND_PROFILER_OUTPUT, a PROF_* directory of msprof, a
-    directory above several of them (a job with several ranks), or a single file of a known kind. Where every role of a
+    directory above several of them (a job with several ranks), or a single file of a known kind; or a URL of one of
+    these, such as s3://bucket/job, of a kind that fsspec knows. Where every role of a
     reinforcement learning job has a directory of its own below PATH, they are the roles of one report; --role chooses
     some of them. The report goes to ./advisor-report unless -o says otherwise; the input is never written to.
     """
@@ -191,7 +194,7 @@ def run(
         stop(EXIT_USAGE, "--quiet and --verbose exclude each other")
     if redact_words and not redact and not place_of("redact_words", "redact_words"):
         stop(EXIT_USAGE, "--redact-word goes with --redact")
-    target = folder_for(output, DEFAULT_OUTPUT, formats, paths)
+    target = folder_for(output, DEFAULT_OUTPUT, formats, on_disk(places))
     if open_report:
         require_page(PAGE, formats, target)
     gates = _gates(conditions, baseline_file)
@@ -208,6 +211,7 @@ def run(
         timeline=any(getattr(renderer, "timeline", False) for renderer in renderers),
     )
     progress = begin(quiet, lang, tell_rank if redact else tell)
+    paths = reached(places, options.cache_bytes, progress)
     request = Request(paths, options, rank, roles, deep_ranks(deep))
     is_kept = True
     with engine_call(), cluster_of(scheduler, jobs, progress) as cluster:

@@ -21,16 +21,18 @@ from advisor_core.cli.options import (
     ruleset_option,
     split,
 )
+from advisor_core.cli.places import PLACE, reached
 from advisor_core.cli.progress import begin
 from advisor_core.cli.settings import cache_bytes, rule_options, settings_options
 
 if TYPE_CHECKING:
+    from advisor_core.remote.url import Url
     from advisor_core.result.plan import Limit, WhatIf
     from advisor_core.result.run import RunResult
 
 
 @click.command("what-if", epilog=epilog())
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("places", nargs=-1, required=True, type=PLACE, metavar="PATH...")
 @click.option(
     "--without",
     multiple=True,
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
 @settings_options(lang="lang", deep="deep")
 @quiet_option()
 def what_if(
-    paths: tuple[Path, ...],
+    places: tuple[Path | Url, ...],
     without: tuple[str, ...],
     scale: tuple[str, ...],
     rank_as: tuple[str, ...],
@@ -72,7 +74,7 @@ def what_if(
     no_cache: bool,
     quiet: bool,
 ) -> None:
-    """Say what a step of the profile at PATH would take with changes.
+    """Say what a step of the profile at PATH, which may be a URL, would take with changes.
 
     Without options that say what to change it lists the findings whose change can be replayed, in the order of the
     plan.
@@ -85,6 +87,7 @@ def what_if(
     ranks = dict(_ranks(entry) for entry in rank_as)
     options = rule_options(rulesets, cache_bytes=cache_bytes(no_cache))
     progress = begin(quiet, lang)
+    paths = reached(places, options.cache_bytes, progress)
     try:
         with engine_call(), progress.of(Work()) as work:
             result, answer = ask(

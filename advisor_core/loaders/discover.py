@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,6 @@ DEEPEST: Final = 6
 """Levels of directories below the given one that are searched."""
 
 _MOST_DIRECTORIES: Final = 20_000
-
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:[/\\]")
-"""Of a path that was a URL (``s3://``): its slashes are one. A drive of Windows has one letter."""
 
 
 def discover(
@@ -63,8 +59,7 @@ def _found(loaders: Iterable[Loader], path: Path) -> list[RankInput]:
         is_directory = path.is_dir()
         is_empty = is_directory and next(path.iterdir(), None) is None
     except FileNotFoundError:
-        hint = "; URLs are not read: mount that storage, or copy the profile" if _URL.match(str(path)) else ""
-        raise InputError(f"{path}: no such file or directory{hint}") from None
+        raise InputError(f"{path}: no such file or directory") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({_why(error)})") from None
     try:

@@ -1,8 +1,9 @@
 """Remove from a result who ran a job and where: home directories, names of users and of hosts, addresses.
 
-Names are learned from the result itself: users from the home directories in call stacks and paths, hosts from the names
-of profiles (``{hostname}_{pid}_{time}_ascend_pt``). Everything else, such as names of projects, models and kernels and
-other directories, stays: a report is no use without them; a user may name words that go as well.
+Names are learned from the result itself: users from the home directories in call stacks and paths, hosts from the
+names of profiles (``{hostname}_{pid}_{time}_ascend_pt``) and from URLs of files that could not be copied. All else, as
+names of projects, models and kernels and other directories, stays: a report is no use without them; a user may name
+words that go as well.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _HOMES: Final = (
 """Home directories of Linux, also on a mounted disk, of macOS and of Windows, and that of root, who has no name."""
 
 _WORKER: Final = re.compile(r"(?P<host>[^\s/\\\"'`:]+?)_(?:\d{1,10}_)?\d{10,20}_ascend_(?:pt|ms)")
+_OF_URL: Final = re.compile(r"(?<=://)[^\s/:]+")
+"""A host or bucket, in what is said of a file at a URL that cannot be copied."""
+
 _ADDRESS: Final = re.compile(
     r"(?<![\w.])(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3}(?![\w.])"
     r"|(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?=%)"
@@ -72,7 +76,8 @@ def redact(result: RunResult, words: Sequence[str] = ()) -> RunResult:
         body["timeline"] = result.timeline.model_dump(mode="json")
     texts = [*_texts(body)]
     ordinary = {word for rule in result.rules for word in re.findall(r"[A-Za-z]+", rule.title.en.lower())}
-    names = _Names(texts, ordinary, [word.strip() for word in words])
+    places = [found[0] for text in _texts(body["diagnostics"]) for found in _OF_URL.finditer(text)]
+    names = _Names(texts, ordinary, [word.strip() for word in words], places)
     try:
         redacted = RunResult.model_validate(_replaced(body, names))
     except ValidationError as error:
@@ -87,14 +92,17 @@ def redact(result: RunResult, words: Sequence[str] = ()) -> RunResult:
 class _Names:
     """The names that occur in some texts, and what stands for them."""
 
-    def __init__(self, texts: Sequence[str], ordinary: set[str], words: Sequence[str] = ()) -> None:
-        """``words``: further ones, which are replaced wherever they stand."""
+    def __init__(
+        self, texts: Sequence[str], ordinary: set[str], words: Sequence[str] = (), places: Sequence[str] = ()
+    ) -> None:
+        """``words``: further ones, which are replaced wherever they stand; ``places``: further names of hosts."""
         self._words = {word.lower(): f"word{number}" for number, word in enumerate(words, 1)}
         longest = sorted(self._words, key=lambda word: (-len(word), word))
         self._any_word = re.compile("|".join(map(_spelled, longest)), re.IGNORECASE) if longest else None
         plain = [re.sub(_ESCAPE, "", text) for text in texts]
         users = _found(text for texts in (texts, plain) for text in texts for text in _users(text))
         hosts = _found(found["host"] for text in plain for found in _WORKER.finditer(text))
+        hosts += [place for place in _found(iter(places)) if place not in hosts]
         hosts += [short for host in hosts if (short := host.partition(".")[0]) not in (*hosts, "localhost", "")]
         stands = {name: f"user{number}" for number, name in enumerate(users, 1)}
         stands |= {name: f"host{number}" for number, name in enumerate(hosts, 1) if name not in stands}

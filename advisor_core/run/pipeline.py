@@ -19,6 +19,7 @@ from advisor_core.loaders.readers.files import listen_to_reads
 from advisor_core.loaders.roles import role_of
 from advisor_core.plugins.guarded_loaders import loaders, problems_of
 from advisor_core.plugins.host import Host
+from advisor_core.remote.copies import listen_to_copies
 from advisor_core.result.run import RunResult
 from advisor_core.rules.book import RuleBook
 from advisor_core.run.combine import combine
@@ -143,8 +144,9 @@ def _judged(
     ranks_of = Counter(source.role for source in sources)
     number = {source: n for n, source in enumerate(sources)}
     with pool as workers:
-        work.begin_ranks(sources, workers.read_bytes)
+        work.begin_ranks(sources, workers.read_bytes, workers.copied_bytes)
         listen_to_reads(work.add)
+        listen_to_copies(work.copy)
         try:
             deriving = {
                 source: workers.start(number[source], derive, source, options)

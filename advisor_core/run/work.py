@@ -20,18 +20,31 @@ class Work:
         self.judged = 0
         self.bytes = 0
         self._read = 0
+        self._copied = 0
         self._elsewhere: Callable[[], int] = int
+        self._copied_elsewhere: Callable[[], int] = int
 
-    def begin_ranks(self, sources: Sequence[RankInput], elsewhere: Callable[[], int]) -> None:
-        """From now on ranks are read; ``elsewhere``: bytes that other processes have read so far."""
+    def begin_ranks(
+        self, sources: Sequence[RankInput], elsewhere: Callable[[], int], copied: Callable[[], int] = int
+    ) -> None:
+        """From now on ranks are read; ``elsewhere``: bytes that other processes have read so far; ``copied``: bytes
+        that they have copied from URLs."""
         self.ranks = len(sources)
         self.bytes = sum(source.bytes for source in sources)
-        self._read, self._elsewhere = 0, elsewhere
+        self._read, self._elsewhere, self._copied_elsewhere = 0, elsewhere, copied
         self.stage = "ranks"
 
     def add(self, size: int) -> None:
         """Bytes that this process has read."""
         self._read += size
+
+    def copy(self, size: int) -> None:
+        """Bytes that this process has copied from a URL."""
+        self._copied += size
+
+    def copied_bytes(self) -> int:
+        """Bytes that were copied from URLs."""
+        return self._copied + self._copied_elsewhere()
 
     def judge_one(self) -> None:
         """A rank is judged, or cannot be."""

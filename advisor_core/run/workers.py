@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from advisor_core.contracts.collector import spare_lasting_objects
 from advisor_core.contracts.profile import RankInput
 from advisor_core.loaders.readers.files import listen_to_reads
+from advisor_core.remote.copies import forget_unfinished, listen_to_copies
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PID, _READ = 0, 1
-"""What a further process tells in shared memory: its id, and how many bytes it has read."""
+_PID, _READ, _COPIED = 0, 1, 2
+"""What a further process tells in shared memory: its id, how many bytes it has read, and how many it has copied
+from URLs."""
 
 
 def usable_processors() -> int:
@@ -39,11 +41,12 @@ def _begin(told: Any) -> None:
     spare_lasting_objects()
     told[_PID] = os.getpid()
 
-    def add(size: int) -> None:
+    def add(what: int, size: int) -> None:
         with told.get_lock():
-            told[_READ] += size
+            told[what] += size
 
-    listen_to_reads(add)
+    listen_to_reads(functools.partial(add, _READ))
+    listen_to_copies(functools.partial(add, _COPIED))
 
 
 class _Further:
@@ -54,7 +57,7 @@ class _Further:
         from multiprocessing import get_context
 
         context = get_context("spawn")
-        self._told = context.Array("q", 2)
+        self._told = context.Array("q", 3)
         self.pool: ProcessPoolExecutor = ProcessPoolExecutor(
             1, mp_context=context, initializer=_begin, initargs=(self._told,)
         )
@@ -62,12 +65,20 @@ class _Further:
     def read_bytes(self) -> int:
         return int(self._told[_READ])
 
+    def copied_bytes(self) -> int:
+        return int(self._told[_COPIED])
+
+    @property
+    def id(self) -> int:
+        """Of the process; 0 before it has begun."""
+        return int(self._told[_PID])
+
     def end(self) -> None:
         """End it now, whatever it does."""
         from multiprocessing import active_children
 
         for process in active_children():
-            if process.pid == self._told[_PID]:
+            if process.pid == self.id:
                 process.terminate()
 
 
@@ -89,6 +100,10 @@ class Pool(Protocol):
 
     def read_bytes(self) -> int:
         """Bytes of input files that other processes have read."""
+        ...
+
+    def copied_bytes(self) -> int:
+        """Bytes that other processes of this machine have copied from URLs."""
         ...
 
     def __enter__(self) -> Pool: ...
@@ -124,6 +139,10 @@ class Workers:
         """Bytes of input files that the further processes have read."""
         return sum(further.read_bytes() for further in self._further)
 
+    def copied_bytes(self) -> int:
+        """As of `Pool`."""
+        return sum(further.copied_bytes() for further in self._further)
+
     def __enter__(self) -> Workers:
         return self
 
@@ -135,3 +154,5 @@ class Workers:
                 further.end()
         for further in self._further:
             further.pool.shutdown(cancel_futures=error is not None)
+        if error is not None:
+            forget_unfinished([further.id for further in self._further if further.id])

@@ -36,6 +36,7 @@ def test_what_is_kept_is_told_and_deleted(rank: Path, tmp_path: Path) -> None:
     assert told.output.splitlines() == [
         f"folder: {tmp_path / 'cache' / 'npu-advisor' / 'ranks'}",
         "files: 0, 0.0 MiB",
+        "copies of files: 0, 0.0 MiB, from URLs",
         "limit: 2 GiB",
     ]
     assert advisor("run", rank, "-q").exit_code == 0

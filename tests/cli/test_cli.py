@@ -87,7 +87,7 @@ def test_explain_finding_rule_and_ledger_entry(report: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["run", "nowhere"], 3, "nowhere"),
-        (["run", "s3://bucket/job"], 3, "URLs are not read"),
+        (["run", "strange://bucket/job"], 3, "strange://bucket/job: ValueError: Protocol not known"),
         (["run", "empty"], 3, "empty"),
         (["run", "sample", "--format", "pdf"], 2, "pdf"),
         (["run", "sample", "--select", "QQ999"], 2, "QQ999"),

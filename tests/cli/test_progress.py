@@ -37,6 +37,15 @@ def test_what_is_told_of_work() -> None:
     assert estimate.line(work, 150.0) == "comparing ranks, replaying changes"
 
 
+def test_what_comes_from_a_url_is_told() -> None:
+    work, estimate = Work(), Estimate(100.0)
+    work.copy(2_000_000)
+    assert estimate.line(work, 102.0) == "looking for profiles, 2 MB copied"
+    work.begin_ranks(ranks(4, 50_000_000), int, lambda: 5_000_000)
+    work.copy(30_000_000)
+    assert estimate.line(work, 110.0) == "reading 4 ranks: 0 of 200 MB, 37 MB copied"
+
+
 def captured(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """stderr from now on; pytest takes back what a fixture puts there."""
     stream = io.StringIO()

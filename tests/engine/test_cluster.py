@@ -20,6 +20,9 @@ from click.testing import CliRunner
 from advisor_core.cli.console import EXIT_USAGE
 from advisor_core.cli.main import cli
 from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.remote.opened import opened
+from advisor_core.remote.stand_ins import FOLDER, tree_of
+from advisor_core.remote.url import Url
 from advisor_core.result.run import RunResult
 from advisor_core.run import pipeline, rank
 from advisor_core.run.cluster import on_worker, sameness
@@ -30,6 +33,7 @@ from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
 from advisor_core.run.work import Work
 from advisor_core.sample import write_sample
+from tests.cache.rank import write_rank
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'npu-advisor[cluster]'")
 
@@ -106,6 +110,30 @@ def test_the_result_is_that_of_a_local_run_though_a_worker_is_killed(
     assert lines[0] == lines[1]
     assert works[1].judged == works[0].judged and works[1].read_bytes() == works[1].bytes
     assert left_on(address) == ([], [])
+
+
+def copies_of(path: Path) -> set[Path]:
+    """All copies that lie beside the stand-ins of a URL."""
+    tree = tree_of(path)
+    assert tree is not None
+    return set(tree.files.iterdir())
+
+
+def test_workers_copy_what_they_read_of_a_url(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(2):
+        write_rank(tmp_path / "job" / f"rank{number}_ascend_pt")
+    local = run([tmp_path / "job"], RunOptions(), jobs=1)
+    with opened([Url(f"file://{tmp_path / 'job'}")], 0) as paths, client.connected(address) as cluster:
+        (listed,) = map(copies_of, paths)
+        assert as_json(run(paths, RunOptions(), elsewhere=cluster)) == as_json(local)
+        assert copies_of(paths[0]) == listed
+        monkeypatch.setattr(client, "_root", lambda source: Url("strange://far"))
+        with pytest.raises(ClusterError, match=r"worker tcp://.* does not reach strange://far: .*Protocol not known"):
+            run(paths, RunOptions(), elsewhere=cluster)
+    with distributed.Client(address, set_as_default=False) as asking:
+        for place in asking.run(lambda dask_worker: dask_worker.local_directory).values():
+            copies = Path(place, FOLDER, "files")
+            assert not copies.exists() or not list(copies.iterdir()), "nothing is kept"
 
 
 def test_nothing_is_left_of_an_interrupted_run(job: Path, address: str) -> None:

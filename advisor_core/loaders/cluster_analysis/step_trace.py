@@ -22,6 +22,7 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import STEP_TRACE
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
+from advisor_core.remote.copies import here
 from advisor_core.text.messages import message
 
 NAME: Final = "cluster_step_trace_time.csv"
@@ -51,7 +52,7 @@ class ClusterSteps:
 
 def recorded_ranks(path: Path) -> list[int]:
     """The numbers of the ranks in the file, without reading its values. Raises OSError."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with here(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
         found = {int(rank[1]) for line in file if (rank := re.match(r'[^,]*,"?rank"?,"?(\d{1,9})"?,', line))}
     return sorted(found)
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.gzip_file import GzipFile, is_gzip
+from advisor_core.remote.copies import beginning, here
 from advisor_core.text.base import Scalar
 
 TRACE_SUFFIXES: Final = (".json", ".json.gz")
@@ -45,21 +46,34 @@ def open_trace(path: Path) -> HashedFile | GzipFile:
 def peek(path: Path) -> Mapping[str, Any] | None:
     """The members before the events, for a file that is recognisably a Kineto trace; None for any other. Raises
     OSError, and `NoTraceError` where the file is compressed and nothing of it can be inflated."""
+    begins = beginning(path)
+    members, is_enough = _peek(begins.path)
+    return members if is_enough or begins.whole else _peek(here(path))[0]
+
+
+def _peek(path: Path) -> tuple[Mapping[str, Any] | None, bool]:
+    """As `peek`, and whether the file did not end before all was found."""
     with open_trace(path) as file:
         data = file.read(_PIECE)
         if not data and isinstance(file, GzipFile) and file.damage:
             raise NoTraceError("the compressed file is damaged" if file.damage == "damaged" else "the file is cut off")
         if not data.lstrip().startswith((b"{", b"\xef\xbb\xbf{")):
-            return None
+            return None, bool(data)
         while (events := _EVENTS.search(data)) is None and len(data) < _LONGEST_HEAD:
             more = file.read(len(data))
             if not more:
                 break
             data += more
         if events is None:
-            return None
-        sample = data[events.end() :] + file.read(_PIECE)
-    members = joined(data[: events.start()], b"")
+            return None, len(data) >= _LONGEST_HEAD
+        further = file.read(_PIECE)
+        sample = data[events.end() :] + further
+    return _recognised(data[: events.start()], sample), len(further) == _PIECE
+
+
+def _recognised(head: bytes, sample: bytes) -> Mapping[str, Any] | None:
+    """The members before the events, where they or the first events are those of a Kineto trace."""
+    members = joined(head, b"")
     if SLICE in members:
         return None
     if _OF_OTHERS.search(sample):

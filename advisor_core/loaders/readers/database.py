@@ -24,6 +24,7 @@ import numpy.typing as npt
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
 from advisor_core.loaders.readers.files import NotAFileError, regular_size
+from advisor_core.remote.copies import here
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
@@ -85,10 +86,11 @@ class Database:
         self._stamp = _check(path, file)
         try:
             self._connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
+                f"{here(path.absolute()).as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
             )
-        except sqlite3.Error as error:
-            raise Unavailable(message("loader.unreadable", file=file, why=str(error))) from None
+        except (sqlite3.Error, OSError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise Unavailable(message("loader.unreadable", file=file, why=why)) from None
         try:
             self._connection.execute("PRAGMA cell_size_check=ON")
             self._connection.text_factory = _text
@@ -256,7 +258,7 @@ def _check(path: Path, file: str) -> tuple[int, int]:
 
 
 def _start_of(path: Path, size: int) -> bytes:
-    with path.open("rb") as file:
+    with here(path).open("rb") as file:
         return file.read(size)
 
 

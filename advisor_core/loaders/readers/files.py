@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 
+from advisor_core.remote.copies import here
 from advisor_core.result.run import InputFile
 
 _WORTH_A_THREAD = 1 << 20
@@ -49,7 +50,7 @@ class HashedFile:
     """
 
     def __init__(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(here(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise NotAFileError(f"not a regular file: {path}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from advisor_core.loaders.readers.files import HashedFile
+from advisor_core.remote.copies import here
 from advisor_core.result.run import InputFile
 
 MAGIC: Final = b"\x1f\x8b"
@@ -52,7 +53,7 @@ class SeekPoints:
         """``size`` bytes of the content from ``offset`` on, fewer at the end or where the file is damaged. Raises
         OSError."""
         start, raw, state = max((p for p in self.points if p[0] <= offset), key=lambda p: p[0], default=(0, 0, None))
-        with path.open("rb") as file:
+        with here(path).open("rb") as file:
             file.seek(raw)
             content = _Content(file.read, _inflater() if state is None else state.copy())
             while start < offset:

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from advisor_core.contracts.tables import Int64Array
+from advisor_core.remote.copies import here
 
 CHUNK_BYTES: Final = 4 << 20
 LONGEST_ELEMENT: Final = 256 << 20
@@ -106,7 +107,7 @@ ReadAt = Callable[[Path, int, int], bytes]
 
 def read_plain(path: Path, offset: int, size: int) -> bytes:
     """`ReadAt` of a file that is not compressed."""
-    with path.open("rb") as file:
+    with here(path).open("rb") as file:
         file.seek(offset)
         return file.read(size)
 

@@ -24,12 +24,15 @@ from distributed import Client, Future, KilledWorker
 from advisor_core.cache.fingerprint import CODE
 from advisor_core.contracts.profile import InputError, RankInput
 from advisor_core.plugins.crash import DEBUG
+from advisor_core.remote.elsewhere import part_of
+from advisor_core.remote.stand_ins import tree_of
+from advisor_core.remote.url import Url
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.on_worker import (
     Expected,
     Phase,
+    Question,
     answer,
-    asked,
     described,
     other_installation,
     other_rules,
@@ -76,17 +79,16 @@ class Cluster:
     def pool(self, sources: Sequence[RankInput], options: RunOptions) -> ClusterPool:
         """Places for the ranks of a run. Raises `ClusterError` where a worker has not what it takes."""
         read = rules(options.rulesets)
-        roots = sorted({str(source.root.absolute()) for source in sources})
+        roots = sorted({_root(source) for source in sources}, key=str)
         told = self._client.run(described, roots, list(map(str, options.rulesets)), on_error="return")
         for worker, has in sorted(told.items()):
             if isinstance(has, Exception):
                 raise ClusterError(_no_answer(worker, has))
-            theirs, their_rules, unseen = has
+            theirs, their_rules, lacks = has
             if found := differences(self._own, theirs):
                 raise ClusterError(other_installation(worker, found))
-            if unseen:
-                where = "storage that all workers share"
-                raise ClusterError(f"worker {worker} does not see {', '.join(unseen)}: it has to be on {where}")
+            if lacks:
+                raise ClusterError(f"worker {worker} {'; it '.join(lacks)}")
             if found := differences(read, their_rules):
                 raise ClusterError(other_rules(worker, found))
         return ClusterPool(self._client, self._own, read)
@@ -185,7 +187,7 @@ class ClusterPool:
         before, place = self._before.pop(number, (None, ""))
         future = self._client.submit(
             answer,
-            asked(expected, function, here, args),
+            Question(expected, function, here, args, part_of(here)).packed(),
             before,
             key=f"npu-advisor-{function.__name__}-{self._run}-{number}",
             workers=[place] if place else None,
@@ -218,6 +220,10 @@ class ClusterPool:
     def read_bytes(self) -> int:
         """Bytes of the ranks that were read."""
         return sum(list(self._read.values()))
+
+    def copied_bytes(self) -> int:
+        """As of `Pool`; what workers copy is not told."""
+        return 0
 
     def _files(self, directory: Path) -> str | None:
         if directory not in self._seen:  # many ranks of which only sums are there have one
@@ -265,6 +271,12 @@ class ClusterPool:
         if self._futures:
             self._client.cancel(list(self._futures), force=True)
         self._futures.clear()
+
+
+def _root(source: RankInput) -> str | Url:
+    """The path that the user gave, as a worker may have it, too."""
+    tree = tree_of(source.root)
+    return str(source.root.absolute()) if tree is None else tree.url
 
 
 def _absolute(source: RankInput) -> RankInput:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from advisor_core.contracts.collector import collecting_later
-from advisor_core.contracts.profile import RankInput
+from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.remote.elsewhere import Part, not_reached
+from advisor_core.remote.url import Url
 from advisor_core.run.cluster.error import ClusterError
 from advisor_core.run.cluster.sameness import Described, differences, files, installed, rules
 from advisor_core.run.prepared import prepared
@@ -36,6 +39,22 @@ class Expected:
     installed: Described
     rules: Described
     files: str | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A phase of a rank. ``part``: the stand-ins of a rank that lies at a URL, which this worker copies what it reads
+    of; ``more``: the further arguments of ``function``."""
+
+    expected: Expected
+    function: Callable[..., Any]
+    source: RankInput
+    more: tuple[Any, ...] = ()
+    part: Part | None = None
+
+    def packed(self) -> bytes:
+        """As `answer` takes it."""
+        return pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 @dataclass
@@ -68,26 +87,38 @@ def _arrived(value: bytes, place: str, keeps: bool) -> Phase:
     return Phase(pickle.loads(value), place, keeps)
 
 
-def asked(expected: Expected, function: Callable[..., Any], source: RankInput, more: Sequence[Any]) -> bytes:
-    """The question for `answer`."""
-    return pickle.dumps((expected, function, source, tuple(more)), protocol=pickle.HIGHEST_PROTOCOL)
-
-
 def answer(question: bytes, before: Phase | None = None) -> Phase:
     """The result of a function of a rank. ``before``: the phase before it, with the tables if this is where they are.
     Raises what the function raises, and `ClusterError` where this worker cannot be used."""
     from distributed import get_worker
 
-    place = get_worker().address
+    worker = get_worker()
     with _ONE_AT_A_TIME, collecting_later():
-        expected, function, source, more = pickle.loads(question)
-        require(place, expected, source)
-        try:
-            hold(before.take() if before is not None else {})
-            value = function(source, *more)
-        finally:
-            held = release()
-        return Phase(value, place, bool(held), source.bytes, held)
+        asked: Question = pickle.loads(question)
+        with _here(asked, Path(worker.local_directory)) as source:
+            require(worker.address, asked.expected, source)
+            try:
+                hold(before.take() if before is not None else {})
+                value = asked.function(source, *asked.more)
+            finally:
+                held = release()
+        if asked.part is not None and not held:
+            asked.part.forget_temporary(Path(worker.local_directory))
+        return Phase(value, worker.address, bool(held), source.bytes, held)
+
+
+@contextmanager
+def _here(asked: Question, otherwise: Path) -> Iterator[RankInput]:
+    """The rank where this worker reads it; what is said of it meanwhile is said of where it was found."""
+    part = asked.part
+    if part is None:
+        yield asked.source
+        return
+    tree = part.laid_out(otherwise)
+    try:
+        yield part.moved(asked.source, tree)
+    except InputError as error:
+        raise type(error)(str(error).replace(str(tree.root), str(part.tree.root))) from None
 
 
 def require(place: str, expected: Expected, source: RankInput) -> None:
@@ -116,7 +147,14 @@ def other_rules(place: str, found: Sequence[str]) -> str:
     return f"worker {place} has other rules: {'; '.join(found)}. They have to be on storage that all workers share"
 
 
-def described(roots: Sequence[str], rulesets: Sequence[str]) -> tuple[Described, Described, list[str]]:
-    """The installation of this worker, the user's rules as it sees them, and those of ``roots`` that it does not."""
-    unseen = [root for root in roots if not Path(root).exists()]
-    return installed(), rules([Path(name) for name in rulesets]), unseen
+def described(roots: Sequence[str | Url], rulesets: Sequence[str]) -> tuple[Described, Described, list[str]]:
+    """The installation of this worker, the user's rules as it sees them, and what it lacks of ``roots``."""
+    lacks = [lack for root in roots if (lack := _lack(root))]
+    return installed(), rules([Path(name) for name in rulesets]), lacks
+
+
+def _lack(root: str | Url) -> str:
+    if isinstance(root, Url):
+        why = not_reached(root)
+        return f"does not reach {why}" if why else ""
+    return "" if Path(root).exists() else f"does not see {root}: it has to be on storage that all workers share"

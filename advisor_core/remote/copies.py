@@ -1,0 +1,205 @@
+"""The content of files at URLs, copied to this machine when a loader opens them.
+
+A copy is known by URL, size and sign of its content, so one of another content is never taken for it. It is written
+beside its place and then moved: nobody meets half of one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from advisor_core.remote.errors import CopyError, DriverError, RemoteError, cause
+from advisor_core.remote.file_system import FileSystem, file_system
+from advisor_core.remote.signs import is_sign, time_of
+from advisor_core.remote.stand_ins import StandIn, stand_in
+
+HEAD_BYTES: Final = 1 << 20
+"""Of a file of which only the beginning is looked at; our choice: what stands before the events of a trace of a small
+job, and a request takes about as long for less."""
+
+_IN_USE_S: Final = 60.0
+"""A copy that was opened within this is not deleted: another run may be about to read it. Our choice."""
+
+_LEFT_BEHIND_S: Final = 3600
+"""As `advisor_core.cache.folder` has it: what is still being written after an hour was left by a process that ended."""
+
+_HEAD: Final = ".head"
+_BESIDE: Final = ".writing"
+
+_listeners: list[Callable[[int], None]] = []
+_folders: set[Path] = set()
+"""The folders of copies that this process has used."""
+
+_temporary: set[Path] = set()
+
+
+def listen_to_copies(listener: Callable[[int], None]) -> None:
+    """Have this process tell how many bytes it copies from URLs, from several threads."""
+    _listeners[:] = [listener]
+
+
+def here(path: Path) -> Path:
+    """The file to open in place of a path: for a stand-in of a file at a URL the copy of it, which is made now unless
+    it is there; else the path itself. Raises OSError where nothing is there or it cannot be copied."""
+    found = stand_in(path)
+    return path if found is None else copied(found)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A file that begins as another one. ``whole``: it is all of that."""
+
+    path: Path
+    whole: bool
+
+
+def beginning(path: Path) -> Beginning:
+    """A file with the first `HEAD_BYTES` of what `here` gives, for those who mostly need no more. Raises as `here`."""
+    found = stand_in(path)
+    if found is None:
+        return Beginning(path, True)
+    if found.file.bytes <= HEAD_BYTES or _is_there(found.copy, found.file.bytes):
+        return Beginning(copied(found), True)
+    place = found.copy.with_suffix(_HEAD)
+    if not _is_there(place, HEAD_BYTES):
+        _written(found, place, HEAD_BYTES, _copy_head)
+    return Beginning(place, False)
+
+
+def copied(found: StandIn) -> Path:
+    """The copy of a file, made now unless it is there. Raises `CopyError`."""
+    place = found.copy
+    if not _is_there(place, found.file.bytes):
+        _written(found, place, found.file.bytes, _copy)
+    return place
+
+
+def forget(found: StandIn) -> None:
+    """Delete the copies of a file."""
+    for place in (found.copy, found.copy.with_suffix(_HEAD)):
+        place.unlink(missing_ok=True)
+
+
+def forget_unfinished(processes: Collection[int]) -> None:
+    """Delete what these processes, which have ended, were writing."""
+    for folder in _folders:
+        for process in processes:
+            for file in folder.glob(f".{process}-*"):
+                file.unlink(missing_ok=True)
+
+
+def give_up(processes: Collection[int]) -> None:
+    """As `forget_unfinished`, and delete what is only there for this run."""
+    forget_unfinished(processes)
+    for folder in _temporary:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def use_folder(folder: Path) -> None:
+    """Have this process know a folder of copies, of which it may have to clear up."""
+    _folders.add(folder)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is there meanwhile."""
+    folder = Path(tempfile.mkdtemp(prefix="npu-advisor-"))
+    _temporary.add(folder)
+    try:
+        yield folder
+    finally:
+        _temporary.discard(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_there(place: Path, size: int) -> bool:
+    try:
+        if place.stat().st_size != size:
+            return False
+        os.utime(place)  # used just now
+    except OSError:
+        return False
+    return True
+
+
+def _written(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem, StandIn, Path], None]) -> None:
+    shown = f"{str(found.tree.url).rstrip('/')}/{found.name}".rstrip("/")
+    try:
+        system = file_system(found.tree.url)
+        folder = found.tree.files
+        use_folder(folder)
+        _make_room(folder, found.tree.most_bytes, size)
+        descriptor, name = tempfile.mkstemp(prefix=f".{os.getpid()}-", suffix=_BESIDE, dir=folder)
+        os.close(descriptor)
+        beside = Path(name)
+        try:
+            copy(system, found, beside)
+            if beside.stat().st_size != size or not _is_unchanged(system, found):
+                raise CopyError(f"{shown} has changed since it was listed, or while it was copied: try again")
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
+    except CopyError:
+        raise
+    except (DriverError, RemoteError) as error:
+        raise CopyError(str(error)) from None
+    except Exception as error:  # a driver raises what it likes
+        raise CopyError(f"{shown}: {cause(found.tree.url, error)}") from None
+
+
+def _copy(system: FileSystem, found: StandIn, beside: Path) -> None:
+    system.copy(found.name, beside, _tell)
+
+
+def _copy_head(system: FileSystem, found: StandIn, beside: Path) -> None:
+    data = system.beginning(found.name, HEAD_BYTES)
+    beside.write_bytes(data)
+    _tell(len(data))
+
+
+def _is_unchanged(system: FileSystem, found: StandIn) -> bool:
+    """Whether what is at the URL now is what was listed; of what has no sign only the size tells."""
+    file, name = found.file, found.name
+    entry = system.entry(name)
+    if entry.get("size") not in (None, file.bytes):
+        return False
+    if not is_sign(file.time_ns) or time_of(entry) == file.time_ns:
+        return True
+    if not name:
+        return False
+    # asked for one file, some drivers tell other things of it than where they list its directory
+    entries = system.entries(name.rpartition("/")[0])
+    return any(system.relative(str(one["name"])) == name and time_of(one) == file.time_ns for one in entries)
+
+
+def _make_room(folder: Path, most_bytes: int, size: int) -> None:
+    """Delete copies, those first that were not used for longest, until ``size`` bytes fit; those in use stay."""
+    now, total, found = time.time(), size, []
+    for entry in os.scandir(folder):
+        try:
+            status = entry.stat()
+        except OSError:  # another run has taken it away
+            continue
+        unfinished = entry.name.startswith(".")
+        if unfinished and now - status.st_mtime < _LEFT_BEHIND_S:
+            continue
+        total += status.st_size
+        found.append((0.0 if unfinished else status.st_mtime, status.st_size, entry.path))
+    for used_s, own, path in sorted(found) if most_bytes else ():
+        if used_s and (total <= most_bytes or now - used_s < _IN_USE_S):
+            return
+        Path(path).unlink(missing_ok=True)
+        total -= own
+
+
+def _tell(size: int) -> None:
+    for listener in _listeners:
+        listener(size)
