@@ -27,12 +27,13 @@ PART = (
     "tests/reports/test_report_texts.py",
     "tests/reports/test_report_phases.py",
     "tests/engine/test_cluster.py",
+    "tests/remote",
     "tests/testing",
 )
 """The embedded sample in every format, tables read from files, results of whole runs rendered, ranks on a cluster,
-rules over scenes."""
+profiles at URLs, rules over scenes."""
 
-EXTRAS = ("cluster",)
+EXTRAS = ("cluster", "remote")
 """Extras of the wheel that these tests need: installed with it, and held at their lower bounds as the rest is."""
 
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema")
