@@ -130,9 +130,9 @@ class AscendDatabases:
                     except Unavailable as reason:
                         reason_text = self._at_level(table, reason, level)
                         export.missing[table.name] = lacking(reason_text, table.collect, reason.collect)
-            for name, (reason, collect) in _NEVER.items():
+            for name, (why, collect) in _NEVER.items():
                 if name in wanted:
-                    export.missing[name] = lacking(message(reason), collect)
+                    export.missing[name] = lacking(message(why), collect)
             if self._records is not None:
                 references.check(self._records)
             holder = next((database for database in opened if database.has("CommAnalyzerTime")), None)
