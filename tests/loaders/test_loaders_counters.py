@@ -149,8 +149,9 @@ def test_the_same_of_msprof(tmp_path: Path) -> None:
     (folder / f"l2_cache_{stamp}").write_text(
         "Device_id,Stream Id,Task Id,Hit Rate,Victim Rate,Op Name\n0,3,4,0.9,0,a\n"
     )
-    for kind, device in (("nic", 0), ("roce", 0), ("roce_0_1", 1)):
-        (folder / f"{kind}_{stamp}").write_text(f"{PORT}{device},1000,100,0,20,0,0,0,30,0,0,0\n")
+    of_two_devices = "".join(f"{device},1000,100,0,20,0,0,0,30,0,0,0\n" for device in (0, 1))
+    for kind in ("nic", "roce"):
+        (folder / f"{kind}_{stamp}").write_text(PORT + of_two_devices)
     (found,) = MsprofLoader().discover(tmp_path)
     tables = MsprofLoader().load(found).tables
     assert tables["core_counters"].frame["value"].tolist() == [0.5]

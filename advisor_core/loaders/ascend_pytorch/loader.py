@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import InputError, Profile, RankInput
-from advisor_core.contracts.tables import COUNTERS, SCHEMAS, STEP_TRACE
+from advisor_core.contracts.tables import CORE_COUNTERS, COUNTERS, L2_CACHE, PORTS, SCHEMAS, STEP_TRACE
 from advisor_core.loaders.ascend_pytorch import settings
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
@@ -38,6 +38,9 @@ from advisor_core.text.messages import message
 
 TEXT: Final = "ascend_pytorch_text"
 DB: Final = "ascend_pytorch_db"
+_OF_OPTIONS: Final = {L2_CACHE.name, CORE_COUNTERS.name, COUNTERS.name, PORTS.name}
+"""Tables that only further options of the profiler add: without them an export is whole."""
+
 _MINDSPORE: Final = {TEXT: "ascend_mindspore_text", DB: "ascend_mindspore_db"}
 
 
@@ -178,7 +181,8 @@ class _Loading:
                 kind, other = TEXT, in_db
                 self._merge(read_text(place, files.text, self._wanted, level))
                 lacking = set(self._both.missing)
-                rest = databases.read(lacking & other, level) if lacking else Export(diagnostics=_needless(broken))
+                needed = bool(lacking & other or lacking - _OF_OPTIONS)
+                rest = databases.read(lacking & other, level) if needed else Export(diagnostics=_needless(broken))
             else:
                 kind, other = DB, in_text
                 self._merge(databases.read(self._wanted, level))

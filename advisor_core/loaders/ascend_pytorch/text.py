@@ -136,7 +136,7 @@ def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Pla
         elif name in export.tables:
             continue  # another file has it
         elif outcome.absent:
-            export.missing[name] = _absence(deliverable, name, place, level)
+            export.missing.setdefault(name, _absence(deliverable, name, place, level))
         else:
             reason = outcome.missing.get(name) or outcome.failure
             assert reason is not None
