@@ -12,7 +12,7 @@ from advisor_core.api.facts import COLLECTIVE_BANDWIDTH, PORTS, Facts, NotApplic
 from advisors.measuring import step_count, step_ns
 from advisors.messages import message
 
-_SHOWN = ("port", "time_ns", "receive", "transmit", "errors", "dropped", "sent_again", "pauses", "congestion")
+_SHOWN = ("port", "time_ns", "error_packets", "dropped_packets", "sent_again", "pause_frames", "congestion_notices")
 
 
 @advisor(
@@ -21,7 +21,7 @@ _SHOWN = ("port", "time_ns", "receive", "transmit", "errors", "dropped", "sent_a
     wants=(PORTS, COLLECTIVE_BANDWIDTH),
     about=(Column("port", "text", "", "port of the network", zh="端口"),),
     columns=(
-        Column("samples", "int", "count", "samples of the port", zh="采样数"),
+        Column("port_samples", "int", "count", "samples of the port", zh="采样数"),
         Column(
             "lossy_samples",
             "int",
@@ -56,7 +56,7 @@ def ports(facts: Facts, params: Params) -> Observations:
     again = table["sent_again"].to_numpy(dtype=np.float64)
     lossy = table["faulty"].to_numpy() | (again > 0)
     by_port = pd.DataFrame({"port": port, "lossy_samples": lossy, "sent_again": again}).groupby("port", sort=True)
-    frame = by_port["lossy_samples"].sum().astype(np.int64).to_frame().assign(samples=by_port.size())
+    frame = by_port["lossy_samples"].sum().astype(np.int64).to_frame().assign(port_samples=by_port.size())
     frame["sent_again"] = by_port["sent_again"].sum(min_count=1)
     frame["loses"] = frame["lossy_samples"] > 0
     frame["resends"] = frame["sent_again"] > 0

@@ -158,10 +158,12 @@ def ports(facts: Facts) -> list[View]:
     table, rank = facts[PORTS], facts[PROFILE].rank
     rows: list[list[Cell]] = []
     for port, own in table.groupby(table["port"].astype(str), sort=True):
-        means = own[["receive", "transmit", "receive_packets", "transmit_packets"]].mean()
-        most = own[["receive", "transmit", "capacity"]].max()
-        sums = own[["errors", "dropped", "sent_again", "pauses", "congestion"]].sum(min_count=1)
-        moved = (means["receive"], most["receive"], means["transmit"], most["transmit"], most["capacity"])
+        means = own[["received", "sent", "receive_packets", "transmit_packets"]].mean()
+        most = own[["received", "sent", "capacity"]].max()
+        sums = own[["error_packets", "dropped_packets", "sent_again", "pause_frames", "congestion_notices"]].sum(
+            min_count=1
+        )
+        moved = (means["received"], most["received"], means["sent"], most["sent"], most["capacity"])
         packets = (means["receive_packets"], means["transmit_packets"])
         counts: list[Cell] = [None if np.isnan(count) else int(count) for count in sums.tolist()]
         rows.append([str(port), *map(_known, (*moved, *packets)), int(own["faulty"].sum()), *counts, len(own)])

@@ -92,7 +92,7 @@ def test_ports_of_two_files(tmp_path: Path) -> None:
     table = profile.tables["ports"]
     assert table.frame["port"].tolist() == ["NIC 0", "NIC 0", "RoCE 1"]
     assert table.frame["faulty"].tolist() == [False, True, False]
-    assert table.frame["receive"].isna().all() and table.frame["transmit_packets"].tolist() == [30, 30, 30]
+    assert table.frame["received"].isna().all() and table.frame["transmit_packets"].tolist() == [30, 30, 30]
     rows = table.frame["source_row"].to_numpy()
     assert table.source.positions(rows).tolist() == [2, 3, 2]
     assert [Path(name).name for name in table.source.tables(rows)] == ["nic.csv", "nic.csv", "roce.csv"]
@@ -207,7 +207,7 @@ def test_ports_of_a_database(tmp_path: Path) -> None:
     frame = database(tmp_path, ROCE=(columns, rows), NETDEV_STATS=(adapter, counts)).tables["ports"].frame
     assert frame["port"].tolist() == ["RoCE 0", "RoCE 0", "RoCE 1", "MAC", "MAC"]
     assert frame["faulty"].tolist() == [False, True, False, False, False]
-    assert frame["dropped"].tolist()[:3] == [0, 2, 0] and frame["errors"].tolist()[:3] == [0, 1, 0]
+    assert frame["dropped_packets"].tolist()[:3] == [0, 2, 0] and frame["error_packets"].tolist()[:3] == [0, 1, 0]
     assert frame["sent_again"].tolist()[3:] == [0, 2] and frame["capacity"].tolist()[0] == 1000
 
 
@@ -221,9 +221,9 @@ def test_counts_that_go_on_and_counts_that_begin_anew_are_told_apart(counts: lis
 
     def adapter(number: pd.Series, nbytes: pd.Series) -> pd.DataFrame:
         time = pd.Series(range(len(counts))) * 10**10 + T0
-        columns = {"time_ns": time, "receive": float(rate), "transmit": float(rate), "bytes": nbytes}
+        columns = {"time_ns": time, "received": float(rate), "sent": float(rate), "bytes": nbytes}
         return ports.of_adapter(pd.DataFrame({**columns, "sent_again": number, "rx_errors": 0.0, "tx_errors": 0.0,
-                                              "pauses": 0.0, "congestion": 0.0, "source_row": 0}))  # fmt: skip
+                                              "pause_frames": 0.0, "congestion_notices": 0.0, "source_row": 0}))  # fmt: skip
 
     anew, going_on = adapter(again, moved), adapter(again.cumsum() + 100, moved.cumsum() + 10**15)
     assert anew["sent_again"].sum() == going_on["sent_again"].sum() == sum(counts[1:])

@@ -61,28 +61,30 @@ def of_file(samples: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def of_interfaces(samples: pd.DataFrame, kind: str) -> pd.DataFrame:
     """`PORTS` of the table NIC or ROCE, whose counts go on from sample to sample. Columns: ``number``, ``time_ns``,
-    ``capacity``, ``receive``, ``transmit``, packets, and the counts ``rx_errors``, ``rx_dropped``, ``tx_errors``,
+    ``capacity``, ``received``, ``sent``, packets, and the counts ``rx_errors``, ``rx_dropped``, ``tx_errors``,
     ``tx_dropped``."""
     samples = samples.sort_values(["number", "time_ns"], kind="stable", ignore_index=True)
     since = samples.groupby("number")[["rx_errors", "rx_dropped", "tx_errors", "tx_dropped"]].diff()
     since = since.clip(lower=0).fillna(0.0)  # of the first sample, or after the counts began anew, nothing is known
     errors, dropped = (since[f"rx_{what}"] + since[f"tx_{what}"] for what in ("errors", "dropped"))
-    frame = samples.assign(port=_names(kind, samples["number"].to_numpy()), errors=errors, dropped=dropped)
+    frame = samples.assign(
+        port=_names(kind, samples["number"].to_numpy()), error_packets=errors, dropped_packets=dropped
+    )
     return PORTS.conform(frame.assign(faulty=(errors + dropped) > 0))
 
 
 ADAPTER: Final[Mapping[str, str]] = {
-    "receive": "macRxBandwidth",
-    "transmit": "macTxBandwidth",
+    "received": "macRxBandwidth",
+    "sent": "macTxBandwidth",
     "rx_errors": "roceRxErrPkt",
     "tx_errors": "roceTxErrPkt",
     "sent_again": "roceNewPktRty",
-    "pauses": "macRxPfcPkt",
-    "congestion": "roceRxCnpPkt",
+    "pause_frames": "macRxPfcPkt",
+    "congestion_notices": "roceRxCnpPkt",
 }
 """Columns of NETDEV_STATS."""
 
-_COUNTS: Final = ("rx_errors", "tx_errors", "sent_again", "pauses", "congestion")
+_COUNTS: Final = ("rx_errors", "tx_errors", "sent_again", "pause_frames", "congestion_notices")
 
 
 def of_adapter(samples: pd.DataFrame) -> pd.DataFrame:
@@ -95,12 +97,12 @@ def of_adapter(samples: pd.DataFrame) -> pd.DataFrame:
         since = samples[list(_COUNTS)].diff().clip(lower=0)
         samples = samples.assign(**since.fillna(0.0).where(samples[list(_COUNTS)].notna()))
     errors = samples[["rx_errors", "tx_errors"]].sum(axis=1)
-    return PORTS.conform(samples.assign(port="MAC", errors=errors, faulty=errors > 0))
+    return PORTS.conform(samples.assign(port="MAC", error_packets=errors, faulty=errors > 0))
 
 
 def _goes_on(samples: pd.DataFrame) -> bool:
     """Whether the counts go on: their bytes then exceed what the rate gives in an interval, and do not fall."""
-    moved = samples["receive"] * samples["time_ns"].diff() / 1e9
+    moved = samples["received"] * samples["time_ns"].diff() / 1e9
     told = moved > 0
     beyond = samples["bytes"][told] > 2 * moved[told]
     return bool(told.any() and beyond.mean() > 0.5 and not (samples["bytes"].diff() < 0).any())

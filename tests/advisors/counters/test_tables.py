@@ -107,12 +107,12 @@ def test_rates_while_data_move_and_while_none_do() -> None:
 
 
 def port(scene: Scene, name: str, **more: Any) -> Scene:
-    known = {"capacity": 100.0, "receive": 10.0, "transmit": 20.0, "errors": 0.0, "dropped": 0.0, **more}
+    known = {"capacity": 100.0, "received": 10.0, "sent": 20.0, "error_packets": 0.0, "dropped_packets": 0.0, **more}
     return scene.add("ports", port=name, time_us=0, **known)
 
 
 def test_ports_and_what_they_lost() -> None:
-    scene = port(port(Scene().kernel(0, 30), "RoCE 0"), "RoCE 0", receive=30.0, dropped=2.0, faulty=True)
+    scene = port(port(Scene().kernel(0, 30), "RoCE 0"), "RoCE 0", received=30.0, dropped_packets=2.0, faulty=True)
     (row,) = shown(rates.ports, scene)
     assert (row["Received"], row["Most received"], row["Limit"]) == (20, 30, 100)
     assert (row["Packets dropped"], row["Samples with faults"], row["Samples"]) == (2, 1, 2)
@@ -124,7 +124,7 @@ def test_a_port_that_sends_again_is_found() -> None:
     found = judge_rule("CO021", port(scene, "NIC 0").store())
     assert found.state == "fail" and found.first.severity == "high"
     seen = found.first.observation
-    assert (seen["port"], seen["lossy_samples"], seen["samples"], seen["sent_again"]) == ("MAC", 1, 2, 2)
+    assert (seen["port"], seen["lossy_samples"], seen["port_samples"], seen["sent_again"]) == ("MAC", 1, 2, 2)
     assert found.first.impact_ns == seen["lost_ns"] == 30e3, "not more than the step"
 
 

@@ -44,8 +44,8 @@ _TIME: Final = "timestampNs"
 _INTERFACES: Final = {"NIC": "NIC", "ROCE": "RoCE"}
 _INTERFACE: Final = {
     "capacity": "bandwidth",
-    "receive": "rxByteRate",
-    "transmit": "txByteRate",
+    "received": "rxByteRate",
+    "sent": "txByteRate",
     "receive_packets": "rxPacketRate",
     "transmit_packets": "txPacketRate",
     "rx_errors": "rxErrors",
