@@ -221,9 +221,9 @@ def test_counts_that_go_on_and_counts_that_begin_anew_are_told_apart(counts: lis
 
     def adapter(number: pd.Series, nbytes: pd.Series) -> pd.DataFrame:
         time = pd.Series(range(len(counts))) * 10**10 + T0
-        columns = {"time_ns": time, "received": float(rate), "sent": float(rate), "bytes": nbytes}
-        return ports.of_adapter(pd.DataFrame({**columns, "sent_again": number, "rx_errors": 0.0, "tx_errors": 0.0,
-                                              "pause_frames": 0.0, "congestion_notices": 0.0, "source_row": 0}))  # fmt: skip
+        none = dict.fromkeys(("rx_errors", "tx_errors", "pause_frames", "congestion_notices"), 0.0)
+        moving = {"time_ns": time, "received": float(rate), "sent": float(rate), "bytes": nbytes}
+        return ports.of_adapter(pd.DataFrame({**moving, **none, "sent_again": number, "source_row": 0}))
 
     anew, going_on = adapter(again, moved), adapter(again.cumsum() + 100, moved.cumsum() + 10**15)
     assert anew["sent_again"].sum() == going_on["sent_again"].sum() == sum(counts[1:])
