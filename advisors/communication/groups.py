@@ -44,19 +44,14 @@ def groups(facts: Facts) -> list[View]:
     sums = by_link[["bytes", "transit_ns"]].sum().assign(calls=by_link.size(), slowest=by_link["bandwidth"].min())
     sums = sums.sort_values("transit_ns", ascending=False, kind="stable").reset_index()
     operations = _operations(facts)
+    shown = sums.head(SHOWN)
+    per_step = shown[["calls", "bytes", "transit_ns"]].to_numpy(dtype=np.float64) / steps
+    reached = per_step[:, 1] / per_step[:, 2] * 1e9
+    slowest = shown["slowest"].to_numpy(dtype=np.float64)
+    numbers = np.column_stack([per_step, reached, slowest]).tolist()
     rows: list[list[Cell]] = [
-        [
-            row.group,
-            _ranks(profile, row.group),
-            operations.get(row.group, ""),
-            row.transport,
-            float(row.calls) / steps,
-            float(row.bytes) / steps,
-            float(row.transit_ns) / steps,
-            float(row.bytes) / float(row.transit_ns) * 1e9,
-            float(row.slowest) if np.isfinite(row.slowest) else None,
-        ]
-        for row in sums.head(SHOWN).itertuples(index=False)
+        [group, _ranks(profile, group), operations.get(group, ""), transport, *map(_known, row)]
+        for group, transport, row in zip(shown["group"].tolist(), shown["transport"].tolist(), numbers, strict=True)
     ]
     title = message("communication.view.groups", rank=profile.rank, shown=len(rows), count=len(sums))
     columns = [TableColumn(label=message(name), unit=unit) for name, unit in _COLUMNS]
@@ -79,6 +74,10 @@ def _ranks(profile: Profile, group: str) -> Cell:
     """The ranks of a group as ``0-3,8``; ``None`` where they are not recorded."""
     recorded = profile.groups.get(group)
     return spans(sorted(set(recorded))) if recorded else None
+
+
+def _known(value: float) -> float | None:
+    return value if np.isfinite(value) else None
 
 
 def spans(ranks: Sequence[int]) -> str:
