@@ -29,6 +29,8 @@ _COLUMNS = (
     ("communication.group.bandwidth", "B/s"),
     ("communication.group.slowest", "B/s"),
 )
+_RANKS = 1
+"""The place of the ranks, which a recording may lack."""
 
 
 @drawing("communication.groups", needs=(COLLECTIVE_BANDWIDTH, PROFILE), wants=(COLLECTIVES,))
@@ -54,7 +56,12 @@ def groups(facts: Facts) -> list[View]:
         for group, transport, row in zip(shown["group"].tolist(), shown["transport"].tolist(), numbers, strict=True)
     ]
     title = message("communication.view.groups", rank=profile.rank, shown=len(rows), count=len(sums))
-    columns = [TableColumn(label=message(name), unit=unit) for name, unit in _COLUMNS]
+    if all(row[_RANKS] is None for row in rows):
+        rows = [row[:_RANKS] + row[_RANKS + 1 :] for row in rows]
+        heads = _COLUMNS[:_RANKS] + _COLUMNS[_RANKS + 1 :]
+    else:
+        heads = _COLUMNS
+    columns = [TableColumn(label=message(name), unit=unit) for name, unit in heads]
     return [TableView(id=f"groups-rank{profile.rank}", title=title, rank=profile.rank,
                       data=Grid(columns=columns, rows=rows))]  # fmt: skip
 

@@ -34,8 +34,10 @@ def operators(facts: Facts) -> list[View]:
         TableColumn(label=message("counters.column.share"), unit="ratio"),
     ]
     shown = ["type", "core", "count", "total", "mean", "share"]
+    if not (table["core"] != "").any():  # devices whose cores are all alike
+        del columns[1], shown[1]
     for label, unit, values in (*_of_cache(facts, own), *_of_cores(facts, own)):
-        name = f"counted {len(shown)}"
+        name = f"counted {len(columns)}"
         table[name] = values.reindex(pd.MultiIndex.from_frame(table[["type", "core"]])).to_numpy()
         if table[name].head(SHOWN).notna().any():
             columns.append(TableColumn(label=label, unit=unit))
