@@ -72,6 +72,8 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    from advisors.communication import groups as of_groups
+    from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
     from advisors.layers import drawings as of_layers
@@ -83,3 +85,6 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
+    registry.add(*of_groups.DRAWINGS)
+    registry.add(*operators.DRAWINGS)
+    registry.add(*rates.DRAWINGS)

@@ -441,6 +441,65 @@ MODULE_MEMORY = _schema(
     ],
 )
 
+L2_CACHE = _schema(
+    "l2_cache",
+    "how tasks of the device met the L2 cache (l2_cache.csv)",
+    [
+        ("stream", "int", "", "stream id", "流"),
+        ("task", "int", "", "task id", "任务号"),
+        ("name", "text", "", "kernel name", "名称"),
+        ("hit_rate", "float", "ratio", "accesses that hit, of all; A2 and A3 record none", "L2 命中率"),
+        ("victim_rate", "float", "ratio", "accesses that drove other data out, of all; may exceed 1", "L2 换出率"),
+    ],
+)
+
+CORE_COUNTERS = _schema(
+    "core_counters",
+    "what the cores counted of a kernel beside the times of pipes: one group of aic_metrics in a recording "
+    "(kernel_details.csv, op_summary_*.csv, TASK_PMU_INFO)",
+    [
+        ("start_ns", "int", "ns", "start of the kernel, as in kernels", "开始"),
+        ("stream", "int", "", "stream id, as in kernels", "流"),
+        ("task", "int", "", "task id, as in kernels", "任务号"),
+        ("counter", "text", "", "as the exporter names it, without unit: aic_main_mem_read_bw", "计数器"),
+        ("value", "float", "", "B/s of a bandwidth, ratio of a ratio, B of data moved, else a count", "值"),
+    ],
+)
+
+COUNTERS = _schema(
+    "counters",
+    "rates of the memory, the caches and the links of a device, sampled over time (trace_view.json: HBM, DDR, LLC, "
+    "HCCS, PCIe; tables of these names)",
+    [
+        ("part", "text", "", "HBM, DDR, LLC, HCCS or PCIe", "部件"),
+        ("channel", "text", "", "the one of several of its kind, '' where there is one", "通道"),
+        ("counter", "text", "", "read, write, receive, transmit, or one of these with what it is of", "计数器"),
+        ("unit", "text", "", "B/s, ratio or ns", "单位"),
+        ("time_ns", "int", "ns", "end of the interval that was sampled", "时间"),
+        ("value", "float", "", "mean over the interval, in the unit", "值"),
+    ],
+)
+
+PORTS = _schema(
+    "ports",
+    "what network ports of a device moved and lost, sampled over time (nic.csv, roce.csv; NIC, ROCE, NETDEV_STATS)",
+    [
+        ("port", "text", "", "NIC or RoCE and its number; MAC for what the adapter counts", "端口"),
+        ("time_ns", "int", "ns", "end of the interval that was sampled", "时间"),
+        ("capacity", "float", "B/s", "what the port can move in one direction", "端口带宽"),
+        ("received", "float", "B/s", "received", "接收"),
+        ("sent", "float", "B/s", "sent", "发送"),
+        ("receive_packets", "float", "1/s", "packets received", "接收包"),
+        ("transmit_packets", "float", "1/s", "packets sent", "发送包"),
+        ("faulty", "bool", "", "packets had errors or were dropped in this interval", "有错包或丢包"),
+        ("error_packets", "float", "count", "of them: with errors; NaN where only their share is recorded", "错包"),
+        ("dropped_packets", "float", "count", "of them: dropped; NaN where only their share is recorded", "丢包"),
+        ("sent_again", "float", "count", "packets sent again because no answer came in time", "超时重传包"),
+        ("pause_frames", "float", "count", "pause frames (PFC) received: the switch held this port back", "PFC 帧"),
+        ("congestion_notices", "float", "count", "congestion notifications (CNP) received", "CNP 包"),
+    ],
+)
+
 SCHEMAS: dict[str, TableSchema] = {
     schema.name: schema
     for schema in (
@@ -461,5 +520,9 @@ SCHEMAS: dict[str, TableSchema] = {
         MEMORY_RECORD,
         OPERATOR_MEMORY,
         MODULE_MEMORY,
+        L2_CACHE,
+        CORE_COUNTERS,
+        COUNTERS,
+        PORTS,
     )
 }

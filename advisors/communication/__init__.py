@@ -19,6 +19,7 @@ from advisors.communication import (
     outliers,
     overlap,
     pipeline,
+    ports,
     retransmission,
     small_calls,
     transmit,
@@ -40,4 +41,5 @@ ADVISORS = (
     contention.contention,
     batch_norm.batch_norm,
     retransmission.retransmission,
+    ports.ports,
 )

@@ -21,7 +21,7 @@ from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
 from advisor_core.plugins.host import Host, load_host
 from advisor_core.run.rank import fact_store
-from tests.loaders.databases import T0, Texts, analysis, export, rank, write
+from tests.loaders.databases import OF_OPTIONS, T0, Texts, analysis, export, rank, write
 
 KERNELS = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n5,k,MatMul,AI_CORE,1.000\t,2\n"
 
@@ -44,7 +44,7 @@ def versions(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[bool, Prof
 
 def test_everything_is_there(versions: tuple[bool, Profile]) -> None:
     _, profile = versions
-    assert not profile.missing and set(profile.tables) == set(SCHEMAS)
+    assert set(profile.missing) == OF_OPTIONS and set(profile.tables) == set(SCHEMAS) - OF_OPTIONS
     assert profile.kind == "ascend_pytorch_db" and profile.level == "level1"
     assert profile.variables == {"HCCL_ALGO": "", "ASCEND_LAUNCH_BLOCKING": "1"}
     assert profile.setting_files["variables"] == "ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_0.db"
@@ -232,7 +232,7 @@ def test_shapes_in_the_column_of_types(tmp_path: Path) -> None:
 )
 def test_a_table_that_is_absent(tmp_path: Path, absent: str, missing: set[str], collect: str) -> None:
     profile = load(rank(tmp_path / "a_ascend_pt", without=[absent]))
-    assert set(profile.missing) == missing and set(profile.tables) == set(SCHEMAS) - missing
+    assert set(profile.missing) == missing | OF_OPTIONS and set(profile.tables) == set(SCHEMAS) - missing - OF_OPTIONS
     for name in missing:
         reason = profile.missing[name]
         assert absent in reason.reason.en and reason.collect is not None and collect in reason.collect.en
@@ -280,13 +280,13 @@ def test_a_database_is_a_path(tmp_path: Path) -> None:
     output = directory / "ASCEND_PROFILER_OUTPUT"
     profile = load(output / "ascend_pytorch_profiler_3.db")
     assert profile.rank == 3 and "kernels" in profile.tables
-    assert set(profile.missing) == {"step_trace", "collectives", "collective_bandwidth", "links"}
+    assert set(profile.missing) == {"step_trace", "collectives", "collective_bandwidth", "links", *OF_OPTIONS}
     reason = profile.missing["links"]
     assert "only ascend_pytorch_profiler_3.db was given" in reason.reason.en and reason.collect is not None
     computed = load(output / "analysis.db")
     assert set(computed.tables) == {"step_trace", "collectives", "collective_bandwidth", "links"}
     for path in (directory, output, tmp_path):
-        assert set(load(path).tables) == set(SCHEMAS)
+        assert set(load(path).tables) == set(SCHEMAS) - OF_OPTIONS
 
 
 def test_a_rank_from_the_database(tmp_path: Path) -> None:
@@ -489,7 +489,7 @@ def test_a_broken_database_beside_a_whole_text_export(tmp_path: Path) -> None:
     path.write_bytes(b"no database")
     profile = AscendPytorchLoader().load(found)
     assert profile.kind == "ascend_pytorch_text" and set(profile.tables) == set(clean.tables)
-    assert not clean.diagnostics and not clean.missing
+    assert not clean.diagnostics and set(clean.missing) == OF_OPTIONS
     (said,) = profile.diagnostics
     assert (said.severity, said.source.rpartition("/")[2]) == ("info", path.name)
     assert path.name in said.message.en and "not an SQLite database" in said.message.en
@@ -514,4 +514,4 @@ def test_a_database_that_is_being_written(tmp_path: Path) -> None:
         viewer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         # locked, but whole: there is one more column than the exporter wrote
         viewer.execute("BEGIN EXCLUSIVE")
-        assert set(load(directory).tables) == set(SCHEMAS)
+        assert set(load(directory).tables) == set(SCHEMAS) - OF_OPTIONS

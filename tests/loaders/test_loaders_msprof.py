@@ -599,7 +599,7 @@ def test_databases_of_mindspore(tmp_path: Path) -> None:
         assert (source.rank, source.kind, source.problem) == (3, "ascend_mindspore_db", "")
     profile = AscendPytorchLoader().load(found(tmp_path)[0])
     assert (profile.kind, profile.framework, profile.level) == ("ascend_mindspore_db", "mindspore", "level1")
-    assert set(profile.missing) == {"operators", "operator_memory", "step_trace"}
+    assert set(profile.missing) == {"operators", "operator_memory", "step_trace", *databases.OF_OPTIONS}
     assert profile.tables["links"].source.file.endswith("communication_analyzer.db")
     assert profile.tables["kernels"].frame["step"].tolist() == [-1] * 4
     assert set(profile.tables["host_events"].frame["category"]) == {"runtime"}

@@ -58,8 +58,19 @@ def test_nothing_to_complain_about(real: tuple[Path, Profile]) -> None:
     _, profile = real
     assert profile.diagnostics == [] and profile.level == "level1" and profile.versions == {"db_schema": "1.0.0"}
     # OVERLAP_ANALYSIS was added to one of the two by MindStudio Insight
-    assert set(profile.missing) == (set() if profile.rank == 0 else {"overlap"})
+    assert set(profile.missing) - {"overlap"} == {"l2_cache", "core_counters", "ports"}
+    assert ("overlap" in profile.missing) == (profile.rank == 1)
     assert set(profile.tables) | set(profile.missing) == set(SCHEMAS)
+
+
+def test_rates_of_memory_and_cache(real: tuple[Path, Profile], ask: Ask) -> None:
+    """The exporter counts in bytes here; text and DB are separate runs of one job."""
+    frame = of(real, "counters")
+    for part, column in (("HBM", "bandwidth"), ("LLC", "throughput")):
+        own = frame[(frame["part"] == part) & (frame["unit"] == "B/s")]["value"]
+        assert [(len(own), own.max(), own.sum())] == ask(f"SELECT count(*), max({column}), sum({column}) FROM {part}")
+    hits = frame["value"][frame["unit"] == "ratio"].max()
+    assert hits == pytest.approx(ask("SELECT max(hitRate) FROM LLC")[0][0] / 100) and hits < 1
 
 
 def test_kernels(real: tuple[Path, Profile], ask: Ask) -> None:

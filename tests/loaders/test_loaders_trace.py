@@ -220,7 +220,7 @@ def test_marks_are_known_by_their_arguments(trace: Read, name: str | None, size:
 
 def test_lanes_that_are_not_there(trace: Read) -> None:
     read, _, _ = trace(text([NAMES[0], EVENTS[0]]))
-    assert sorted(read.missing) == ["device_tasks", "flows", "frequency", "overlap"]
+    assert sorted(read.missing) == ["counters", "device_tasks", "flows", "frequency", "overlap"]
     assert read.frames["communication_tasks"].empty
     assert read.frames["host_events"]["name"].tolist() == ["aten::add"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from advisor_core.contracts import tables
 from advisor_core.loaders import ascend_words as vocabulary
-from advisor_core.loaders.readers import times
+from advisor_core.loaders.readers import core_counters, ports, times
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
 from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
 
@@ -34,13 +35,15 @@ from memory serve both units; they stand where the pipe of this kind moves most.
 
 @dataclass(frozen=True)
 class Deliverable:
-    """A file in `OUTPUT`. ``collect``: id of the message that says how to get it. ``from_level1``: absent below."""
+    """A file in `OUTPUT`. ``collect``: id of the message that says how to get it. ``from_level1``: absent below.
+    ``alone``: a directory with this file and no other is a profile."""
 
     name: str
     tables: tuple[str, ...]
     collect: str
     from_level1: bool = False
     csv: CsvTable | None = None
+    alone: bool = True
 
 
 def _pipe(field: str, name: str, factor: float = _US) -> Column:
@@ -90,6 +93,7 @@ _KERNELS = CsvTable(
         _pipe("aiv_mte3_ns", "aiv_mte3_time(us)"),
         _pipe("cube_utilization", "cube_utilization(%)", 0.01),
     ),
+    more=core_counters.COLUMNS,
 )
 
 _STEP_TRACE = CsvTable(
@@ -182,6 +186,18 @@ _MODULE_MEMORY = CsvTable(
     ),
 )
 
+_L2_CACHE = CsvTable(
+    tables.L2_CACHE,
+    (
+        Column("stream", ("Stream Id", "Stream ID"), "int", essential=True, least=0),
+        Column("task", ("Task Id", "Task ID"), "int", essential=True, least=0),
+        Column("name", ("Op Name",)),
+        Column("hit_rate", ("Hit Rate",), "float", least=0, most=1),
+        Column("victim_rate", ("Victim Rate",), "float", least=0),
+    ),
+)
+
+KERNELS: Final = Deliverable("kernel_details.csv", ("kernels", "core_counters"), "loader.collect.npu", csv=_KERNELS)
 TRACE: Final = Deliverable("trace_view.json", TRACE_TABLES, "loader.collect.npu")
 COMMUNICATION: Final = Deliverable(
     "communication.json", ("collectives", "collective_bandwidth"), "loader.collect.communication", from_level1=True
@@ -189,7 +205,7 @@ COMMUNICATION: Final = Deliverable(
 MATRIX: Final = Deliverable("communication_matrix.json", ("links",), "loader.collect.communication", from_level1=True)
 
 DELIVERABLES: Final = (
-    Deliverable("kernel_details.csv", ("kernels",), "loader.collect.npu", csv=_KERNELS),
+    KERNELS,
     Deliverable("step_trace_time.csv", ("step_trace",), "loader.collect.step", csv=_STEP_TRACE),
     Deliverable("operator_details.csv", ("operators",), "loader.collect.cpu", csv=_OPERATORS),
     Deliverable("op_statistic.csv", ("op_statistic",), "loader.collect.level1", from_level1=True, csv=_OP_STATISTIC),
@@ -199,12 +215,23 @@ DELIVERABLES: Final = (
     Deliverable("memory_record.csv", ("memory_record",), "loader.collect.memory", csv=_MEMORY_RECORD),
     Deliverable("operator_memory.csv", ("operator_memory",), "loader.collect.memory", csv=_OPERATOR_MEMORY),
     Deliverable("npu_module_mem.csv", ("module_memory",), "loader.collect.memory", csv=_MODULE_MEMORY),
+    Deliverable("l2_cache.csv", ("l2_cache",), "loader.collect.l2_cache", csv=_L2_CACHE, alone=False),
+    *(
+        Deliverable(f"{name}.csv", ("ports",), "loader.collect.ports", csv=ports.SAMPLES, alone=False)
+        for name in ports.KINDS
+    ),
     TRACE,
 )
-NAMES: Final = frozenset(deliverable.name for deliverable in DELIVERABLES)
+NAMES: Final = frozenset(deliverable.name for deliverable in DELIVERABLES if deliverable.alone)
+"""Files that make a directory a profile."""
 
-UNREAD: Final = frozenset(
-    ("data_preprocess.csv", "hccs.csv", "l2_cache.csv", "nic.csv", "pcie.csv", "roce.csv", "soc_pmu.csv")
-)
-"""Files that options of the profiler add (l2_cache, sys_io, sys_interconnection, level 2) and that have no canonical
-table: a report says so, so that nobody takes its silence for an answer."""
+UNREAD: Final[Mapping[str, str]] = {
+    "data_preprocess.csv": "",
+    "hccs.csv": "HCCS",
+    "pcie.csv": "PCIe",
+    "soc_pmu.csv": "",
+    "static_op_mem.csv": "",
+}
+"""Files that options of the profiler add (sys_interconnection, level 2, memory of compiled graphs) and that have no
+canonical table: a report says so, so that nobody takes its silence for an answer. Two of them are the least, the most
+and the mean of a lane of the trace: where this part of `COUNTERS` was read, nothing is lost."""

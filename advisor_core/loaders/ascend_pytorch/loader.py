@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from advisor_core.contracts.missing import Missing
 from advisor_core.contracts.profile import InputError, Profile, RankInput
-from advisor_core.contracts.tables import SCHEMAS, STEP_TRACE
+from advisor_core.contracts.tables import CORE_COUNTERS, COUNTERS, L2_CACHE, PORTS, SCHEMAS, STEP_TRACE
 from advisor_core.loaders.ascend_pytorch import settings
 from advisor_core.loaders.ascend_pytorch.db import loader as ascend_db
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
 from advisor_core.loaders.ascend_pytorch.device_info import recorded_device
-from advisor_core.loaders.ascend_pytorch.files import OUTPUT, TRACE
+from advisor_core.loaders.ascend_pytorch.files import OUTPUT, TRACE, UNREAD
 from advisor_core.loaders.ascend_pytorch.layout import (
     Layout,
     is_file_of_profile,
@@ -38,6 +38,9 @@ from advisor_core.text.messages import message
 
 TEXT: Final = "ascend_pytorch_text"
 DB: Final = "ascend_pytorch_db"
+_OF_OPTIONS: Final = {L2_CACHE.name, CORE_COUNTERS.name, COUNTERS.name, PORTS.name}
+"""Tables that only further options of the profiler add: without them an export is whole."""
+
 _MINDSPORE: Final = {TEXT: "ascend_mindspore_text", DB: "ascend_mindspore_db"}
 
 
@@ -123,8 +126,9 @@ class _Loading:
         if self._source.coarse:
             unread = Missing(message("loader.sums_only"), message("loader.sums_only.collect", rank=self._source.rank))
             both.missing |= {name: unread for name in SCHEMAS if name not in self._wanted}
-        if self._layout.unread and not self._source.coarse:
-            unread_files = message("loader.unread_files", files=", ".join(self._layout.unread))
+        unread_names = self._unread()
+        if unread_names and not self._source.coarse:
+            unread_files = message("loader.unread_files", files=", ".join(unread_names))
             both.diagnostics.append(Diagnostic(severity="info", source=_display(self._source), message=unread_files))
         mindspore = is_mindspore(self._source.directory)
         if mindspore and not self._source.coarse:
@@ -177,7 +181,8 @@ class _Loading:
                 kind, other = TEXT, in_db
                 self._merge(read_text(place, files.text, self._wanted, level))
                 lacking = set(self._both.missing)
-                rest = databases.read(lacking & other, level) if lacking else Export(diagnostics=_needless(broken))
+                needed = bool(lacking & other or lacking - _OF_OPTIONS)
+                rest = databases.read(lacking & other, level) if needed else Export(diagnostics=_needless(broken))
             else:
                 kind, other = DB, in_text
                 self._merge(databases.read(self._wanted, level))
@@ -187,6 +192,12 @@ class _Loading:
             if in_db and not self._source.coarse:
                 self._say_which(kind, sorted(rest.tables))
             return kind
+
+    def _unread(self) -> list[str]:
+        """The files that are not read, without those whose numbers the trace has."""
+        table = self._both.tables.get(COUNTERS.name)
+        parts = set() if table is None else set(table.frame["part"].unique())
+        return [name for name in self._layout.unread if UNREAD[name] not in parts]
 
     def _merge(self, export: Export) -> None:
         both = self._both

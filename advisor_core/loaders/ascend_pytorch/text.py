@@ -14,9 +14,11 @@ import pandas as pd
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import (
     COMMUNICATION_TASKS,
+    CORE_COUNTERS,
     DEVICE_TASKS,
     HOST_EVENTS,
     KERNELS,
+    PORTS,
     SCHEMAS,
     Int64Array,
     PositionKind,
@@ -25,15 +27,23 @@ from advisor_core.contracts.tables import (
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
 from advisor_core.loaders.export import Export, Place, lacking
-from advisor_core.loaders.readers.csv_file import read_csv
+from advisor_core.loaders.readers import core_counters, ports
+from advisor_core.loaders.readers.csv_file import CsvTable, read_csv_and_more
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
+from advisor_core.loaders.readers.slices import both
 from advisor_core.loaders.readers.trace_json import TraceSource, read_trace
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
 
-_TRACE_COLLECT: Final = {"host_events": "loader.collect.cpu", "flows": "loader.collect.both"}
+_COLLECT: Final = {
+    "host_events": "loader.collect.cpu",
+    "flows": "loader.collect.both",
+    "counters": "loader.collect.counters",
+    "core_counters": "loader.collect.core_counters",
+}
+"""How to get a table that its file may have or not have."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +130,13 @@ def _take(export: Export, outcome: _Outcome, wanted: Collection[str], place: Pla
             continue
         if name in outcome.frames and outcome.source is not None:
             source = replace(outcome.source, sha256=outcome.file.sha256 if outcome.file else None)
-            export.tables[name] = Table(SCHEMAS[name], outcome.frames[name], source)
+            found, before = Table(SCHEMAS[name], outcome.frames[name], source), export.tables.get(name)
+            export.tables[name] = found if before is None else both(before, found)
+            export.missing.pop(name, None)
+        elif name in export.tables:
+            continue  # another file has it
         elif outcome.absent:
-            export.missing[name] = _absence(deliverable, name, place, level)
+            export.missing.setdefault(name, _absence(deliverable, name, place, level))
         else:
             reason = outcome.missing.get(name) or outcome.failure
             assert reason is not None
@@ -183,13 +197,28 @@ def _frames(deliverable: Deliverable, path: Path, name: str, file: HashedFile, p
         source = TraceSource(name, path, None, trace.index)
         return _Outcome(deliverable, path, source=source, frames=trace.frames, missing=trace.missing)
     if deliverable.csv is not None:
-        frame = read_csv(file, deliverable.csv, problems)
-        return _Outcome(
-            deliverable, path, source=_PlainSource(name, "line", None), frames={deliverable.tables[0]: frame}
-        )
+        frames, missing = tables_of_csv(file, deliverable.csv, path.stem, problems)
+        return _Outcome(deliverable, path, source=_PlainSource(name, "line", None), frames=frames, missing=missing)
     read = {COMMUNICATION.name: read_communication, MATRIX.name: read_matrix}[deliverable.name]
     return _Outcome(deliverable, path, source=_PlainSource(name, "offset", None), frames=read(file, problems))
 
 
+def tables_of_csv(
+    file: HashedFile, table: CsvTable, kind: str, problems: Problems
+) -> tuple[dict[str, pd.DataFrame], dict[str, Missing]]:
+    """The canonical tables of a CSV file, and why it lacks one that such files may have. ``kind``: its name, without
+    numbers and suffix. Raises `Unavailable` for a file that cannot be read as such a table."""
+    frame, more = read_csv_and_more(file, table, problems)
+    if kind in ports.KINDS:
+        return {PORTS.name: ports.of_file(frame, ports.KINDS[kind])}, {}
+    if not table.more:
+        return {table.schema.name: frame}, {}
+    counters = core_counters.long(frame, more)
+    if counters is None:
+        lacks = Missing(message("loader.no_core_counters", file=problems.file))
+        return {table.schema.name: frame}, {CORE_COUNTERS.name: lacks}
+    return {table.schema.name: frame, CORE_COUNTERS.name: counters}, {}
+
+
 def _lacking(reason: Text, deliverable: Deliverable, table: str, collect: Text | None = None) -> Missing:
-    return lacking(reason, _TRACE_COLLECT.get(table, deliverable.collect), collect)
+    return lacking(reason, _COLLECT.get(table, deliverable.collect), collect)

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
-from advisor_core.contracts.tables import SCHEMAS, Int64Array, RowSource, Table
+from advisor_core.contracts.tables import CORE_COUNTERS, KERNELS, PORTS, SCHEMAS, Int64Array, RowSource, Table
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
@@ -34,15 +34,16 @@ from advisor_core.loaders.msprof.files import (
 )
 from advisor_core.loaders.msprof.layout import Layout
 from advisor_core.loaders.msprof.steps import by_inference, by_iterations
-from advisor_core.loaders.readers.csv_file import CsvTable, read_csv
+from advisor_core.loaders.readers import core_counters, ports
+from advisor_core.loaders.readers.csv_file import CsvTable, read_csv_and_more
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
-from advisor_core.loaders.readers.slices import LineSource, join
+from advisor_core.loaders.readers.slices import LineSource, both, join
 from advisor_core.loaders.readers.trace_json import Trace, TraceSource, read_trace
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.messages import message
 
-_OF_DEVICE: Final = ("device_tasks", "communication_tasks", "flows", "overlap", "frequency")
+_OF_DEVICE: Final = ("device_tasks", "communication_tasks", "flows", "overlap", "frequency", "counters")
 """Tables of the timeline that mix devices where it has several: its events do not say which device they are of."""
 
 T = TypeVar("T")
@@ -128,10 +129,24 @@ class MsprofExport:
             return _Read(deliverable, missing=dict.fromkeys(deliverable.tables, missing))
 
     def _csv(self, deliverable: Deliverable, table: CsvTable, paths: Sequence[Path], together: str) -> _Read:
-        parts = [self._open(path, lambda file, problems: read_csv(file, table, problems)) for path in paths]
+        parts = [self._open(path, lambda file, problems: read_csv_and_more(file, table, problems)) for path in paths]
         sources = [LineSource(file.name, file.sha256) for _, file in parts]
-        frame, source = join(table.schema, together, [frame for frame, _ in parts], sources)
-        return _Read(deliverable, {table.schema.name: frame}, {table.schema.name: source})
+        frame, source = join(table.schema, together, [frame for (frame, _), _ in parts], sources)
+        if deliverable.kind in ports.KINDS:
+            of_ports = ports.of_file(frame, ports.KINDS[deliverable.kind])
+            return _Read(deliverable, {PORTS.name: of_ports.assign(**{DEVICE: frame[DEVICE]})}, {PORTS.name: source})
+        frames, of = {table.schema.name: frame}, {table.schema.name: source}
+        missing: dict[str, Missing] = {}
+        if table.more:
+            counted = [core_counters.long(part, more) for (part, more), _ in parts]
+            if any(each is None for each in counted):
+                reason = message("loader.no_core_counters", file=together)
+                missing[CORE_COUNTERS.name] = lacking(reason, "loader.collect.msprof_core_counters")
+            else:
+                frames[CORE_COUNTERS.name], of[CORE_COUNTERS.name] = join(
+                    CORE_COUNTERS, together, [each for each in counted if each is not None], sources
+                )
+        return _Read(deliverable, frames, of, missing)
 
     def _timeline(self, deliverable: Deliverable, paths: Sequence[Path], together: str) -> _Read:
         traces: list[Trace] = []
@@ -190,7 +205,8 @@ class MsprofExport:
     def _take(self, read: _Read, several_devices: bool) -> None:
         export = self.export
         for table, frame in read.frames.items():
-            if table in export.tables:
+            before = export.tables.get(table)
+            if before is not None and table != PORTS.name:
                 continue
             if several_devices and read.deliverable is TIMELINE and table in _OF_DEVICE:
                 reason = message("loader.msprof.devices_mixed", file=read.sources[table].file)
@@ -198,12 +214,13 @@ class MsprofExport:
                 continue
             if DEVICE in frame:
                 frame = frame[(frame[DEVICE] < 0) | (frame[DEVICE] == self.device)]
-            if read.deliverable is OP_SUMMARY:
+            if read.deliverable is OP_SUMMARY and table == KERNELS.name:
                 frame = frame.assign(step=self._steps(frame))
             if read.deliverable is OPERATOR_MEMORY:
                 frame = released(frame)
             if len(frame):
-                export.tables[table] = Table(SCHEMAS[table], SCHEMAS[table].conform(frame), read.sources[table])
+                found = Table(SCHEMAS[table], SCHEMAS[table].conform(frame), read.sources[table])
+                export.tables[table] = found if before is None else both(before, found)
                 export.missing.pop(table, None)
         for table, missing in read.missing.items():
             if table not in export.tables:

@@ -19,7 +19,7 @@ from advisor_core.contracts.columns import Column as TableColumn
 from advisor_core.contracts.tables import TableSchema
 from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
-from advisor_core.loaders.readers import times
+from advisor_core.loaders.readers import ports, times
 from advisor_core.loaders.readers.csv_file import Column, CsvTable
 from advisor_core.loaders.readers.trace_json import TABLES as TRACE_TABLES
 
@@ -30,7 +30,7 @@ ANALYSED: Final = "communication_analyzer.db"
 
 PROF: Final = re.compile(r"PROF_\d+_\d+_\w+")
 _NAME: Final = re.compile(
-    r"(?P<kind>[a-z]+(?:_[a-z]+)*?)(?:_slice_(?P<slice>\d{1,6}))?(?P<numbers>(?:_\d{1,20})+)\.\w+"
+    r"(?P<kind>[a-z]+\d?(?:_[a-z]+)*?)(?:_slice_(?P<slice>\d{1,6}))?(?P<numbers>(?:_\d{1,20})+)\.\w+"
 )
 _KIB: Final = 2.0**10
 
@@ -59,13 +59,15 @@ class ExportName:
 
 @dataclass(frozen=True)
 class Deliverable:
-    """A kind of file. ``collect``: id of the message that says how to get it. ``csv``: None for JSON."""
+    """A kind of file. ``collect``: id of the message that says how to get it. ``csv``: None for JSON. ``alone``: such a
+    file can be given in place of a profile."""
 
     kind: str
     suffix: str
     tables: tuple[str, ...]
     collect: str
     csv: CsvTable | None = None
+    alone: bool = True
 
     @property
     def pattern(self) -> str:
@@ -143,7 +145,7 @@ _OPERATOR_MEMORY = CsvTable(
 OP_SUMMARY: Final = Deliverable(
     "op_summary",
     ".csv",
-    ("kernels",),
+    ("kernels", "core_counters"),
     "loader.collect.msprof_tasks",
     _with(
         _of_devices(_pytorch("kernel_details.csv")),
@@ -203,6 +205,18 @@ DELIVERABLES: Final = (
         "loader.collect.msprof_memory",
         _of_devices(_pytorch("npu_module_mem.csv")),
     ),
+    Deliverable(
+        "l2_cache",
+        ".csv",
+        ("l2_cache",),
+        "loader.collect.msprof_l2_cache",
+        _of_devices(_pytorch("l2_cache.csv")),
+        alone=False,
+    ),
+    *(
+        Deliverable(kind, ".csv", ("ports",), "loader.collect.msprof_ports", _of_devices(ports.SAMPLES), alone=False)
+        for kind in ports.KINDS
+    ),
 )
 """In the order of preference where two hold the same table: tasks of the timeline know the host call they came from."""
 
@@ -234,7 +248,7 @@ ITERATIONS: Final = Deliverable(
 )
 """Not a canonical table: it tells the steps of kernels."""
 
-KNOWN: Final = {deliverable.kind: deliverable for deliverable in DELIVERABLES}
+KNOWN: Final = {deliverable.kind: deliverable for deliverable in DELIVERABLES if deliverable.alone}
 
 NEVER: Final = {
     "operators": ("loader.msprof.no_framework", "loader.collect.msprof_framework"),

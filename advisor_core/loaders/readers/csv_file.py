@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -67,12 +67,14 @@ class Column:
 class CsvTable:
     """A file and the table it holds. Several columns may give the same field: the first that the file has is read.
 
-    ``interval``: fields for start and end; a row that ends before it starts is left out.
+    ``interval``: fields for start and end; a row that ends before it starts is left out. ``more``: further columns that
+    some files have, which `read_csv_and_more` gives.
     """
 
     schema: TableSchema
     columns: tuple[Column, ...]
     interval: tuple[str, str] | None = None
+    more: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,13 @@ class _Parts:
 
 def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> pd.DataFrame:
     """The canonical frame of a file. Raises `Unavailable` where the file holds no such table."""
+    return read_csv_and_more(file, replace(table, more=()), problems)[0]
+
+
+def read_csv_and_more(
+    file: HashedFile, table: CsvTable, problems: Problems
+) -> tuple[pd.DataFrame, dict[str, npt.NDArray[Any]]]:
+    """The canonical frame of a file, and of its rows the ``more`` columns that the file has. Raises as `read_csv`."""
     head = file.read(BLOCK_BYTES)
     header, skip = _header(head, problems.file)
     chosen = _choose(table, header, problems.file)
@@ -106,11 +115,12 @@ def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> pd.DataFr
     if not sum(map(len, parts.values.get("source_row", []))):
         raise Unavailable(message("loader.no_rows", file=problems.file))
     frame = _together({name: np.concatenate(arrays) for name, arrays in parts.values.items()}, chosen, problems)
+    more = {column.field: frame.pop(column.field) for column in table.more if column.field in frame}
     columns: dict[str, Any] = dict(frame)
     for column in chosen.values():
         if column.kind == "text":
             columns[column.field] = parts.interners[column.field].categorical(frame[column.field], column.clean)
-    return table.schema.conform(pd.DataFrame(columns, copy=False))
+    return table.schema.conform(pd.DataFrame(columns, copy=False)), more
 
 
 def _together(
@@ -154,7 +164,7 @@ def _choose(table: CsvTable, header: Sequence[str], file: str) -> dict[int, Colu
     """The column of the table for each place in the file that gives one."""
     chosen: dict[int, Column] = {}
     found: set[str] = set()
-    for column in table.columns:
+    for column in (*table.columns, *table.more):
         place = next((header.index(name) for name in column.names if name in header), None)
         if place is not None and column.field not in found:
             chosen[place] = column

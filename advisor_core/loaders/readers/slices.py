@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from advisor_core.contracts.tables import Int64Array, PositionKind, RowSource, TableSchema
+from advisor_core.contracts.tables import Int64Array, PositionKind, RowSource, Table, TableSchema
 
 _FLOWS_PER_SLICE = 1 << 40
 """Flow ids beyond int64 are negative and numbered anew in every file: apart, they cannot be taken for each other."""
@@ -78,6 +78,13 @@ def join(
     rows = [frame["source_row"].to_numpy() + start for frame, start in zip(frames, first, strict=True)]
     columns["source_row"] = np.concatenate(rows)
     return schema.conform(pd.DataFrame(columns, copy=False)), SlicedSource(file, tuple(sources), first)
+
+
+def both(first: Table, second: Table) -> Table:
+    """A table that two files have parts of."""
+    files = f"{first.source.file}, {second.source.file}"
+    frame, source = join(first.schema, files, [first.frame, second.frame], [first.source, second.source])
+    return Table(first.schema, frame, source)
 
 
 def _apart(flows: Int64Array, number: int) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Read trace_view.json into the tables of the host, the device, communication, flows, overlap and the clock.
+"""Read trace_view.json into the tables of the host, the device, communication, flows, overlap, clock and counters.
 
 Read once, in chunks; per chunk the events of each process become columns of numbers and codes, and only those that its
 lane needs. Lanes are known by the name of their process, which a metadata event gives anywhere in the file: events of
@@ -23,7 +23,7 @@ from advisor_core.contracts import tables
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import Int64Array, PositionKind
 from advisor_core.loaders import ascend_words as vocabulary
-from advisor_core.loaders.readers import times
+from advisor_core.loaders.readers import counters, times
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.json_events import CHUNK_BYTES, Batch, ChunkIndex, Damage, ElementReader
@@ -64,6 +64,12 @@ class _Args(msgspec.Struct, gc=False):
     link: Any = msgspec.field(name="link type", default="")
     transport: Any = msgspec.field(name="transport type", default="")
     mhz: Any = msgspec.field(name="MHz", default=None)
+    read: Any = msgspec.field(name="Read(MB/s)", default=None)
+    write: Any = msgspec.field(name="Write(MB/s)", default=None)
+    throughput: Any = msgspec.field(name="Throughput(MB/s)", default=None)
+    hit_rate: Any = msgspec.field(name="Hit Rate(%)", default=None)
+    rx: Any = msgspec.field(name="Rx", default=None)
+    tx: Any = msgspec.field(name="Tx", default=None)
     mark: Any = msgspec.field(name="event_type", default=None)
     name: Any = None
     sort_index: Any = None
@@ -96,6 +102,10 @@ read."""
 
 _GET: Final[Mapping[str, Callable[[Any], Any]]] = {
     name: attrgetter(name) for name in (*_INTS, *_TEXTS) if name != "category"
+}
+_COUNTED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    argument: attrgetter(name)
+    for argument, name in zip(counters.ARGUMENTS, ("read", "write", "throughput", "hit_rate", "rx", "tx"), strict=True)
 }
 _ph, _name, _cat, _pid, _tid, _ts, _dur, _id = map(attrgetter, ("ph", "name", "cat", "pid", "tid", "ts", "dur", "id"))
 
@@ -132,7 +142,7 @@ class Trace:
     index: ChunkIndex
 
 
-TABLES: Final = ("host_events", "device_tasks", "communication_tasks", "flows", "overlap", "frequency")
+TABLES: Final = ("host_events", "device_tasks", "communication_tasks", "flows", "overlap", "frequency", "counters")
 
 
 def read_trace(file: HashedFile, problems: Problems, chunk_bytes: int = CHUNK_BYTES) -> Trace:
@@ -172,6 +182,7 @@ class _Events:
         self.marked: set[int] = set()
         self.flows: list[Columns] = []
         self.clock: list[Columns] = []
+        self.rates: dict[counters.Sampled, list[Columns]] = {}
         self.interners: dict[str, Interner] = {name: Interner() for name in ("name", "flow", "phase", *_TEXTS)}
         self._big_flows: dict[str, int] = {}
 
@@ -187,7 +198,7 @@ class _Events:
             return events[mask].tolist(), batch.ordinals[mask]
 
         self._name(of("M")[0])
-        self._add_clock(*of("C"))
+        self._add_counters(*of("C"))
         self._add_slices(*of("X"))
         self._add_flows(*of("s", "f"))
 
@@ -209,15 +220,22 @@ class _Events:
             elif event.name == "thread_sort_index" and isinstance(event.args.sort_index, int):
                 self.sort_indexes[lane] = event.args.sort_index
 
-    def _add_clock(self, events: list[_Event], ordinals: Int64Array) -> None:
-        """Of the counters (almost half of all events) only the clock is kept."""
-        wanted = [place for place, event in enumerate(events) if event.name == _FREQUENCY]
-        if wanted:
+    def _add_counters(self, events: list[_Event], ordinals: Int64Array) -> None:
+        """Of the counters (almost half of all events) the clock and the rates are kept."""
+        places: dict[str, list[int]] = {}
+        for place, event in enumerate(events):
+            name = event.name
+            if isinstance(name, str) and (name == _FREQUENCY or counters.sampled(name)):
+                places.setdefault(name, []).append(place)
+        for name, wanted in places.items():
             kept = [events[place] for place in wanted]
-            mhz = times.numbers([(event.args or _NO_ARGS).mhz for event in kept])
-            self.clock.append(
-                {"time_ns": times.points_ns(map(_ts, kept)), "mhz": mhz, "source_row": ordinals[np.array(wanted)]}
-            )
+            arguments = [event.args or _NO_ARGS for event in kept]
+            when: Columns = {"time_ns": times.points_ns(map(_ts, kept)), "source_row": ordinals[np.array(wanted)]}
+            if name == _FREQUENCY:
+                self.clock.append(when | {"mhz": times.numbers([argument.mhz for argument in arguments])})
+            for argument, one in counters.sampled(name).items():
+                values = times.numbers(list(map(_COUNTED[argument], arguments)))
+                self.rates.setdefault(one, []).append(when | {"value": values})
 
     def _add_slices(self, events: list[_Event], ordinals: Int64Array) -> None:
         if not events:
@@ -318,6 +336,7 @@ class _Assembly:
             "flows": self._flows(),
             "overlap": self._overlap(),
             "frequency": self._frequency(),
+            "counters": self._counters(),
         }
         frames = {}
         for name, frame in built.items():
@@ -443,6 +462,17 @@ class _Assembly:
         possible = (clock["time_ns"] != times.NO_TIME) & (clock["mhz"] > 0) & np.isfinite(clock["mhz"])
         return pd.DataFrame(self._possible(clock, possible, _FREQUENCY))
 
+    def _counters(self) -> pd.DataFrame | None:
+        series = list(self._events.rates)
+        if not series:
+            return None
+        parts = [_concatenate(self._events.rates[one]) for one in series]
+        columns = _concatenate(parts)
+        columns["code"] = np.repeat(np.arange(len(series)), [len(part["value"]) for part in parts])
+        possible = (columns["time_ns"] != times.NO_TIME) & (columns["value"] >= 0) & np.isfinite(columns["value"])
+        columns = self._possible(columns, possible & ~times.astray(columns["time_ns"]), _LANE_NAMES["counters"])
+        return counters.table(series, columns.pop("code"), **columns)
+
     def _gather(
         self, lanes: Sequence[vocabulary.Lane], needed: Sequence[str], longest_us: float = times.DAY_US
     ) -> Columns | None:
@@ -501,6 +531,7 @@ _LANE_NAMES: Final = {
     "flows": "flow",
     "overlap": "Overlap Analysis",
     "frequency": _FREQUENCY,
+    "counters": "HBM, LLC, HCCS, PCIe",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders import ascend_words as vocabulary
 from advisor_core.loaders.ascend_pytorch.db.records import Records, categorical, possible
+from advisor_core.loaders.readers import core_counters as core
 from advisor_core.loaders.readers.database import RowidSource
 from advisor_core.text.messages import message
 
@@ -94,22 +96,38 @@ def _core(text: str) -> str:
 
 def _counters(records: Records, ids: Int64Array) -> dict[str, np.ndarray]:
     """Counters of each task by canonical column; none where the export has no TASK_PMU_INFO."""
+    return _values(records, ids, _COUNTERS)
+
+
+def _values(records: Records, ids: Int64Array, wanted: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Values of TASK_PMU_INFO of each task; ``wanted``: name there to the name of the result."""
     if not records.database.has("TASK_PMU_INFO", "globalTaskId", "name", "value"):
         return {}
-    names = records.strings.ids(_COUNTERS)
+    names = records.strings.ids(wanted)
     if not names:
         return {}
     name_ids = ", ".join(map(str, names))
     # ids are far below 2**53, so that one matrix of floats holds all three columns exactly
     read = records.database.floats("TASK_PMU_INFO", ["globalTaskId", "name", "value"], f"WHERE name IN ({name_ids})")
-    columns = list(dict.fromkeys(_COUNTERS[text] for text in names.values()))
-    places = {number: columns.index(_COUNTERS[text]) for number, text in names.items()}
+    columns = list(dict.fromkeys(wanted[text] for text in names.values()))
+    places = {number: columns.index(wanted[text]) for number, text in names.items()}
     rows = pd.Index(ids).get_indexer(pd.Index(np.nan_to_num(read["globalTaskId"], nan=-1).astype(np.int64)))
     column = pd.Series(places).reindex(read["name"]).to_numpy()
     values = np.full((len(columns), len(ids)), np.nan)
     usable = (rows >= 0) & ~np.isnan(column) & ~(read["value"] < 0)
     values[column[usable].astype(np.int64), rows[usable]] = read["value"][usable]
     return dict(zip(columns, values, strict=True))
+
+
+def core_counters(records: Records, source: RowidSource) -> pd.DataFrame:
+    """The counters in TASK_PMU_INFO beside the times of pipes, by kernel."""
+    compute = records.compute.merge(records.tasks_by_id.drop(columns=["rowid", "type"]), on="id", validate="1:1")
+    compute = compute.assign(source_row=source.add("COMPUTE_TASK_INFO", compute["rowid"].to_numpy()))
+    counters = _values(records, compute["id"].to_numpy(), {name: name for name in core.IN_DATABASE})
+    frame = core.long(compute, counters)
+    if frame is None:
+        raise Unavailable(message("loader.no_core_counters", file=records.database.file))
+    return frame
 
 
 def _say_lost_counters(records: Records, counters: dict[str, np.ndarray], kinds: Int64Array) -> None:

@@ -25,6 +25,7 @@ from advisor_core.loaders.ascend_pytorch.db import device as db_device
 from advisor_core.loaders.ascend_pytorch.db import host as db_host
 from advisor_core.loaders.ascend_pytorch.db import memory as db_memory
 from advisor_core.loaders.ascend_pytorch.db import references
+from advisor_core.loaders.ascend_pytorch.db import samples as db_samples
 from advisor_core.loaders.ascend_pytorch.db.records import Records
 from advisor_core.loaders.export import Export, Place, lacking
 from advisor_core.loaders.readers.database import Database, RowidSource
@@ -86,7 +87,13 @@ TABLES: Final = (
     DbTable("memory_record", ("MEMORY_RECORD",), "loader.collect.memory", db_memory.memory_record),
     DbTable("operator_memory", ("OP_MEMORY",), "loader.collect.memory", db_memory.operator_memory),
     DbTable("module_memory", ("NPU_MODULE_MEM",), "loader.collect.memory", db_memory.module_memory),
+    DbTable("core_counters", ("TASK_PMU_INFO",), "loader.collect.core_counters", db_device.core_counters),
+    DbTable("counters", db_samples.COUNTERS, "loader.collect.counters", db_samples.counters),
+    DbTable("ports", db_samples.PORTS, "loader.collect.ports", db_samples.ports),
 )
+
+_NEVER: Final = {"l2_cache": ("loader.no_l2_cache_in_db", "loader.collect.l2_cache_as_text")}
+"""Tables that no database has: why, and what to collect instead."""
 
 
 class AscendDatabases:
@@ -123,6 +130,9 @@ class AscendDatabases:
                     except Unavailable as reason:
                         reason_text = self._at_level(table, reason, level)
                         export.missing[table.name] = lacking(reason_text, table.collect, reason.collect)
+            for name, (why, collect) in _NEVER.items():
+                if name in wanted:
+                    export.missing[name] = lacking(message(why), collect)
             if self._records is not None:
                 references.check(self._records)
             holder = next((database for database in opened if database.has("CommAnalyzerTime")), None)

@@ -1,0 +1,1 @@
+"""Tables of what was counted beside the times of kernels: by operator type, and over time."""

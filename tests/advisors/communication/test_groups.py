@@ -1,0 +1,30 @@
+"""The table of communication groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor_core.api.renderers import TableView
+from advisor_core.api.testing import Scene
+from advisor_core.testing.tables import fact_store, profile, table
+from advisors.communication.groups import groups, spans
+
+
+def test_groups_by_link_with_their_ranks_and_what_they_reach() -> None:
+    scene = Scene().kernel(0, 10)
+    for step, transport, size, took in ((1, "HCCS", 10**6, 100), (2, "HCCS", 10**6, 300), (1, "SDMA", 10**6, 100)):
+        name, group = "hcom_allReduce__123_0_1", "123"
+        scene.add("collectives", step=step, name=name, group=group, start_us=0, elapse_us=took)
+        moved = {"bytes": size, "transit_us": took, "bandwidth": size / took * 1e6}
+        scene.add("collective_bandwidth", step=step, name=name, group=group, transport=transport, **moved)
+    tables = {name: table(name, rows) for name, rows in scene.rows.items()}
+    store = fact_store(about=profile(groups={"123": (0, 1, 2, 6)}), **tables)
+    (view,) = groups.draw(store.view(groups.needs, groups.wants))
+    assert isinstance(view, TableView)
+    (row,) = view.data.rows
+    assert row[:6] == ["123", "0-2,6", "allReduce", "HCCS", 1, 10**6]
+    assert row[6:] == [200e3, pytest.approx(5e9), pytest.approx(10**6 / 300e-6)]
+
+
+def test_numbers_in_a_row_are_joined() -> None:
+    assert [spans([3]), spans([0, 1, 2]), spans([0, 2, 3, 9])] == ["3", "0-2", "0,2-3,9"]
