@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, elements, fact
+from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import Kernels, search
@@ -45,14 +46,15 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=(step_kernels, kernel_nodes), frames={"frame": COLUMNS})
+@fact("fusion_chains", needs=(step_kernels, kernel_nodes, gradient_clipping), frames={"frame": COLUMNS})
 def fusion_chains(facts: Facts) -> Chains:
     """The kernels that compute what a fused kernel would, a chain of them for each time that it is computed."""
-    return find_chains(facts[step_kernels], facts[kernel_nodes])
+    return find_chains(facts[step_kernels], facts[kernel_nodes], facts[gradient_clipping].members)
 
 
-def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chains:
-    """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
+def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None, elsewhere: Ints | None = None) -> Chains:
+    """All chains of all computations; a kernel belongs to one chain at most, and to none if it is one of those
+    ``elsewhere``. None where no shapes are recorded."""
     if not kernels.shaped:
         return _summary(kernels, [])
     nodes = nodes or nodes_of(kernels)
@@ -60,7 +62,7 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chain
     sequence = Kernels(
         signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
     )
-    return _summary(kernels, _with_forward(search(sequence, computations())))
+    return _summary(kernels, _with_forward(search(sequence, computations(), elsewhere)))
 
 
 def _with_forward(chains: Sequence[tuple[Computation, Ints]]) -> list[tuple[Computation, Ints]]:

@@ -53,9 +53,14 @@ class Kernels:
         return self.nodes[int(self.signature[number])]
 
 
-def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
-    """The computations and their kernels; a kernel belongs to one computation at most."""
+def search(
+    kernels: Kernels, computations: Sequence[Computation], elsewhere: Ints | None = None
+) -> list[tuple[Computation, Ints]]:
+    """The computations and their kernels; a kernel belongs to one computation at most, and one of those ``elsewhere``
+    to none."""
     taken = np.zeros(len(kernels.signature), dtype=np.bool_)
+    if elsewhere is not None:
+        taken[elsewhere] = True
     matches: list[tuple[Computation, set[int]]] = []
     surroundings, absorbing = _Surroundings(kernels), _Absorbing(kernels, taken)
     # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,

@@ -10,6 +10,7 @@ from advisors.network_structure import (
     expert_loop,
     folded_norm,
     fusion,
+    gradient_norms,
     hot_share,
     memory_bound_chains,
     norm_cast_matmul,
@@ -38,6 +39,7 @@ ADVISORS = (
     optimizer_step.optimizer_step,
     regions.regions,
     expert_loop.expert_loop,
+    gradient_norms.gradient_norms,
     folded_norm.folded_norm,
     outlier_layers.outlier_layers,
 )
