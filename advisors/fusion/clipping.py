@@ -91,7 +91,7 @@ def _kinds(nodes: Sequence[Node]) -> _Kinds:
         number=(reads == 0) & (writes == 0),
         joins=(operation == "concat") & (reads == 0),
         # One tensor is read, and no other: the other factor is a number.
-        scale=np.isin(operation, ("mul", "foreach_mul")) & (reads == 1) & keeps,
+        scale=np.isin(operation, ("mul", "div", "foreach_mul")) & (reads == 1) & keeps,
         on_lists=operation == "foreach_mul",
         tensors=reads,
     )
@@ -103,7 +103,8 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
     # What is computed of the norms that were put side by side is their norm, and no gradient's.
     behind_join = np.concatenate([[False], joins[:-1]]) & (is_norm | _reduces(nodes, own))
     of_gradient = is_norm & ~behind_join
-    passes = is_norm | behind_join | kinds.number[own] | joins | _feeds(nodes, own, of_gradient)
+    feeds = _feeds(nodes, own, of_gradient)
+    passes = is_norm | behind_join | kinds.number[own] | joins | feeds
     stretch = np.cumsum(~passes)
     norms = np.flatnonzero(of_gradient)
     found = []
@@ -117,11 +118,12 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
             last += 1
         # A cast or a cleared buffer in front of the first norm serves it; numbers before that are of something else.
         first -= int(first > 0 and bool(passes[first - 1]) and stretch[first - 1] == number)
-        keys = frozenset(key for place in inside.tolist() for key in nodes[own[place]].read_keys)
+        reading = first + np.flatnonzero((of_gradient | feeds)[first : last + 1])
+        keys = frozenset(key for kind in np.unique(own[reading]).tolist() for key in nodes[kind].read_keys)
         before = _scales(nodes, kinds, own, keys, range(first - 1, -1, -1), gradients)
         behind = _scales(nodes, kinds, own, keys, range(last + 1, len(own)), gradients)
         places = np.concatenate([before[::-1], np.arange(first, last + 1), behind])
-        roles = np.where(of_gradient[places] | _feeds(nodes, own, of_gradient)[places], NORM, NUMBER)
+        roles = np.where((of_gradient | feeds)[places], NORM, NUMBER)
         roles[np.isin(places, before) | np.isin(places, behind)] = SCALE
         found.append((places, roles, gradients))
     return found
@@ -150,13 +152,13 @@ def _scales(
     scaled = 0
     for place in places:
         kind = own[place]
-        if kinds.number[kind] and not found:
-            continue
-        if not kinds.scale[kind] or not nodes[kind].read_keys <= keys:
+        if kinds.number[kind]:
+            continue  # the factor, which may be converted anew for each gradient
+        if not kinds.scale[kind] or not nodes[kind].read_keys <= keys or (found and kinds.on_lists[kind]):
             break
         if kinds.on_lists[kind]:
             # One list: of gradients, unless an optimizer goes on with it (the decay of weights, the momentum).
-            return np.array([place], np.int64) if not found and _ends(nodes, kinds, own, place) else _none()
+            return np.array([place], np.int64) if _ends(nodes, kinds, own, place) else _none()
         found.append(place)
         scaled += 1
     # What follows without a gap is what the optimizer computes for the first weight.
