@@ -137,7 +137,7 @@ def _reduces(nodes: Sequence[Node], own: Ints) -> Bools:
 def _feeds(nodes: Sequence[Node], own: Ints, of_gradient: Bools) -> Bools:
     """The casts whose result the norm right behind reads."""
     casts = np.array([node.operation == "cast" for node in nodes], dtype=np.bool_)
-    feeds = casts[own] & np.concatenate([of_gradient[1:], [False]])
+    feeds: Bools = casts[own] & np.concatenate([of_gradient[1:], [False]])
     for place in np.flatnonzero(feeds).tolist():
         feeds[place] = nodes[own[place]].written_keys <= nodes[own[place + 1]].read_keys
     return feeds
