@@ -94,7 +94,7 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
         key = (computation.name, computation.backward, signatures[first:last].tobytes())
         if key not in described_by_key:
             chain = [tensors[signature] for signature in signatures[first:last].tolist()]
-            described_by_key[key] = _described(computation, types[first:last], chain)
+            described_by_key[key] = _described(computation, types[first:last].tolist(), chain)
         descriptions.append(described_by_key[key])
     operation = {name: operations.operation_of(name) for name in set(types.tolist())}
     is_kept = np.array(
@@ -133,7 +133,7 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
     return Chains(summary, members.astype(np.int64), chain_of)
 
 
-def _described(computation: Computation, types: Sequence[str], chain: Sequence[Tensors]) -> tuple[int, str, str, int]:
+def _described(computation: Computation, types: list[str], chain: Sequence[Tensors]) -> tuple[int, str, str, int]:
     """The bytes of the fused kernel, the operator types, the largest tensor, and the place of the copy that makes a
     plain array of the input (-1: none that stays)."""
     shapes = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
