@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, elements, fact
+from advisors.fusion.adapters import BESIDE, adapters
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
@@ -47,10 +48,12 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=(step_kernels, kernel_nodes, gradient_clipping), frames={"frame": COLUMNS})
+@fact("fusion_chains", needs=(step_kernels, kernel_nodes, gradient_clipping, adapters), frames={"frame": COLUMNS})
 def fusion_chains(facts: Facts) -> Chains:
     """The kernels that compute what a fused kernel would, a chain of them for each time that it is computed."""
-    return find_chains(facts[step_kernels], facts[kernel_nodes], facts[gradient_clipping].members)
+    beside = facts[adapters].members[facts[adapters].role == BESIDE]
+    elsewhere = np.concatenate([facts[gradient_clipping].members, beside])
+    return find_chains(facts[step_kernels], facts[kernel_nodes], elsewhere)
 
 
 def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None, elsewhere: Ints | None = None) -> Chains:

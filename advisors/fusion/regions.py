@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
+from advisors.fusion.adapters import adapters
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import fused_kernels, matches
@@ -62,11 +63,16 @@ class Regions:
     moved: npt.NDArray[np.float64]
 
 
-@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops, gradient_clipping))
+@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops, gradient_clipping, adapters))
 def fusion_regions(facts: Facts) -> Regions:
-    """The regions of kernels between heavy ones, less those that a named computation, a loop over experts or the
-    clipping of gradients has or that update parameters."""
-    named = [facts[fusion_chains].members, facts[expert_loops].members, facts[gradient_clipping].members]
+    """The regions of kernels between heavy ones, less those that a named computation, a loop over experts, an
+    adapter or the clipping of gradients has or that update parameters."""
+    named = [
+        facts[fusion_chains].members,
+        facts[expert_loops].members,
+        facts[gradient_clipping].members,
+        facts[adapters].members,
+    ]
     return find_regions(facts[step_kernels], facts[kernel_nodes], np.concatenate(named))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from advisors.network_structure import (
+    adapters,
     ai_cpu,
     batched_copies,
     classes,
@@ -40,6 +41,7 @@ ADVISORS = (
     regions.regions,
     expert_loop.expert_loop,
     gradient_norms.gradient_norms,
+    adapters.adapters_of_low_rank,
     folded_norm.folded_norm,
     outlier_layers.outlier_layers,
 )

@@ -1,0 +1,194 @@
+"""Adapters of low rank (LoRA): two thin products beside a product, and the sum of both.
+
+The first thin product reads what the product reads and writes a few columns, the second reads these and writes as many
+columns as the product; a sum reads both. Thin products alone are no adapter: a router has one, latent attention has
+two, with a norm between them and no product beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.api.facts import DTYPE_BYTES, Facts, fact
+from advisors.fusion.dataflow import NEARBY, Node
+from advisors.fusion.nodes import KernelNodes, kernel_nodes
+from advisors.fusion.passes import HEAVY, product_size
+from advisors.step_kernels import StepKernels, step_kernels
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Size = tuple[int, int, int]
+
+TIMES_THINNER = 4
+"""The rank of an adapter is so many times smaller than both sizes of the weight that it stands beside, at least: with
+less the two products would cost half as much as the one beside them, and nobody trains that to save memory."""
+
+BEHIND = 6
+"""The scale, the casts and the sum stand so many kernels behind the second product, at most."""
+
+BETWEEN = 3
+"""So many small kernels stand between the two products of an adapter, at most (a copy, the scale)."""
+
+SERVES = ("cast", "dropout", "mul", "copy")
+"""Operations on what the first product reads, right in front of it: a cast, and a dropout with its scale."""
+
+BASE, THIN, BESIDE = 0, 1, 2
+"""What a kernel is: the product that the adapter stands beside, one of its own products, or what serves it."""
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """``members``: rows of the frame of `StepKernels`, in order; ``role``: `BASE`, `THIN` or `BESIDE`; ``adapter_of``:
+    the number of the adapter in the forward pass, -1 for what autograd runs. By adapter: its ``rank``; whether its
+    products are ``wide``, on more bytes than the one beside them; ``added``: bytes of the two results and of their sum,
+    NaN unknown."""
+
+    members: Ints
+    role: Ints
+    adapter_of: Ints
+    rank: Ints
+    wide: Bools
+    added: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """Places of its kernels; ``size``: rows, columns and depth of the product that it stands beside; ``itemsizes``:
+    bytes of an element of the result of that product, and of its own."""
+
+    base: int
+    thin: tuple[int, int]
+    beside: tuple[int, ...]
+    size: Size
+    rank: int
+    itemsizes: tuple[float, float]
+
+
+@fact("adapters", needs=(step_kernels, kernel_nodes))
+def adapters(facts: Facts) -> Adapters:
+    """The adapters of low rank of the forward pass, and the products that autograd runs for them."""
+    return find_adapters(facts[step_kernels], facts[kernel_nodes])
+
+
+def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
+    """The same of these kernels; none where no shapes are recorded."""
+    signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
+    sizes = [product_size(node) for node in nodes.nodes]
+    may_begin = np.array([size is not None and size[1] * TIMES_THINNER <= size[2] for size in sizes], dtype=np.bool_)
+    is_heavy = np.isin(kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts], HEAVY)
+    rows: list[tuple[int, int, int]] = []
+    every: list[_Adapter] = []
+    for part in kernels.parts() if may_begin.any() else ():
+        own = signature[part]
+        search = _Search(nodes.nodes, sizes, own, np.flatnonzero(is_heavy[own]))
+        found = [one for place in np.flatnonzero(may_begin[own]).tolist() if (one := search.at(place)) is not None]
+        for number, one in enumerate(found, len(every)):
+            rows += [(int(part[one.base]), BASE, number)]
+            rows += [(int(part[place]), THIN, number) for place in one.thin]
+            rows += [(int(part[place]), BESIDE, number) for place in one.beside]
+        every += found
+        rows += [(int(part[place]), THIN, -1) for place in search.gradients(found)]
+    table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
+    item = np.array([one.itemsizes for one in every], dtype=np.float64).reshape(-1, 2)
+    written = np.array([one.size[0] * one.size[1] for one in every], dtype=np.float64)
+    return Adapters(
+        table[:, 0],
+        table[:, 1],
+        table[:, 2],
+        np.array([one.rank for one in every], dtype=np.int64),
+        item[:, 1] > item[:, 0],
+        written * (2 * item[:, 0] + item[:, 1]),
+    )
+
+
+class _Search:
+    """The kernels of a stream of a step: ``own``, their signatures, and ``heavy``, the places of the heavy ones."""
+
+    def __init__(self, nodes: Sequence[Node], sizes: Sequence[Size | None], own: Ints, heavy: Ints) -> None:
+        self._nodes, self._sizes, self._own, self._heavy = nodes, sizes, own, heavy
+        self._taken: set[int] = set()
+
+    def at(self, first: int) -> _Adapter | None:
+        """The adapter whose first product is at this place; ``None`` if there is none."""
+        order = int(np.searchsorted(self._heavy, first))
+        size = self._sizes[self._own[first]]
+        if size is None or first in self._taken or order + 1 == len(self._heavy):
+            return None
+        rows, rank, depth = size
+        second = int(self._heavy[order + 1])
+        back = self._sizes[self._own[second]]
+        if back is None or (back[0], back[2]) != (rows, rank) or rank * TIMES_THINNER > back[1]:
+            return None
+        if second - first > BETWEEN + 1:
+            return None
+        whole = (rows, back[1], depth)
+        for base in self._near(order, whole):
+            total = self._sum(max(second, base), rows * back[1])
+            if total >= 0:
+                beside = self._beside((first, second), base, total, whole)
+                self._taken |= {first, second, base, *beside}
+                return _Adapter(
+                    base, (first, second), tuple(beside), whole, rank, (self._item(base), self._item(second))
+                )
+        return None
+
+    def _item(self, place: int) -> float:
+        return DTYPE_BYTES.get(self._nodes[self._own[place]].writes[0][1][1], np.nan)
+
+    def _near(self, order: int, size: Size) -> list[int]:
+        """The products of this size before the first product and behind the second, the nearest first."""
+        near = [order - 1, order - 2, order + 2, order - 3]
+        places = [int(self._heavy[number]) for number in near if 0 <= number < len(self._heavy)]
+        return [place for place in places if place not in self._taken and self._sizes[self._own[place]] == size]
+
+    def _sum(self, last: int, elements: int) -> int:
+        """The place of the sum of two tensors with so many elements, right behind; -1 if there is none."""
+        for place in range(last + 1, min(last + 1 + BEHIND, len(self._own))):
+            node = self._nodes[self._own[place]]
+            if node.operation == "add" and [key[0] for _, key in node.reads] == [elements] * 2:
+                return place
+        return -1
+
+    def _beside(self, thin: tuple[int, int], base: int, total: int, size: Size) -> list[int]:
+        """What serves the adapter: what prepares its input, what stands between its products, and what leads to the
+        sum, with the cast of that."""
+        rows, columns, depth = size
+        first, second = thin
+        start = base if base < first else first - NEARBY
+        before = [place for place in range(max(start + 1, 0), first) if self._writes(place, rows * depth, SERVES)]
+        between = range(first + 1, second)
+        behind = [
+            place for place in range(second + 1, total) if place != base and self._writes(place, rows * columns, SERVES)
+        ]
+        after = [total + 1] if self._casts_back(total, base) else []
+        return [place for place in (*before, *between, *behind, total, *after) if place not in self._taken]
+
+    def _casts_back(self, total: int, base: int) -> bool:
+        """Whether what follows the sum casts it into the type of the product beside the adapter."""
+        if total + 1 >= len(self._own):
+            return False
+        own, summed = self._nodes[self._own[base]].written_keys, self._nodes[self._own[total]].written_keys
+        cast: Node = self._nodes[self._own[total + 1]]
+        return cast.operation == "cast" and own != summed and cast.read_keys == summed and cast.written_keys == own
+
+    def _writes(self, place: int, elements: int, operations: Sequence[str]) -> bool:
+        node: Node = self._nodes[self._own[place]]
+        return node.operation in operations and any(key[0] == elements for _, key in node.writes)
+
+    def gradients(self, found: Sequence[_Adapter]) -> list[int]:
+        """The places of the products that autograd runs for these adapters: of the same sizes in another order."""
+        of = {tuple(sorted((one.size[0], width, one.rank))) for one in found for width in (one.size[1], one.size[2])}
+        return [
+            int(place)
+            for place in (self._heavy.tolist() if of else ())
+            if place not in self._taken
+            and (size := self._sizes[self._own[place]]) is not None
+            and tuple(sorted(size)) in of
+        ]
+
+
+FACTS = (adapters,)
