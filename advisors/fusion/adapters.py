@@ -8,7 +8,7 @@ two, with a norm between them and no product beside them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,10 @@ less the two products would cost half as much as the one beside them, and nobody
 
 BEHIND = 6
 """The scale, the casts and the sum stand so many kernels behind the second product, at most."""
+
+AROUND = 24
+"""So many kernels before the first product and behind it are searched: an adapter has ten, and one or two others may
+run before the product that it stands beside."""
 
 BETWEEN = 3
 """So many small kernels stand between the two products of an adapter, at most (a copy, the scale)."""
@@ -67,6 +71,16 @@ class _Adapter:
     rank: int
     itemsizes: tuple[float, float]
 
+    def shifted(self, by: int) -> _Adapter:
+        """The same so many places later."""
+        first, second = self.thin
+        return replace(
+            self, base=self.base + by, thin=(first + by, second + by), beside=tuple(place + by for place in self.beside)
+        )
+
+
+_Known = dict[tuple[int, bytes, bytes], _Adapter | None]
+
 
 @fact("adapters", needs=(step_kernels, kernel_nodes))
 def adapters(facts: Facts) -> Adapters:
@@ -82,9 +96,10 @@ def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
     is_heavy = np.isin(kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts], HEAVY)
     rows: list[tuple[int, int, int]] = []
     every: list[_Adapter] = []
+    known: _Known = {}
     for part in kernels.parts() if may_begin.any() else ():
         own = signature[part]
-        search = _Search(nodes.nodes, sizes, own, np.flatnonzero(is_heavy[own]))
+        search = _Search(nodes.nodes, sizes, own, np.flatnonzero(is_heavy[own]), known)
         found = [one for place in np.flatnonzero(may_begin[own]).tolist() if (one := search.at(place)) is not None]
         for number, one in enumerate(found, len(every)):
             rows += [(int(part[one.base]), BASE, number)]
@@ -106,31 +121,53 @@ def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
 
 
 class _Search:
-    """The kernels of a stream of a step: ``own``, their signatures, and ``heavy``, the places of the heavy ones."""
+    """The kernels of a stream of a step: ``own``, their signatures, and ``heavy``, the places of the heavy ones. The
+    same surroundings are searched once (``known``)."""
 
-    def __init__(self, nodes: Sequence[Node], sizes: Sequence[Size | None], own: Ints, heavy: Ints) -> None:
-        self._nodes, self._sizes, self._own, self._heavy = nodes, sizes, own, heavy
-        self._taken: set[int] = set()
+    def __init__(
+        self, nodes: Sequence[Node], sizes: Sequence[Size | None], own: Ints, heavy: Ints, known: _Known
+    ) -> None:
+        self._nodes, self._sizes, self._own, self._heavy, self._known = nodes, sizes, own, heavy, known
+        self._taken = np.zeros(len(own), dtype=np.bool_)
 
     def at(self, first: int) -> _Adapter | None:
         """The adapter whose first product is at this place; ``None`` if there is none."""
-        order = int(np.searchsorted(self._heavy, first))
+        start, end = max(first - AROUND, 0), first + AROUND + 1
+        key = (first - start, self._own[start:end].tobytes(), self._taken[start:end].tobytes())
+        if key not in self._known:
+            found = self._searched(first, start, min(end, len(self._own)))
+            self._known[key] = None if found is None else found.shifted(-start)
+        near = self._known[key]
+        if near is None:
+            return None
+        own = near.shifted(start)
+        self._taken[[own.base, *own.thin, *own.beside]] = True
+        return own
+
+    def _searched(self, first: int, start: int, end: int) -> _Adapter | None:
+        # Of the last kernels of the surroundings it is not known what stands behind them.
+        last = end if end == len(self._own) else end - BEHIND - 2
+        heavy = self._heavy[slice(*np.searchsorted(self._heavy, [start, last]))].tolist()
+        order = heavy.index(first)
         size = self._sizes[self._own[first]]
-        if size is None or first in self._taken or order + 1 == len(self._heavy):
+        if size is None or self._taken[first] or order + 1 == len(heavy):
             return None
         rows, rank, depth = size
-        second = int(self._heavy[order + 1])
+        second = heavy[order + 1]
         back = self._sizes[self._own[second]]
         if back is None or (back[0], back[2]) != (rows, rank) or rank * TIMES_THINNER > back[1]:
             return None
         if second - first > BETWEEN + 1:
             return None
         whole = (rows, back[1], depth)
-        for base in self._near(order, whole):
+        # The product before the first one or behind the second, the nearest first.
+        near = [heavy[number] for number in (order - 1, order - 2, order + 2, order - 3) if 0 <= number < len(heavy)]
+        for base in near:
+            if self._taken[base] or self._sizes[self._own[base]] != whole:
+                continue
             total = self._sum(max(second, base), rows * back[1])
             if total >= 0:
                 beside = self._beside((first, second), base, total, whole)
-                self._taken |= {first, second, base, *beside}
                 return _Adapter(
                     base, (first, second), tuple(beside), whole, rank, (self._item(base), self._item(second))
                 )
@@ -138,12 +175,6 @@ class _Search:
 
     def _item(self, place: int) -> float:
         return DTYPE_BYTES.get(self._nodes[self._own[place]].writes[0][1][1], np.nan)
-
-    def _near(self, order: int, size: Size) -> list[int]:
-        """The products of this size before the first product and behind the second, the nearest first."""
-        near = [order - 1, order - 2, order + 2, order - 3]
-        places = [int(self._heavy[number]) for number in near if 0 <= number < len(self._heavy)]
-        return [place for place in places if place not in self._taken and self._sizes[self._own[place]] == size]
 
     def _sum(self, last: int, elements: int) -> int:
         """The place of the sum of two tensors with so many elements, right behind; -1 if there is none."""
@@ -165,7 +196,7 @@ class _Search:
             place for place in range(second + 1, total) if place != base and self._writes(place, rows * columns, SERVES)
         ]
         after = [total + 1] if self._casts_back(total, base) else []
-        return [place for place in (*before, *between, *behind, total, *after) if place not in self._taken]
+        return [place for place in (*before, *between, *behind, total, *after) if not self._taken[place]]
 
     def _casts_back(self, total: int, base: int) -> bool:
         """Whether what follows the sum casts it into the type of the product beside the adapter."""
@@ -181,14 +212,12 @@ class _Search:
 
     def gradients(self, found: Sequence[_Adapter]) -> list[int]:
         """The places of the products that autograd runs for these adapters: of the same sizes in another order."""
-        of = {tuple(sorted((one.size[0], width, one.rank))) for one in found for width in (one.size[1], one.size[2])}
-        return [
-            int(place)
-            for place in (self._heavy.tolist() if of else ())
-            if place not in self._taken
-            and (size := self._sizes[self._own[place]]) is not None
-            and tuple(sorted(size)) in of
-        ]
+        of = {tuple(sorted((one.size[0], width, one.rank))) for one in found for width in one.size[1:]}
+        if not of:
+            return []
+        fits = np.array([size is not None and tuple(sorted(size)) in of for size in self._sizes], dtype=np.bool_)
+        places: list[int] = self._heavy[fits[self._own[self._heavy]] & ~self._taken[self._heavy]].tolist()
+        return places
 
 
 FACTS = (adapters,)

@@ -44,11 +44,13 @@ class Clipping:
 
 @dataclass(frozen=True)
 class _Kinds:
-    """By signature: ``norm``: it computes norms of tensors; ``number``: it works on single numbers; ``joins``: it puts
-    single numbers side by side; ``scale``: it multiplies a tensor by one number, or those of a list (``on_lists``);
-    ``tensors``: how many it reads, of a list of products one."""
+    """By signature: ``norm``: it computes norms of tensors; ``sum``: it adds up a tensor; ``cast``: it converts one;
+    ``number``: it works on single numbers; ``joins``: it puts single numbers side by side; ``scale``: it multiplies a
+    tensor by one number, or those of a list (``on_lists``); ``tensors``: how many it reads, of a list of products one."""
 
     norm: Bools
+    sum: Bools
+    cast: Bools
     number: Bools
     joins: Bools
     scale: Bools
@@ -88,6 +90,8 @@ def _kinds(nodes: Sequence[Node]) -> _Kinds:
     keeps = np.array([bool(node.reads) and node.written_keys == {node.reads[0][1]} for node in nodes], dtype=np.bool_)
     return _Kinds(
         norm=(operation == "norm") & (reads > 0) & (writes == 0),
+        sum=(operation == "sum") & (writes == 0),
+        cast=operation == "cast",
         number=(reads == 0) & (writes == 0),
         joins=(operation == "concat") & (reads == 0),
         # One tensor is read, and no other: the other factor is a number.
@@ -101,9 +105,9 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
     """Of the kernels of a stream of a step: the places of each clipping, what its kernels do, and its gradients."""
     is_norm, joins = kinds.norm[own], kinds.joins[own]
     # What is computed of the norms that were put side by side is their norm, and no gradient's.
-    behind_join = np.concatenate([[False], joins[:-1]]) & (is_norm | _reduces(nodes, own))
+    behind_join = np.concatenate([[False], joins[:-1]]) & (is_norm | kinds.sum[own])
     of_gradient = is_norm & ~behind_join
-    feeds = _feeds(nodes, own, of_gradient)
+    feeds = _feeds(nodes, kinds.cast[own], own, of_gradient)
     passes = is_norm | behind_join | kinds.number[own] | joins | feeds
     stretch = np.cumsum(~passes)
     norms = np.flatnonzero(of_gradient)
@@ -129,15 +133,9 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
     return found
 
 
-def _reduces(nodes: Sequence[Node], own: Ints) -> Bools:
-    reduces = np.array([node.operation == "sum" and not node.writes for node in nodes], dtype=np.bool_)
-    return np.asarray(reduces[own])
-
-
-def _feeds(nodes: Sequence[Node], own: Ints, of_gradient: Bools) -> Bools:
+def _feeds(nodes: Sequence[Node], casts: Bools, own: Ints, of_gradient: Bools) -> Bools:
     """The casts whose result the norm right behind reads."""
-    casts = np.array([node.operation == "cast" for node in nodes], dtype=np.bool_)
-    feeds: Bools = casts[own] & np.concatenate([of_gradient[1:], [False]])
+    feeds: Bools = casts & np.concatenate([of_gradient[1:], [False]])
     for place in np.flatnonzero(feeds).tolist():
         feeds[place] = nodes[own[place]].written_keys <= nodes[own[place + 1]].read_keys
     return feeds

@@ -150,7 +150,11 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             continue
         for tensor in (gate.reads[0], others[0]):
             cast = stream.writer(tensor)
-            if cast is not None and cast.name == "_to_copy" and len(stream.behind(cast.number)) == 1:
+            if cast is None or cast.name != "_to_copy" or len(stream.behind(cast.number)) != 1:
+                continue
+            # What casts the sum of a product and its adapter belongs to the adapter.
+            summed = stream.writer(cast.reads[0])
+            if summed is None or summed.name != "add" or len(summed.reads) != 2:
                 own.add(cast.number)
         if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
             yield own | {gate.number}
