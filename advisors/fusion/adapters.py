@@ -47,9 +47,9 @@ BASE, THIN, BESIDE = 0, 1, 2
 @dataclass(frozen=True)
 class Adapters:
     """``members``: rows of the frame of `StepKernels`, in order; ``role``: `BASE`, `THIN` or `BESIDE`; ``adapter_of``:
-    the number of the adapter in the forward pass, -1 for what autograd runs. By adapter: its ``rank``; whether its
-    products are ``wide``, on more bytes than the one beside them; ``added``: bytes of the two results and of their sum,
-    NaN unknown."""
+    the number of the adapter in the forward pass, -1 for what autograd runs (products, and the casts and scales in
+    front of them). By adapter: its ``rank``; whether its products are ``wide``, on more bytes than the one beside them;
+    ``added``: bytes of the two results and of their sum, NaN unknown."""
 
     members: Ints
     role: Ints
@@ -106,7 +106,9 @@ def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
             rows += [(int(part[place]), THIN, number) for place in one.thin]
             rows += [(int(part[place]), BESIDE, number) for place in one.beside]
         every += found
-        rows += [(int(part[place]), THIN, -1) for place in search.gradients(found)]
+        products = search.gradients(found)
+        rows += [(int(part[place]), THIN, -1) for place in products]
+        rows += [(int(part[place]), BESIDE, -1) for place in search.in_front(products, found)]
     table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
     item = np.array([one.itemsizes for one in every], dtype=np.float64).reshape(-1, 2)
     written = np.array([one.size[0] * one.size[1] for one in every], dtype=np.float64)
@@ -218,6 +220,22 @@ class _Search:
         fits = np.array([size is not None and tuple(sorted(size)) in of for size in self._sizes], dtype=np.bool_)
         places: list[int] = self._heavy[fits[self._own[self._heavy]] & ~self._taken[self._heavy]].tolist()
         return places
+
+    def in_front(self, products: Sequence[int], found: Sequence[_Adapter]) -> list[int]:
+        """The places of what prepares the gradients that these products read: casts, and the scale."""
+        sizes = {rows * columns for rows, columns, _ in (one.size for one in found)}
+        places = set[int]()
+        for product in products:
+            place = product - 1
+            while place >= max(product - BETWEEN - 1, 0) and place not in places and self._prepares(place, sizes):
+                places.add(place)
+                place -= 1
+        return sorted(places)
+
+    def _prepares(self, place: int, sizes: set[int]) -> bool:
+        node: Node = self._nodes[self._own[place]]
+        fits = node.operation in ("cast", "mul") and "single" in node.roles and bool(node.writes)
+        return fits and not self._taken[place] and node.writes[0][1][0] in sizes
 
 
 FACTS = (adapters,)

@@ -46,7 +46,8 @@ class Clipping:
 class _Kinds:
     """By signature: ``norm``: it computes norms of tensors; ``sum``: it adds up a tensor; ``cast``: it converts one;
     ``number``: it works on single numbers; ``joins``: it puts single numbers side by side; ``scale``: it multiplies a
-    tensor by one number, or those of a list (``on_lists``); ``tensors``: how many it reads, of a list of products one."""
+    tensor by one number, or those of a list (``on_lists``); ``tensors``: how many it reads, one of a list of products.
+    """
 
     norm: Bools
     sum: Bools

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
         Column("base_ns", "float", "ns", "the products that they stand beside, forward, per step", zh="原矩阵乘"),
         Column("product_ns", "float", "ns", "their own products, forward, per step", zh="适配器矩阵乘"),
         Column("beside_ns", "float", "ns", "scales, casts and sums, forward, per step", zh="缩放、转换与相加"),
-        Column("backward_ns", "float", "ns", "products that autograd runs for them, per step", zh="反向矩阵乘"),
+        Column("backward_ns", "float", "ns", "products that autograd runs for them, with scales and casts", zh="反向"),
         Column("over_base", "float", "ratio", "product_ns and beside_ns over base_ns", zh="相对原矩阵乘"),
         Column("kernels", "float", "count", "kernels that could go, per step", zh="可减少的 kernel"),
         Column(
@@ -72,7 +72,7 @@ def adapters_of_low_rank(facts: Facts, params: Params) -> Observations:
     replayed = facts.get(replay)
     saving = kernel_saving if replayed is None else float(replayed.saved_by_each([merging])[0])
     base_ns, product_ns = (float(took[forward & (found.role == role)].sum()) for role in (BASE, THIN))
-    beside_ns = float(took[found.role == BESIDE].sum())
+    beside_ns = float(took[forward & (found.role == BESIDE)].sum())
     first = own.frame.iloc[found.members[found.adapter_of == int(found.rank.argmax())]]
     result = row(
         adapters=len(found.rank) / own.steps,
@@ -110,7 +110,7 @@ def _behind_products(found: Adapters) -> npt.NDArray[np.bool_]:
     thin = (found.role == THIN) & (found.adapter_of >= 0)
     last = np.zeros(len(found.rank), dtype=np.int64)
     np.maximum.at(last, found.adapter_of[thin], found.members[thin])
-    return np.asarray((found.role == BESIDE) & (found.members > last[found.adapter_of]))
+    return np.asarray((found.role == BESIDE) & (found.adapter_of >= 0) & (found.members > last[found.adapter_of]))
 
 
 def _fused(own: StepKernels, found: Adapters, going: npt.NDArray[np.bool_]) -> Merging:

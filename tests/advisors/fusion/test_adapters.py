@@ -106,6 +106,12 @@ def test_autograd_runs_products_of_the_same_sizes() -> None:
     assert int((found.adapter_of < 0).sum()) == 4
 
 
+def test_what_prepares_the_gradient_of_an_adapter_is_no_part_of_a_gate() -> None:
+    gate: Kernel = ("Mul", 12, (f"{Y} BF16", f"{Y} BF16"), (f"{Y} BF16",))
+    found = found_in(*ADAPTER, gate, ("Cast", 9, (f"{Y} BF16",), (f"{Y} FLOAT",)), SCALE, *GRADIENTS)
+    assert ((found.role == BESIDE) & (found.adapter_of < 0)).sum() == 2
+
+
 def test_what_serves_an_adapter_is_in_no_region() -> None:
     store = scene_of([YARDSTICK, *WIDE]).store()
     assert not set(store[adapters].members.tolist()) & set(store[fusion_regions].members.tolist())
