@@ -20,7 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         pipeline_bound_job,
         step_kernels,
     )
-    from advisors.fusion import chains, expert_loops, nodes, reads, regions
+    from advisors.fusion import adapters, chains, clipping, expert_loops, nodes, reads, regions
     from advisors.layers import layers, modules
     from advisors.roofline import bounds, products, work
 
@@ -28,7 +28,9 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     registry.add(*communication_job.FACTS)
     registry.add(*step_kernels.FACTS)
     registry.add(*nodes.FACTS)
+    registry.add(*adapters.FACTS)
     registry.add(*reads.FACTS)
+    registry.add(*clipping.FACTS)
     registry.add(*chains.FACTS)
     registry.add(*regions.FACTS)
     registry.add(*expert_loops.FACTS)

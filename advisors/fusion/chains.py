@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api.facts import Column, Facts, elements, fact
+from advisors.fusion.adapters import BESIDE, adapters
+from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import Kernels, search
@@ -25,6 +27,7 @@ COLUMNS = (
     Column("kernels", "int", "count", "kernels of the chain"),
     Column("chain_ns", "int", "ns", "their time"),
     Column("kept_ns", "int", "ns", "of it: kernels whose work stays"),
+    Column("copied_ns", "int", "ns", "of it: the copy that makes a plain array of the input, where that stays"),
     Column("best_bandwidth", "float", "B/s", "what its best kernel reaches"),
     Column("fused_bytes", "int", "B", "what a fused kernel moves, -1 unknown"),
     Column("types", "text", "", "operator types"),
@@ -45,14 +48,17 @@ class Chains:
         return self.members[np.isin(self.chain_of, chains)]
 
 
-@fact("fusion_chains", needs=(step_kernels, kernel_nodes), frames={"frame": COLUMNS})
+@fact("fusion_chains", needs=(step_kernels, kernel_nodes, gradient_clipping, adapters), frames={"frame": COLUMNS})
 def fusion_chains(facts: Facts) -> Chains:
     """The kernels that compute what a fused kernel would, a chain of them for each time that it is computed."""
-    return find_chains(facts[step_kernels], facts[kernel_nodes])
+    beside = facts[adapters].members[facts[adapters].role == BESIDE]
+    elsewhere = np.concatenate([facts[gradient_clipping].members, beside])
+    return find_chains(facts[step_kernels], facts[kernel_nodes], elsewhere)
 
 
-def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chains:
-    """All chains of all computations; a kernel belongs to one chain at most. None where no shapes are recorded."""
+def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None, elsewhere: Ints | None = None) -> Chains:
+    """All chains of all computations; a kernel belongs to one chain at most, and to none if it is one of those
+    ``elsewhere``. None where no shapes are recorded."""
     if not kernels.shaped:
         return _summary(kernels, [])
     nodes = nodes or nodes_of(kernels)
@@ -60,7 +66,7 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None) -> Chain
     sequence = Kernels(
         signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
     )
-    return _summary(kernels, _with_forward(search(sequence, computations())))
+    return _summary(kernels, _with_forward(search(sequence, computations(), elsewhere)))
 
 
 def _with_forward(chains: Sequence[tuple[Computation, Ints]]) -> list[tuple[Computation, Ints]]:
@@ -85,13 +91,13 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
     tensors = {signature: tensors_of(row) for signature, row in zip(distinct.tolist(), described, strict=True)}
     operations = vocabulary()
     types = part["type"].astype(object).to_numpy()
-    described_by_key: dict[tuple[str, bool, bytes], tuple[int, str, str]] = {}
+    described_by_key: dict[tuple[str, bool, bytes], tuple[int, str, str, int]] = {}
     descriptions = []
     for computation, first, last in zip(computation_of, starts, ends, strict=True):
         key = (computation.name, computation.backward, signatures[first:last].tobytes())
         if key not in described_by_key:
             chain = [tensors[signature] for signature in signatures[first:last].tolist()]
-            described_by_key[key] = _described(computation, types[first:last], chain)
+            described_by_key[key] = _described(computation, types[first:last].tolist(), chain)
         descriptions.append(described_by_key[key])
     operation = {name: operations.operation_of(name) for name in set(types.tolist())}
     is_kept = np.array(
@@ -101,6 +107,8 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
         ],
         dtype=np.bool_,
     )
+    copies = np.array([place for _, _, _, place in descriptions], dtype=np.int64)
+    copied = np.where(copies >= 0, durations[starts + np.maximum(copies, 0)], 0) if len(chains) else lengths
     bandwidth = np.where(part["bytes"] > 0, part["bytes"] / np.maximum(durations, 1) * 1e9, np.nan)
     sums = pd.DataFrame(
         {"number": chain_of, "chain_ns": durations, "kept_ns": np.where(is_kept, durations, 0), "speed": bandwidth}
@@ -118,23 +126,40 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
             "kernels": lengths,
             "chain_ns": grouped["chain_ns"].to_numpy(),
             "kept_ns": grouped["kept_ns"].to_numpy(),
+            "copied_ns": copied,
             "best_bandwidth": grouped["best_bandwidth"].to_numpy(dtype=np.float64),
-            "fused_bytes": pd.Series([fused_bytes for fused_bytes, _, _ in descriptions], dtype="int64"),
-            "types": pd.Series([types for _, types, _ in descriptions], dtype="str"),
-            "shape": pd.Series([shape for _, _, shape in descriptions], dtype="str"),
+            "fused_bytes": pd.Series([fused_bytes for fused_bytes, _, _, _ in descriptions], dtype="int64"),
+            "types": pd.Series([types for _, types, _, _ in descriptions], dtype="str"),
+            "shape": pd.Series([shape for _, _, shape, _ in descriptions], dtype="str"),
         }
     )
     return Chains(summary, members.astype(np.int64), chain_of)
 
 
-def _described(computation: Computation, types: Iterable[str], chain: Sequence[Tensors]) -> tuple[int, str, str]:
+def _described(computation: Computation, types: list[str], chain: Sequence[Tensors]) -> tuple[int, str, str, int]:
+    """The bytes of the fused kernel, the operator types, the largest tensor, and the place of the copy that makes a
+    plain array of the input (-1: none that stays)."""
     shapes = [shape for kernel in chain for shape, _ in (*kernel.inputs, *kernel.outputs)]
     largest_shape = max(shapes, key=elements, default=())
     return (
         traffic(chain, computation.passes, wide=computation.wide, appends=computation.appends),
         " + ".join(types),
         ",".join(map(str, largest_shape)),
+        _plain_copy(types, chain) if computation.plain_input else -1,
     )
+
+
+def _plain_copy(types: Sequence[str], chain: Sequence[Tensors]) -> int:
+    """The copy in front of all arithmetic of the chain that is as large as its result; -1 if there is none."""
+    words = vocabulary()
+    result = sum(elements(shape) for shape, _ in chain[-1].outputs)
+    for place, (operator, kernel) in enumerate(zip(types, chain, strict=True)):
+        operation = words.operation_of(operator)
+        if operation not in words.carrying:
+            break
+        if operation in ("copy", "slice") and sum(elements(shape) for shape, _ in kernel.outputs) == result:
+            return place
+    return -1
 
 
 FACTS = (fusion_chains,)

@@ -17,7 +17,8 @@ class Computation:
     """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
     they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor, or
     (``appends``) only the smallest that comes from outside.
-    ``in_a_row`` is 1 where it counts wherever it stands. ``across``: its forward kernels lie on both sides of a
+    ``in_a_row`` is 1 where it counts wherever it stands. ``plain_input``: the fused kernel needs the copy that makes a
+    plain array of its input. ``across``: its forward kernels lie on both sides of a
     collective."""
 
     name: str
@@ -32,6 +33,7 @@ class Computation:
     in_a_row: int
     wide: bool
     appends: bool
+    plain_input: bool
     across: bool
 
 
@@ -101,6 +103,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         int(entry.get("in_a_row", 1)),
         bool(entry.get("wide", False)),
         bool(entry.get("appends", False)),
+        bool(entry.get("plain_input", False)),
         bool(entry.get("across_collectives", False)) and not backward,
     )
 

@@ -24,20 +24,20 @@ IN_A_ROW = 8
 _NOTHING: Kernels = frozenset()
 
 
-def match(window: Window, form: Expression, anchor: int) -> Kernels | None:
-    """The kernels of the expression whose anchor is at this kernel of the window, those of the nearest way to read it;
-    ``None`` if there is none."""
+def ways(window: Window, form: Expression, anchor: int) -> list[Kernels]:
+    """The kernels of the expression whose anchor is at this kernel of the window, for a few ways to read it, the
+    nearest first; none if there is none."""
     matching = _Matching(window)
     path = form.above_anchor()
     if not fits(path[0], window.nodes[anchor]):
-        return None
-    matches = [
+        return []
+    found = [
         below | above | {anchor}
         for below in matching.below(path[0], anchor)
         for above in matching.above(path, 0, anchor, 0)
         if not below & above
     ]
-    return _nearest(matches, anchor)[0] if matches else None
+    return _nearest(found, anchor)
 
 
 def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
-from advisors.fusion.chains import Chains, fusion_chains
+from advisors.fusion.adapters import adapters
+from advisors.fusion.chains import fusion_chains
+from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import fused_kernels, matches
 from advisors.fusion.dataflow import REACH, Key, Node, Window
-from advisors.fusion.expert_loops import ExpertLoops, expert_loops
+from advisors.fusion.expert_loops import expert_loops
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.fusion.passes import HEAVY
 from advisors.step_kernels import StepKernels, step_kernels
@@ -61,21 +63,26 @@ class Regions:
     moved: npt.NDArray[np.float64]
 
 
-@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops))
+@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops, gradient_clipping, adapters))
 def fusion_regions(facts: Facts) -> Regions:
-    """The regions of kernels between heavy ones, less those that a named computation or a loop over experts has or that
-    update parameters."""
-    return find_regions(facts[step_kernels], facts[kernel_nodes], facts[fusion_chains], facts[expert_loops])
+    """The regions of kernels between heavy ones, less those that a named computation, a loop over experts, an
+    adapter or the clipping of gradients has or that update parameters."""
+    named = [
+        facts[fusion_chains].members,
+        facts[expert_loops].members,
+        facts[gradient_clipping].members,
+        facts[adapters].members,
+    ]
+    return find_regions(facts[step_kernels], facts[kernel_nodes], np.concatenate(named))
 
 
-def find_regions(kernels: StepKernels, nodes: KernelNodes, chains: Chains, loops: ExpertLoops) -> Regions:
-    """The same of these kernels; none where no shapes are recorded."""
+def find_regions(kernels: StepKernels, nodes: KernelNodes, named: Ints) -> Regions:
+    """The same of these kernels, less those that are ``named``; none where no shapes are recorded."""
     signature = kernels.frame["signature"].to_numpy(dtype=np.int64)
     classes = kernels.frame["operator_class"].astype(str).to_numpy()
     types = kernels.frame["type"].astype(str).to_numpy()
     can_join = _can_join(nodes.nodes, types[kernels.firsts], classes[kernels.firsts])[signature]
-    can_join[chains.members] = False
-    can_join[loops.members] = False
+    can_join[named] = False
     is_heavy = np.isin(classes, HEAVY)
     # A stretch has no heavy kernel and no border of a group in it.
     stretch = np.cumsum(is_heavy | np.concatenate([[False], is_heavy[:-1]]) | kernels.breaks)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from advisors.fusion.computations import Computation
 from advisors.fusion.dataflow import REACH, Key, Node, Window, fits
 from advisors.fusion.expressions import Expression
-from advisors.fusion.match import match
+from advisors.fusion.match import ways
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -53,9 +53,15 @@ class Kernels:
         return self.nodes[int(self.signature[number])]
 
 
-def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[Computation, Ints]]:
-    """The computations and their kernels; a kernel belongs to one computation at most."""
-    taken = np.zeros(len(kernels.signature), dtype=np.bool_)
+def search(
+    kernels: Kernels, computations: Sequence[Computation], elsewhere: Ints | None = None
+) -> list[tuple[Computation, Ints]]:
+    """The computations and their kernels; a kernel belongs to one computation at most, and one of those ``elsewhere``
+    to none: of several ways to read an expression the nearest holds that has none of them."""
+    barred = np.zeros(len(kernels.signature), dtype=np.bool_)
+    if elsewhere is not None:
+        barred[elsewhere] = True
+    taken = barred.copy()
     matches: list[tuple[Computation, set[int]]] = []
     surroundings, absorbing = _Surroundings(kernels), _Absorbing(kernels, taken)
     # Some computations look alike forward and backward. Where both can be read, the pass decides; where only one can,
@@ -66,7 +72,10 @@ def search(kernels: Kernels, computations: Sequence[Computation]) -> list[tuple[
             in_pass = (kernels.backward == computation.backward) == in_its_pass
             for form in computation.forms:
                 for anchor in _anchors(kernels, form, in_pass & ~taken):
-                    members = surroundings.match(computation, form, anchor)
+                    open_ways = (
+                        way for way in surroundings.ways(computation, form, anchor) if not barred[list(way)].any()
+                    )
+                    members = next(open_ways, None)
                     if members is not None and not taken[list(members)].any():
                         taken[list(members)] = True
                         matches.append((computation, members))
@@ -110,10 +119,10 @@ class _Surroundings:
             across: _borders(kernels.part if across else kernels.group).tolist() for across in (False, True)
         }
         self._windows: dict[bytes, Window] = {}
-        self._found: dict[tuple[int, int, bytes], frozenset[int] | None] = {}
+        self._found: dict[tuple[int, int, bytes], list[frozenset[int]]] = {}
 
-    def match(self, computation: Computation, form: Expression, anchor: int) -> set[int] | None:
-        """The kernels of the form of the computation around this anchor."""
+    def ways(self, computation: Computation, form: Expression, anchor: int) -> Iterator[set[int]]:
+        """The kernels of the form of the computation around this anchor, for each way to read it, the nearest first."""
         borders = self._borders[computation.across]
         border = bisect_right(borders, anchor)
         start = max(anchor - REACH, borders[border - 1])
@@ -125,12 +134,12 @@ class _Surroundings:
             if window is None:
                 window = Window([self._kernels.nodes[signature] for signature in signatures.tolist()])
                 self._windows[key[2]] = window
-            self._found[key] = match(window, form, anchor - start)
-        members = self._found[key]
-        if members is None:
-            return None
-        found = {start + member for member in members}
-        return found if not computation.across or len(set(self._kernels.group[list(found)].tolist())) > 1 else None
+            self._found[key] = ways(window, form, anchor - start)
+        for members in self._found[key]:
+            found = {start + member for member in members}
+            if computation.across and len(set(self._kernels.group[list(found)].tolist())) == 1:
+                return
+            yield found
 
 
 def _borders(group: Ints) -> Ints:

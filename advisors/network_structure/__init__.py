@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from advisors.network_structure import (
+    adapters,
     ai_cpu,
     batched_copies,
     classes,
@@ -10,6 +11,7 @@ from advisors.network_structure import (
     expert_loop,
     folded_norm,
     fusion,
+    gradient_norms,
     hot_share,
     memory_bound_chains,
     norm_cast_matmul,
@@ -38,6 +40,8 @@ ADVISORS = (
     optimizer_step.optimizer_step,
     regions.regions,
     expert_loop.expert_loop,
+    gradient_norms.gradient_norms,
+    adapters.adapters_of_low_rank,
     folded_norm.folded_norm,
     outlier_layers.outlier_layers,
 )

@@ -64,7 +64,8 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
             "kept_ns",
             "float",
             "ns",
-            "part of fused_ns in kernels whose work stays: the products of attention",
+            "part of fused_ns in kernels that stay: the products of attention, the copy that makes a plain array of "
+            "the input of a rotary embedding",
             zh="保留",
         ),
         Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns", zh="kernel 节省"),
@@ -171,10 +172,11 @@ def _moved_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
 
 
 def fused_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
-    """What a fused kernel takes in place of each chain of `Chains`, with the kernels whose work stays; NaN unknown."""
+    """What a fused kernel takes in place of each chain of `Chains`, with the kernels whose work stays and the copy that
+    it needs in front of it; NaN unknown."""
     kept, took = found["kept_ns"].to_numpy(), found["chain_ns"].to_numpy()
     moving = _moved_ns(own, found) + np.maximum(_reached(own, found)[1], _least_begin(own, found))
-    return np.asarray(np.minimum(kept + np.where(kept > 0, 0, moving), took))
+    return np.asarray(np.minimum(kept + found["copied_ns"].to_numpy() + np.where(kept > 0, 0, moving), took))
 
 
 def _least_begin(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
@@ -188,7 +190,7 @@ def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float | np.ndarray, ot
     """What fused kernels take that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise`` where
     a kernel of the chain stays, or the bandwidth is unknown."""
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / bandwidth * 1e9
-    took = np.minimum(moved + begin, found["chain_ns"].to_numpy())
+    took = np.minimum(moved + begin + found["copied_ns"].to_numpy(), found["chain_ns"].to_numpy())
     return np.where((found["kept_ns"] == 0) & np.isfinite(took), took, otherwise)
 
 
@@ -213,10 +215,10 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict
         "shape": largest[1],
         "chains": float((~backward).sum()) / own.steps,
         "kernels": float(kernels.sum()) / own.steps,
-        "saved_launches": float(kernels.sum() - len(mine)) / own.steps,
+        "saved_launches": float(kernels.sum() - len(mine) - (mine["copied_ns"] > 0).sum()) / own.steps,
         "chain_ns": float(took.sum()) / own.steps,
         "backward_ns": float(took[backward].sum()) / own.steps,
-        "kept_ns": float(kept.sum()) / own.steps,
+        "kept_ns": float(kept.sum() + mine["copied_ns"].sum()) / own.steps,
         "bandwidth": float(mine["fused_bytes"].to_numpy()[moving].sum() / moved_ns[moving].sum() * 1e9)
         if moving.any()
         else own.bandwidth,

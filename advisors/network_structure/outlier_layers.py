@@ -1,4 +1,4 @@
-"""NS060: layers that take longer than others with the same kernels."""
+"""NS060, GNS007: layers that take longer than others with the same kernels."""
 
 from __future__ import annotations
 

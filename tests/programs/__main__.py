@@ -81,11 +81,13 @@ NOTES = """
 - A cache of keys and values is told where one position is written: not where a prompt, or several tokens that were
   guessed, are. What copying costs into a cache that has place for all tokens (`*_static*`) is modelled by the sizes of
   the tensors; the real kernel may write the row alone, and then there is no gain to tell.
-- Clipping of gradients (2 % of the training programs) has no name: a norm of each weight, and a product. Entropies that
-  share the log-softmax of log-probabilities are told forward only.
+- Clipping of gradients is told as a whole, and what could be saved of it only of the norms. Entropies that share the
+  log-softmax of log-probabilities are told forward only.
+- The fused rotary embedding needs the copy that makes a plain array of a permuted query, as the chain does. That is not
+  in what the bytes say, and its gain is told lower.
 - Where a fused operator writes something for its backward pass, the bytes that it moves are more than the least: the
   log-softmax of a loss or of log-probabilities, the GELU of GeGLU. Their gains are told lower than the bytes say.
-- The sum of an adapter (LoRA) is cast before a gate reads it: one cast too many is taken for a part of the gate.
+- Adapters (LoRA) are not part of the truth: the one program that has them has 14, and they are found.
 - Of the 31 norms of groups of `sd15_unet_train` 6 have no SiLU.
 """
 

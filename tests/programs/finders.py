@@ -12,6 +12,9 @@ SCORES = frozenset({"mul", "div", "add", "sub", "masked_fill", "where", "tanh", 
 
 BEHIND_SOFTMAX = SCORES | {"native_dropout", "bernoulli"}
 
+SINGLE = 8
+"""Of so few gradients the norms are no clipping of a network: a program of one module has them."""
+
 BEHIND_A_PRODUCT = frozenset({"add", "index", "index_select", "cat", "mul", *CARRYING})
 """What may lie between a product and the gate that reads it: a bias, an adapter, a choice of rows."""
 
@@ -147,7 +150,11 @@ def _gates(stream: Stream, activation: str) -> Iterator[set[int]]:
             continue
         for tensor in (gate.reads[0], others[0]):
             cast = stream.writer(tensor)
-            if cast is not None and cast.name == "_to_copy" and len(stream.behind(cast.number)) == 1:
+            if cast is None or cast.name != "_to_copy" or len(stream.behind(cast.number)) != 1:
+                continue
+            # What casts the sum of a product and its adapter belongs to the adapter.
+            summed = stream.writer(cast.reads[0])
+            if summed is None or summed.name != "add" or len(summed.reads) != 2:
                 own.add(cast.number)
         if _of_a_product(stream, gate.reads[0]) and _of_a_product(stream, others[0]):
             yield own | {gate.number}
@@ -325,6 +332,13 @@ def _samplings(stream: Stream) -> Iterator[set[int]]:
         yield own
 
 
+def _clippings(stream: Stream) -> Iterator[set[int]]:
+    """The norms of gradients, and what scales the gradients."""
+    own = {one.number for one in stream.operators.values() if one.phase == "clip"}
+    if sum(len(one.reads) for one in stream.operators.values() if one.number in own and "norm" in one.name) > SINGLE:
+        yield own
+
+
 FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "rms_norm": _rms_norms,
     "rotary": _rotaries,
@@ -343,6 +357,7 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "moe_token_permute": _permutations,
     "moe_token_unpermute": _combinations,
     "kv_cache_write": _cache_writes,
+    "gradient_clipping": _clippings,
     "adam": _updates,
     "sgd": _updates_of_sgd,
 }

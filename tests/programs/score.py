@@ -20,6 +20,7 @@ import yaml
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import FactStore, fact_store
 from advisors.fusion.chains import fusion_chains
+from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.expert_loops import expert_loops
 from advisors.layers.layers import layers
 from advisors.network_structure.fusion import fused_ns
@@ -105,6 +106,11 @@ def _found(facts: FactStore) -> list[tuple[Key, set[int], float]]:
         ((CALLED.get(name, name), backward), set(chains.members[chains.chain_of == number].tolist()), saved[number])
         for number, (name, backward) in enumerate(zip(frame["pattern"], frame["backward"], strict=True))
         if name not in NOT_JUDGED
+    ]
+    clips = facts[gradient_clipping]
+    found += [
+        (("gradient_clipping", False), set(clips.members[clips.clip_of == number].tolist()), float("nan"))
+        for number in range(len(clips.gradients))
     ]
     return found + [
         (("moe_expert_loop", bool(backward)), set(loops.members[loops.loop_of == number].tolist()), float("nan"))

@@ -27,7 +27,7 @@ RULES = [rule.id for rule in book("network_structure")]
 SHAPED = (
     *("NS002", "NS010", "NS011", "NS012", "NS013", "NS014", "NS015", "NS016", "NS017", "NS018", "NS022"),
     *("NS030", "NS031", "NS032", "NS033", "NS034", "NS035", "NS036", "NS037", "NS038", "NS039", "NS040", "NS041"),
-    *("NS042", "NS043", "NS044", "NS045"),
+    *("NS042", "NS043", "NS044", "NS045", "NS046", "NS047"),
 )
 """Rules that cannot answer without shapes; NS020, NS024 and NS025 ask for a norm first."""
 
@@ -283,7 +283,8 @@ def test_sample_problem_is_found_and_names_its_operators(problem: str, judged: R
 
 def test_sample_has_no_other_problem(judged: RunResult) -> None:
     assert not [rule for rule in judged.rules if rule.state == "error"]
-    assert {found.rule for found in judged.findings} == {rule for rule, _, _ in PROBLEMS.values()} | {"NS001"}
+    # The norms of gradients that it clips run one by one.
+    assert {found.rule for found in judged.findings} == {rule for rule, _, _ in PROBLEMS.values()} | {"NS001", "NS046"}
 
 
 def test_sample_counts_agree_with_its_table(advisor_sample: Path, judged: RunResult) -> None:
@@ -326,7 +327,8 @@ def test_what_fusing_saves_in_the_sample_is_what_the_tuned_sample_needs_less(jud
         "NS014": ["CrossEntropyLoss", "CrossEntropyLossGrad"],
     }
     for rule, kernels in fused.items():
-        foretold = finding(judged, rule).observation["fused_ns"]
+        seen = finding(judged, rule).observation
+        foretold = seen["fused_ns"] - seen["kept_ns"]  # a copy that stays is a kernel of its own
         # It runs four micro-batches per step where the other runs one.
         assert foretold == pytest.approx(sum(took[name] for name in kernels) / 4, rel=0.25), rule
     assert finding(judged, "NS015").observation["fused_ns"] == pytest.approx(took["ApplyAdamWV2"], rel=0.25)

@@ -35,6 +35,7 @@ from tests.advisors.fusion.chains import (
     UNPERMUTE,
     UNPERMUTE_BACK,
     Kernel,
+    Q,
     X,
     found_in,
     scene_of,
@@ -109,6 +110,13 @@ def test_chain_fires_with_what_fusing_saves(rule: str) -> None:
     first, _, everything = found.evidence()[:3]
     assert first.rows.tolist() == list(range(2, 2 + len(chains[0])))
     assert len(everything.rows) == seen["kernels"]
+
+
+def test_a_rotary_embedding_needs_the_copy_of_a_permuted_input() -> None:
+    permuted: Kernel = ("Transpose", 9, ("1,1000,10,100 BF16",), (Q,))
+    seen = judge_rule("NS012", scene_of([permuted, *ROTARY]).store()).first.observation
+    assert seen["kept_ns"] == 9_000 and seen["fused_ns"] == pytest.approx(13_200)
+    assert seen["saving_ns"] == pytest.approx(79_000 - 13_200) and seen["saved_launches"] == 6
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -15,7 +15,7 @@ from advisors.fusion import search as searching
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.dataflow import Node, Window, node_of
 from advisors.fusion.expressions import Expression, parse
-from advisors.fusion.match import match
+from advisors.fusion.match import ways
 from advisors.fusion.passes import backward_kernels
 from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, traffic
@@ -28,6 +28,11 @@ def node(type_: str, reads: Sequence[str], writes: Sequence[str]) -> Node:
     row = {f"{side}_shapes": ";".join(t.split()[0] for t in tensors) for side, tensors in sides.items()}
     row |= {f"{side}_dtypes": ";".join(t.split()[1] for t in tensors) for side, tensors in sides.items()}
     return node_of({"type": type_, **row}, vocabulary())
+
+
+def match(window: Window, wanted: Expression, anchor: int) -> frozenset[int] | None:
+    """The nearest way to read it."""
+    return next(iter(ways(window, wanted, anchor)), None)
 
 
 def form(name: str, number: int = 0, *, backward: bool = False) -> Expression:

@@ -1,0 +1,173 @@
+"""NS046: the norms of gradients that are clipped, one kernel or several for each gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
+from advisor_core.api.facts import HOST_EVENTS, Facts, Merging, NotApplicable, launches, replay, union, work
+from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.fusion.clipping import NORM, NUMBER, SCALE, Clipping, gradient_clipping
+from advisors.measuring import row
+from advisors.messages import message
+from advisors.network_structure.memory_bound_chains import series_text
+from advisors.step_kernels import StepKernels, call_stack, kernel_rows, step_kernels
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TENSORS_OF_A_LIST = 24
+"""One kernel on a list of tensors takes the norms of so many at most: docs/sources.md#norms-of-lists."""
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The kernels that a kernel on a list of gradients would replace. ``members``: rows of the frame of `StepKernels`;
+    ``list_of``: the list of each, from 0. By list: ``before_ns`` and ``after_ns`` of its kernels."""
+
+    members: Ints
+    list_of: Ints
+    before_ns: Floats
+    after_ns: Floats
+
+
+@advisor(
+    "network_structure.gradient_norms",
+    needs=(step_kernels, gradient_clipping, work),
+    wants=(replay, launches, HOST_EVENTS),
+    columns=(
+        Column("gradients", "float", "count", "gradients of which a norm is computed, per step", zh="梯度数"),
+        Column("norm_kernels", "float", "count", "kernels for their norms, per step", zh="范数 kernel 数"),
+        Column(
+            "scale_kernels",
+            "float",
+            "count",
+            "kernels that multiply gradients by one number, per step",
+            zh="缩放 kernel 数",
+        ),
+        Column("scaled", "float", "count", "how often each gradient is multiplied", zh="缩放次数"),
+        Column("chain", "text", "", "the operator types of the first norms in order, in short", zh="算子链"),
+        Column("norm_ns", "float", "ns", "time of the kernels for norms per step", zh="范数耗时"),
+        Column("scale_ns", "float", "ns", "time of the kernels that multiply, per step", zh="缩放耗时"),
+        Column("idle_ns", "float", "ns", "idle between the kernels for norms, per step", zh="范数之间空闲"),
+        Column("moved_bytes", "float", "B", "bytes that all these kernels read and write, per step", zh="搬运字节"),
+        Column("list_kernels", "float", "count", "kernels on lists instead, per step", zh="列表 kernel 数"),
+        Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
+        Column(
+            "fused_ns",
+            "float",
+            "ns",
+            "time of the kernels on lists per step: each gradient read once at the bandwidth reached, and what the "
+            "shortest kernels take",
+            zh="融合算子",
+        ),
+        Column("kernel_saving_ns", "float", "ns", "norm_ns less fused_ns", zh="kernel 节省"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns and "
+            "the idle time between the kernels that become one",
+            zh="节省",
+        ),
+        LAUNCH_SAVING_NS,
+        *shares("saving_ns", "kernel_saving_ns"),
+    ),
+)
+def gradient_norms(facts: Facts, params: Params) -> Observations:
+    """Norms of gradients: their kernels, and what kernels on lists of gradients would take."""
+    own = facts[step_kernels]
+    own.require_tensors()
+    found = facts[gradient_clipping]
+    if not len(found.members):
+        raise NotApplicable(message("gradient_norms.none"))
+    lists = _lists(own, found)
+    idle_ns = _idle_ns(facts, own, lists)
+    merging = Merging(own.frame["work"].to_numpy()[lists.members], lists.list_of, lists.before_ns, lists.after_ns)
+    kernel_saving = float((lists.before_ns - lists.after_ns).sum())
+    replayed = facts.get(replay)
+    launched = replayed is not None and launches in facts
+    saving = float(replayed.saved_by_each([merging])[0]) if launched and replayed else kernel_saving + idle_ns
+    took = own.frame["duration_ns"].to_numpy(dtype=np.float64)[found.members]
+    moved = own.frame["bytes"].to_numpy()[found.members]
+    scales = found.role == SCALE
+    norms = own.frame.iloc[lists.members]
+    gradients = int(found.gradients.sum())
+    result = row(
+        gradients=gradients / own.steps,
+        norm_kernels=len(lists.members) / own.steps,
+        scale_kernels=float(scales.sum()) / own.steps,
+        scaled=float(found.tensors[scales].sum()) / gradients,
+        chain=series_text(norms["type"].iloc[lists.list_of == 0]),
+        norm_ns=float(lists.before_ns.sum()) / own.steps,
+        scale_ns=float(took[scales].sum()) / own.steps,
+        idle_ns=idle_ns / own.steps,
+        moved_bytes=float(np.maximum(moved, 0).sum()) / own.steps,
+        list_kernels=len(lists.after_ns) / own.steps,
+        saved_launches=(len(lists.members) - len(lists.after_ns)) / own.steps,
+        fused_ns=float(lists.after_ns.sum()) / own.steps,
+        kernel_saving_ns=kernel_saving / own.steps,
+        saving_ns=saving / own.steps,
+        launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
+        share_of_step=saving / own.steps / own.wall_ns,
+        share_of_computing=kernel_saving / own.steps / own.kernel_ns,
+    )
+
+    def evidence(_: int) -> list[Reference]:
+        products = own.frame.iloc[found.members[scales]]
+        shown = [kernel_rows(message("gradient_norms.rows"), norms)]
+        if len(products):
+            shown.append(kernel_rows(message("gradient_norms.scales"), products))
+        return [*shown, *call_stack(facts, norms)]
+
+    return Observations(result, evidence, cure=lambda _: merging)
+
+
+def _lists(own: StepKernels, found: Clipping) -> _Lists:
+    """The kernels from the first norm of each clipping to its last, by lists of gradients; the arithmetic behind an
+    earlier norm goes with it: a kernel on a list gives the norm itself."""
+    kept = (found.role == NORM) | ((found.role == NUMBER) & _between(found))
+    tensors = np.where(found.role == NORM, found.tensors, 0)[kept]
+    clip_of = found.clip_of[kept]
+    read_before = np.cumsum(tensors) - tensors
+    starts = np.flatnonzero(np.diff(clip_of, prepend=-1))
+    place = read_before - np.repeat(read_before[starts], np.diff(np.append(starts, len(clip_of))))
+    # A number is computed of what was read before it.
+    place = np.where(tensors > 0, place, np.maximum(place - 1, 0)) // TENSORS_OF_A_LIST
+    list_of = np.cumsum(np.diff(clip_of * (int(place.max(initial=0)) + 1) + place, prepend=-1) != 0) - 1
+    members = found.members[kept]
+    count = int(list_of[-1]) + 1
+    before = np.bincount(list_of, own.frame["duration_ns"].to_numpy()[members], count)
+    is_norm = tensors > 0
+    moved = np.where(is_norm, own.frame["bytes"].to_numpy()[members], 0).astype(np.float64)
+    speed = moved[is_norm] / np.maximum(own.frame["duration_ns"].to_numpy()[members][is_norm], 1) * 1e9
+    bandwidth, begin = own.reached(float(speed.max(initial=0.0)) or np.nan)
+    read_bytes = np.where(np.bincount(list_of, moved < 0, count) > 0, np.nan, np.bincount(list_of, moved, count))
+    alone = np.bincount(list_of, minlength=count) == 1
+    after = np.where(alone, before, np.fmin(read_bytes / bandwidth * 1e9 + begin, before))
+    return _Lists(members, list_of, before.astype(np.float64), after.astype(np.float64))
+
+
+def _between(found: Clipping) -> npt.NDArray[np.bool_]:
+    """The kernels behind the first norm of their clipping and before the last."""
+    norms = np.flatnonzero(found.role == NORM)
+    count = len(found.gradients)
+    first, last = np.full(count, len(found.role)), np.full(count, -1)
+    np.minimum.at(first, found.clip_of[norms], norms)
+    np.maximum.at(last, found.clip_of[norms], norms)
+    number = np.arange(len(found.role))
+    return np.asarray((number > first[found.clip_of]) & (number < last[found.clip_of]))
+
+
+def _idle_ns(facts: Facts, own: StepKernels, lists: _Lists) -> float:
+    """Idle of the device between kernels of the same list."""
+    device = facts[work]
+    busy = union(device["start_ns"].to_numpy(), device["end_ns"].to_numpy())
+    same = np.diff(lists.list_of) == 0
+    starts = own.frame["end_ns"].to_numpy()[lists.members][:-1][same]
+    ends = own.frame["start_ns"].to_numpy()[lists.members][1:][same]
+    ends = np.maximum(ends, starts)
+    return float((ends - starts - (busy.measure(ends) - busy.measure(starts))).sum())
