@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from advisor_core.run import kept_ranks
+from tests.once import Once
 
 # A run that gates a change must not fail by chance, and not take long: it takes the same few examples each time.
 # `make search` looks for others.
@@ -43,11 +46,38 @@ def profiles() -> Path:
 
 
 @pytest.fixture(scope="session")
-def short_job(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """What any process of the session has made for all of them."""
+    own = tmp_path_factory.getbasetemp()
+    return Once((own.parent if hasattr(request.config, "workerinput") else own) / "once")
+
+
+@pytest.fixture(scope="session")
+def shared_sample(once: Once) -> Callable[..., Path]:
+    """``shared_sample(scenario, **options)``: the folder of a sample, with the options of `write_sample`; no test
+    writes to it."""
+    from advisor_core.sample import write_sample
+
+    def get(scenario: str = "transformer-training", **options: Any) -> Path:
+        name = "-".join([scenario, *(f"{key}={value}" for key, value in sorted(options.items()))])
+        return once(name, lambda folder: write_sample(folder, scenario=scenario, **options))
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def advisor_sample(shared_sample: Callable[..., Path]) -> Path:
+    """As authors of plugins get it, and one for all processes."""
+    return shared_sample()
+
+
+@pytest.fixture(scope="session")
+def short_job(advisor_sample: Path, once: Once) -> Path:
     """Two ranks of the sample, cut down to what takes a moment to analyse; tests must not write to it."""
     from tests.robustness.command import shorten
 
-    job = tmp_path_factory.mktemp("short")
-    for profile in sorted(advisor_sample.iterdir()):
-        shorten(profile, job / profile.name)
-    return job
+    def cut_down(job: Path) -> None:
+        for profile in sorted(advisor_sample.iterdir()):
+            shorten(profile, job / profile.name)
+
+    return once("short", cut_down)

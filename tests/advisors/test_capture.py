@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -332,18 +332,16 @@ def test_alexnet_is_captured_well(profiles: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-decode"])
-def test_healthy_samples(tmp_path: Path, scenario: str) -> None:
-    write_sample(tmp_path, scenario=scenario)
-    found = run([tmp_path], RunOptions(select=("DQ",)), jobs=1)
+def test_healthy_samples(shared_sample: Callable[..., Path], scenario: str) -> None:
+    found = run([shared_sample(scenario)], RunOptions(select=("DQ",)), jobs=1)
     assert [finding.rule for finding in found.findings if finding.severity != "low"] == []
     assert [finding.rule for finding in found.findings if finding.rule in NEW] == []
     assert {rule.state for rule in found.rules if rule.rule in NEW} <= {"pass", "not_applicable", "cannot_answer"}
 
 
-def test_a_caveat_reaches_the_findings_it_concerns(tmp_path: Path) -> None:
+def test_a_caveat_reaches_the_findings_it_concerns(shared_sample: Callable[..., Path]) -> None:
     """One rank of a job: what its report says about communication carries that others are missing."""
-    write_sample(tmp_path, scenario="transformer-training", headers="2025")
-    found = run([tmp_path], RunOptions(), rank=0, jobs=1)
+    found = run([shared_sample(headers="2025")], RunOptions(), rank=0, jobs=1)
     assert "DQ014" in {finding.rule for finding in found.findings}
     said = {
         finding.rule[:2]: any("ranks were given" in caveat.en for caveat in finding.caveats)

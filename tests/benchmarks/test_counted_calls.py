@@ -8,6 +8,7 @@ thousands. Where a change is worth what it adds, the number here is raised with 
 from __future__ import annotations
 
 import cProfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ import pytest
 from advisor_core.cli.report_files import chosen_renderers, render_all
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT
 
 CALLS = {"healthy-training-single": 377}
@@ -52,7 +52,6 @@ def calls_of_ours(profile: Path) -> int:
 
 
 @pytest.mark.parametrize("scenario", CALLS)
-def test_a_run_makes_no_more_calls_than_it_did(scenario: str, tmp_path: Path) -> None:
-    write_sample(tmp_path / "profile", scenario=scenario)
-    made = calls_of_ours(tmp_path / "profile") / 1000
+def test_a_run_makes_no_more_calls_than_it_did(scenario: str, shared_sample: Callable[..., Path]) -> None:
+    made = calls_of_ours(shared_sample(scenario)) / 1000
     assert made == pytest.approx(CALLS[scenario], rel=ROOM), f"{scenario}: {made:.0f} thousand calls"

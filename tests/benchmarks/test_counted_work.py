@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -23,7 +24,6 @@ from advisor_core.rules.files.yaml_file import read_trusted_yaml, read_yaml
 from advisor_core.rules.language import template
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, prepared, rule_book
-from advisor_core.sample import write_sample
 from tests.advisors.build import ROOT, host
 from tests.report_fixtures import many_findings
 
@@ -71,9 +71,9 @@ def test_help_imports_nothing_that_reads_profiles_or_rules() -> None:
     assert {name.partition(".")[0] for name in ran.stdout.splitlines()[-1].split()} & HEAVY == set()
 
 
-def test_a_run_on_one_process_imports_nothing_for_several(tmp_path: Path) -> None:
-    write_sample(tmp_path / "profile", scenario="healthy-training-single")
-    command = f"['run', {str(tmp_path / 'profile')!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
+def test_a_run_on_one_process_imports_nothing_for_several(shared_sample: Callable[..., Path], tmp_path: Path) -> None:
+    profile = shared_sample("healthy-training-single")
+    command = f"['run', {str(profile)!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
     code = (
         f"import sys\nfrom advisor_core.cli.main import cli\ncli({command}, standalone_mode=False)\nprint(*sys.modules)"
     )
@@ -97,26 +97,27 @@ def test_plugins_and_rules_are_loaded_without_what_writes_reports() -> None:
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training-single", "transformer-training"])
-def test_a_run_turns_no_text_into_arrow_arrays(scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_turns_no_text_into_arrow_arrays(
+    scenario: str, shared_sample: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Thousands of small frames each would, with pandas 3: a quarter of a run."""
     counts: Counter[str] = Counter()
     arrow = pd.arrays.ArrowStringArray
     monkeypatch.setattr(arrow, "__init__", _counting(arrow.__init__, counts, "texts"))
     pd.array(["counted"], dtype="string[pyarrow]")
     assert counts.pop("texts") == 1
-    write_sample(tmp_path / "profile", scenario=scenario)
-    assert run([tmp_path / "profile"], RunOptions(), jobs=1).rules
+    profile = shared_sample(scenario)
+    assert run([profile], RunOptions(), jobs=1).rules
     assert counts["texts"] == 0
 
 
 def test_evidence_of_a_whole_trace_is_found_without_a_search_by_brackets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_sample: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: Counter[str] = Counter()
     monkeypatch.setattr(json_events, "borders", _counting(json_events.borders, counts, "by brackets"))
     monkeypatch.setattr(json_events, "_element_starts", _counting(json_events._element_starts, counts, "chunks"))
-    write_sample(tmp_path / "profile", scenario="slow-python")
-    assert run([tmp_path / "profile"], RunOptions()).findings
+    assert run([shared_sample("slow-python")], RunOptions()).findings
     assert counts["chunks"] > 0
     assert counts["by brackets"] == 0
 
@@ -136,10 +137,12 @@ def test_a_report_that_is_too_long_is_not_written_once_for_each_problem(monkeypa
     assert counts["written"] <= 2 + sections, "once for each section that is left out, and not for each problem"
 
 
-def test_a_second_run_parses_no_yaml_and_compiles_no_template(tmp_path: Path) -> None:
+def test_a_second_run_parses_no_yaml_and_compiles_no_template(
+    shared_sample: Callable[..., Path], tmp_path: Path
+) -> None:
     """Files of rules, names and words, and templates of reports, are read once, not once per run."""
-    write_sample(tmp_path / "profile", scenario="healthy-training-single")
-    command = f"['run', {str(tmp_path / 'profile')!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
+    profile = shared_sample("healthy-training-single")
+    command = f"['run', {str(profile)!r}, '-q', '-o', {str(tmp_path / 'report')!r}]"
     code = (
         "import yaml\n"
         "made = []\n"
@@ -190,11 +193,10 @@ def test_loading_our_own_rules_reads_each_file_once_no_case_and_compiles_nothing
     assert all(PARTS.isdisjoint(vars(rule)) for rule in book)
 
 
-def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], tmp_path: Path) -> None:
+def test_a_run_compiles_of_a_rule_what_it_tells(counted: Counter[str], shared_sample: Callable[..., Path]) -> None:
     """The texts and advice of what it found, the name of what is in order, and nothing of rules for other devices. What
     was checked before it was installed is not checked again."""
-    profile = tmp_path / "profile"
-    write_sample(profile, scenario="healthy-training-single")
+    profile = shared_sample("healthy-training-single")
     prepared.cache_clear()
     options = RunOptions()
     result = run([profile], options)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from advisor_core.cli.main import cli
-from advisor_core.sample import write_sample
 
 
 @pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("job")
-    write_sample(folder, scenario="late-rank-and-swiglu")
-    return folder
+def profile(shared_sample: Callable[..., Path]) -> Path:
+    return shared_sample("late-rank-and-swiglu")
 
 
 def ask(profile: Path, *options: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,6 @@ from advisor_core.rules.judge import Verdict
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.run_rules import _settled
-from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 
 ROOT = Path(__file__).parent.parent.parent
@@ -478,18 +478,17 @@ def test_options_of_loaders_exist() -> None:
 
 
 @pytest.fixture(scope="module")
-def level0(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    directory = tmp_path_factory.mktemp("level0")
-    write_sample(directory, scenario="transformer-training", level="level0")
-    return run([directory], RunOptions(), jobs=1)
+def level0(shared_sample: Callable[..., Path]) -> RunResult:
+    return run([shared_sample(level="level0")], RunOptions(), jobs=1)
 
 
-def test_rules_that_level0_leaves_open_are_answered_by_the_configuration(level0: RunResult, tmp_path: Path) -> None:
+def test_rules_that_level0_leaves_open_are_answered_by_the_configuration(
+    level0: RunResult, advisor_sample: Path
+) -> None:
     """What the plan promises holds: taken with its options, none of these rules lacks them."""
     promised = {rule for c in plan("torch_npu", level0).choices if c.id in ("level1", "pipes") for rule in c.rules}
     assert {"PB001", "HD005", "SA001"} <= promised
-    write_sample(tmp_path, scenario="transformer-training", level="level1")
-    again = {o.rule: o for o in run([tmp_path], RunOptions(), jobs=1).rules}
+    again = {o.rule: o for o in run([advisor_sample], RunOptions(), jobs=1).rules}
     assert [rule for rule in sorted(promised) if {"level1", "pipes"} & set(again[rule].options)] == []
 
 

@@ -4,7 +4,9 @@ once the planes are gone, of one simulated job."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +20,6 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import fact_store
-from advisor_core.sample import write_sample
 
 JOB = "late-rank-in-pipeline"
 PIPELINE = "communication/wait/pipeline"
@@ -58,15 +59,13 @@ Told = tuple[dict[int, Counter[str]], dict[int, Counter[str]], pd.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def told(shared_sample: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Communication of each rank by planes, the same without them, and the sends and receives."""
-    folder = tmp_path_factory.mktemp("pipeline")
-    ranks = write_sample(folder, scenario=JOB)
+    folder = Path(shutil.copytree(shared_sample(JOB), tmp_path_factory.mktemp("pipeline") / "job"))
     loader = AscendPytorchLoader()
     stores = {one.rank: fact_store(installed_host(), loader.load(one)) for one in discover([loader], folder)}
     by_planes = communication(run([folder], RunOptions(), jobs=1))
-    for rank in ranks:
-        (trace,) = rank.rglob("trace_view.json")
+    for trace in folder.rglob("trace_view.json"):
         without_planes(trace)
     return by_planes, communication(run([folder], RunOptions(), jobs=1)), transfers(stores)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +17,14 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.deep_ranks import BY_SIZE, MOST_RANKS, DeepRanks, RankError, StepSums, in_depth, telling
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 
 LATE = 3
 """The rank of the scenario late-rank-by-host that is late."""
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("job")
-    write_sample(folder, scenario="late-rank-by-host")
-    return folder
+def job(shared_sample: Callable[..., Path]) -> Path:
+    return shared_sample("late-rank-by-host")
 
 
 @pytest.fixture(scope="module")
@@ -120,10 +118,9 @@ def test_ranks_by_number() -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", "db"])
-def test_the_sums_of_a_rank_alone(kind: str, tmp_path: Path, loaders: dict[str, Loader]) -> None:
-    write_sample(tmp_path, scenario="healthy-compact", format=kind)
+def test_the_sums_of_a_rank_alone(kind: str, shared_sample: Callable[..., Path], loaders: dict[str, Loader]) -> None:
     loader = loaders["ascend_pytorch"]
-    (first, _) = discover([loader], tmp_path)
+    (first, _) = discover([loader], shared_sample("healthy-compact", format=kind))
     assert first.has_sums
     profile = loader.load(replace(first, coarse=True))
     whole = loader.load(first)

@@ -16,17 +16,15 @@ from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, installed_host
 from advisor_core.run.rank import Compared, derive, judge, release
-from advisor_core.sample import write_sample
 from advisor_core.testing import fact_store, table
 
 Run = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="module")
-def level0(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def level0(shared_sample: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two ranks at level 0, where only their comparison tells waiting from transfer, with the size of the job."""
-    folder = tmp_path_factory.mktemp("level0")
-    write_sample(folder, level="level0")
+    folder = Path(shutil.copytree(shared_sample(level="level0"), tmp_path_factory.mktemp("level0") / "job"))
     for number, file in enumerate(sorted(folder.glob("*/profiler_metadata.json"))):
         recorded = json.loads(file.read_text())
         recorded["distributed_args"] = {"rank": number, "world_size": 2}

@@ -16,7 +16,6 @@ from advisor_core.facts.memory import memory_curve
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from advisor_core.testing import profile, table
 
 Lines = Callable[[list[str]], list[str]]
@@ -144,10 +143,8 @@ def test_what_a_value_may_be_derived_from_is_read_off_the_declarations() -> None
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sample")
-    write_sample(folder, scenario="item-synchronisation")
-    return folder
+def sample(shared_sample: Callable[..., Path]) -> Path:
+    return shared_sample("item-synchronisation")
 
 
 def changed(sample: Path, folder: Path, change: Lines, *, without: tuple[str, ...] = ()) -> RunResult:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,12 +12,12 @@ import pytest
 
 from advisor_core.loaders.ascend_pytorch.loader import AscendPytorchLoader
 from advisor_core.loaders.discover import discover
-from advisor_core.sample import write_sample
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_sample(tmp_path_factory.mktemp("db"), format="db")[0]
+def sample(shared_sample: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rank = min(shared_sample(format="db").iterdir())
+    return Path(shutil.copytree(rank, tmp_path_factory.mktemp("db") / rank.name))
 
 
 def said(rank: Path, file: str, *statements: str) -> list[str]:

@@ -27,7 +27,6 @@ from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from tests.loaders import databases
 
 STAMP = "20240101000000"
@@ -514,9 +513,9 @@ record."""
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def both(advisor_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Rank 0 of a simulated job as the PyTorch profiler exports it, and the same files as msprof names them."""
-    profile = write_sample(tmp_path_factory.mktemp("job"), scenario="transformer-training")[0]
+    profile = min(advisor_sample.iterdir())
     output = profile / "ASCEND_PROFILER_OUTPUT"
     with (output / "kernel_details.csv").open(newline="") as file:
         header, *rows = csv.reader(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from advisor_core.loaders.msprof.db import TABLES
 from advisor_core.loaders.msprof.loader import MsprofLoader
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from tests.loaders import databases
 
 FRAMEWORK = ("PYTORCH_API", "PYTORCH_CALLCHAINS", "CONNECTION_IDS", "STEP_TIME", "META_DATA", "GC_RECORD", "OP_MEMORY")
@@ -183,11 +183,10 @@ def test_a_framework_keeps_its_own(tmp_path: Path) -> None:
     assert source.loader == "ascend_pytorch"
 
 
-def test_a_report_of_the_sample(tmp_path: Path) -> None:
+def test_a_report_of_the_sample(shared_sample: Callable[..., Path], tmp_path: Path) -> None:
     """The sample's database without what the framework recorded: its ledger, of one anonymous step, adds up."""
-    write_sample(tmp_path / "sample", format="db")
     (tmp_path / PROF).mkdir()
-    path = min((tmp_path / "sample").rglob("ascend_pytorch_profiler_*.db"))
+    path = min(shared_sample(format="db").rglob("ascend_pytorch_profiler_*.db"))
     with closing(sqlite3.connect(shutil.copy(path, tmp_path / PROF / NAME), isolation_level=None)) as database:
         for table in FRAMEWORK:
             database.execute(f"DROP TABLE IF EXISTS {table}")

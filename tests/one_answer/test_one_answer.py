@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 
 JOB = "transformer-training"
 LEVEL_RULES = {"DQ001"}
@@ -47,14 +47,12 @@ LESS = {
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+def answers(shared_sample: Callable[..., Path]) -> Answers:
     """The result for a job that was exported with given options."""
 
     @cache
     def get(scenario: str = JOB, **options: Any) -> RunResult:
-        directory = tmp_path_factory.mktemp("job")
-        write_sample(directory, scenario=scenario, **options)
-        return run([directory], RunOptions(), jobs=1)
+        return run([shared_sample(scenario, **options)], RunOptions(), jobs=1)
 
     return get
 

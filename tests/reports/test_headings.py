@@ -38,14 +38,11 @@ def test_a_name_has_one_heading() -> None:
 
 
 @pytest.fixture(scope="module")
-def sample_result(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+def sample_result(advisor_sample: Path) -> RunResult:
     from advisor_core.run.pipeline import run
     from advisor_core.run.prepared import RunOptions
-    from advisor_core.sample import write_sample
 
-    directory = tmp_path_factory.mktemp("sample")
-    write_sample(directory)
-    return run([Path(directory)], RunOptions())
+    return run([advisor_sample], RunOptions())
 
 
 def test_what_a_report_shows_has_both_headings(sample_result: RunResult) -> None:

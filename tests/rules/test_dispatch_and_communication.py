@@ -10,7 +10,6 @@ import pytest
 
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.sample import write_sample
 from tests.advisors.build import book, host, judged_for_gpus
 
 FILES = ("host_dispatch", "communication", "capture")
@@ -119,8 +118,9 @@ def test_sample_with_known_problems(advisor_sample: Path, advisor_run: Run) -> N
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-training-single"])
-def test_healthy_samples_have_nothing_that_matters(scenario: str, tmp_path: Path, advisor_run: Run) -> None:
-    write_sample(tmp_path, scenario=scenario)
-    result = advisor_run(tmp_path, select=OWN)
+def test_healthy_samples_have_nothing_that_matters(
+    scenario: str, shared_sample: Callable[..., Path], advisor_run: Run
+) -> None:
+    result = advisor_run(shared_sample(scenario), select=OWN)
     assert not [rule for rule in result.rules if rule.state == "error"]
     assert {rule for rule, severity in fired(result).items() if severity != "low"} == set()

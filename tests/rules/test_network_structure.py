@@ -17,7 +17,6 @@ from advisor_core.api.testing import Scene, judge_rule
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.sample import write_sample
 from advisors.fusion.computations import computations
 from tests.advisors.build import book, host, judged_for_gpus
 from tests.advisors.real import real_rank
@@ -314,11 +313,12 @@ def test_sample_counts_agree_with_its_table(advisor_sample: Path, judged: RunRes
     assert adam["chains"] == counted["Addcdiv"] / 2 and adam["kernels"] == 8 * adam["chains"]
 
 
-def test_what_fusing_saves_in_the_sample_is_what_the_tuned_sample_needs_less(judged: RunResult, tmp_path: Path) -> None:
+def test_what_fusing_saves_in_the_sample_is_what_the_tuned_sample_needs_less(
+    judged: RunResult, shared_sample: Callable[..., Path]
+) -> None:
     """The same model with fused kernels: they take what was foretold, within a quarter."""
-    write_sample(tmp_path, scenario="healthy-training-single")
     took: dict[str, float] = defaultdict(float)
-    for row in kernels_of(tmp_path):
+    for row in kernels_of(shared_sample("healthy-training-single")):
         took[row["Type"]] += ns(row) / 2
     fused = {
         "NS010": ["RmsNorm", "RmsNormGrad"],
@@ -349,8 +349,9 @@ def test_causes_leave_nothing_of_the_symptom(judged: RunResult) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-training-single"])
-def test_healthy_samples_have_nothing_that_matters(scenario: str, tmp_path: Path, advisor_run: Run) -> None:
-    write_sample(tmp_path, scenario=scenario)
-    result = advisor_run(tmp_path, select=("NS",))
+def test_healthy_samples_have_nothing_that_matters(
+    scenario: str, shared_sample: Callable[..., Path], advisor_run: Run
+) -> None:
+    result = advisor_run(shared_sample(scenario), select=("NS",))
     assert not [rule for rule in result.rules if rule.state == "error"]
     assert [found for found in result.findings if found.severity != "low"] == []

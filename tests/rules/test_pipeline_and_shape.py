@@ -13,7 +13,6 @@ from advisor_core.plugins.host import load_host
 from advisor_core.result.finding import Finding
 from advisor_core.result.run import RunResult
 from advisor_core.rules.compiled import CompiledRule
-from advisor_core.sample import write_sample
 from tests.advisors.build import book, host, judged_for_gpus
 
 FILES = ("pipeline_bound", "shape_affinity")
@@ -147,9 +146,10 @@ def test_sample_names_the_products_on_one_input_and_what_they_are_worth(advisor_
 
 
 @pytest.mark.parametrize("scenario", ["healthy-training", "healthy-training-single"])
-def test_healthy_samples_have_nothing_that_matters(scenario: str, tmp_path: Path, advisor_run: Run) -> None:
-    write_sample(tmp_path, scenario=scenario)
-    result = advisor_run(tmp_path, select=OWN)
+def test_healthy_samples_have_nothing_that_matters(
+    scenario: str, shared_sample: Callable[..., Path], advisor_run: Run
+) -> None:
+    result = advisor_run(shared_sample(scenario), select=OWN)
     assert not [rule for rule in result.rules if rule.state in {"error", "cannot_answer"}]
     assert {rule for rule, severity in fired(result).items() if severity != "low"} == set()
     # The padded vocabulary, K = 50432, is a good axis.

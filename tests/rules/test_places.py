@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,6 @@ from advisor_core.rules.model import HoldsFor
 from advisor_core.rules.places import Place, kind_and_part
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions, prepared
-from advisor_core.sample import write_sample
 from advisor_core.text.base import Text
 
 ROLLOUT = Place("decode", "rollout", "rollout", 1.0)
@@ -92,10 +92,8 @@ def test_a_rule_about_inference_judges_the_rows_in_a_rollout_only() -> None:
 
 
 @pytest.fixture(scope="module")
-def iteration(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rollout")
-    write_sample(folder, scenario="slow-rollout")
-    return folder
+def iteration(shared_sample: Callable[..., Path]) -> Path:
+    return shared_sample("slow-rollout")
 
 
 def test_a_finding_in_a_rollout_says_so_and_has_no_advice_for_training(iteration: Path) -> None:

@@ -1,4 +1,4 @@
-"""Samples, written once per session."""
+"""Samples, written once for all processes of the session."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
-from advisor_core.sample import SCENARIOS, write_sample
+from advisor_core.sample import SCENARIOS
 from tests.sample.database import DbExport
 from tests.sample.export import Export
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Path]]:
+def written(shared_sample: Callable[..., Path]) -> Callable[..., list[Path]]:
     """The directories of the ranks of a scenario with given options, written on first use."""
 
-    @cache
     def get(scenario: str, **options: Any) -> list[Path]:
-        return write_sample(tmp_path_factory.mktemp(scenario), scenario=scenario, **options)
+        return sorted(shared_sample(scenario, **options).iterdir())
 
     return get
 

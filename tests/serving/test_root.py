@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from advisor_core.serving.answers import AnswerError, Answers
 from advisor_core.serving.root import OutsideError, Root
 
@@ -80,8 +79,8 @@ def test_a_stamp_changes_with_a_file(root: Root) -> None:
     assert root.stamp([root.directory]) != before
 
 
-def test_a_profile_with_a_link_out_of_the_root_is_refused(tmp_path: Path) -> None:
-    write_sample(tmp_path / "root" / "profile")
+def test_a_profile_with_a_link_out_of_the_root_is_refused(advisor_sample: Path, tmp_path: Path) -> None:
+    shutil.copytree(advisor_sample, tmp_path / "root" / "profile")
     output = next(tmp_path.rglob("kernel_details.csv"))
     kept = tmp_path / "kept.csv"
     shutil.move(output, kept)
@@ -90,9 +89,8 @@ def test_a_profile_with_a_link_out_of_the_root_is_refused(tmp_path: Path) -> Non
         Answers(Root(tmp_path / "root"), RunOptions()).run("profile", silent)
 
 
-def test_what_lies_above_a_part_of_a_profile_is_refused(tmp_path: Path) -> None:
+def test_what_lies_above_a_part_of_a_profile_is_refused(advisor_sample: Path) -> None:
     """Loaders look above a part of a profile; a root within a profile has no whole one."""
-    write_sample(tmp_path / "profile")
-    part = next(tmp_path.rglob("kernel_details.csv")).parent
+    part = next(advisor_sample.rglob("kernel_details.csv")).parent
     with pytest.raises(AnswerError, match="outside"):
         Answers(Root(part), RunOptions()).run(".", silent)

@@ -12,7 +12,6 @@ from advisor_core.contracts.missing import Missing
 from advisor_core.facts.store import FactStore
 from advisor_core.loaders.discover import discover
 from advisor_core.run.rank import fact_store
-from advisor_core.sample import write_sample
 from advisor_core.sample.models.model import ModelShape
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
 from advisors.layers.drawings import blocks
@@ -30,10 +29,8 @@ def facts_of(path: Path) -> FactStore:
 
 
 @pytest.fixture(scope="module")
-def transformer(tmp_path_factory: pytest.TempPathFactory) -> FactStore:
-    folder = tmp_path_factory.mktemp("transformer")
-    write_sample(folder)
-    return facts_of(folder)
+def transformer(advisor_sample: Path) -> FactStore:
+    return facts_of(advisor_sample)
 
 
 def test_the_layers_of_a_simulated_transformer(transformer: FactStore) -> None:

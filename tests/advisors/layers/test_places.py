@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from advisor_core.api.advisors import Metric
 from advisor_core.api.testing import judge_rule
-from advisor_core.sample import write_sample
 from advisor_core.sample.models.model import ModelShape
 from tests.advisors.layers.test_layers import facts_of
 
 
 @pytest.fixture(scope="module")
-def unfused(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("unfused")
-    write_sample(folder, scenario="unfused-swiglu")
-    return folder
+def unfused(shared_sample: Callable[..., Path]) -> Path:
+    return shared_sample("unfused-swiglu")
 
 
 def test_an_unfused_activation_is_placed_in_the_feed_forward_part_of_every_layer(unfused: Path) -> None:

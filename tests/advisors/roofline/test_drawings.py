@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from advisor_core.api.renderers import BarsView, HeatmapView
 from advisor_core.api.testing import Scene
 from advisor_core.run.pipeline import run
 from advisor_core.run.prepared import RunOptions
-from advisor_core.sample import write_sample
 from advisors.roofline.drawings import bounds
 from tests.advisors.real import real_rank
 
@@ -51,10 +51,9 @@ def test_a_run_draws_them_for_each_rank(profiles: Path) -> None:
     assert not [one for one in result.diagnostics if one.severity == "error"]
 
 
-def test_phases_of_an_iteration_have_their_own_rows(tmp_path: Path) -> None:
+def test_phases_of_an_iteration_have_their_own_rows(shared_sample: Callable[..., Path]) -> None:
     """Decoding moves weights, the update computes, and for the reward the device waits."""
-    write_sample(tmp_path, scenario="healthy-rl")
-    result = run([tmp_path], RunOptions(), jobs=1)
+    result = run([shared_sample("healthy-rl")], RunOptions(), jobs=1)
     assert not [one for one in result.diagnostics if one.severity == "error"]
     (view,) = (view for view in result.views if view.id == "roofline-rank0")
     assert isinstance(view, HeatmapView)
