@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 Cells = list[list[str]]
@@ -56,11 +56,11 @@ OF_COLUMNS: Mapping[str, OfColumn] = {
 }
 
 
-def each_column(data: bytes, columns: Collection[str] | None = None) -> Iterator[tuple[str, bytes]]:
-    """A CSV file with every damage to every column, or to ``columns``, each with its name: ``Duration(us)-dropped``."""
+def each_column(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """A CSV file with every damage to every column, each with its name: ``Duration(us)-dropped``."""
     rows = _cells(data)
     for place, name in enumerate(rows[0]):
-        for how, damage in OF_COLUMNS.items() if columns is None or name in columns else ():
+        for how, damage in OF_COLUMNS.items():
             if (changed := damage(rows, place)) is not None:
                 yield f"{name}-{how}", _csv(changed)
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -31,6 +31,15 @@ OF_STREAM = (cut, flipped_bits, hole, junk)
 """What happens to a compressed file on its way."""
 SEED = 1
 Ended = tuple[str, Judged]
+
+
+Wanted = Callable[[str], bool]
+"""Whether a damage, by its name, is to be done."""
+
+
+def everything(name: str) -> bool:
+    """Every damage."""
+    return True
 
 
 def training() -> Recording:
@@ -64,18 +73,20 @@ KERNELS = (
 )
 
 
-def of_trace(trace: bytes, folder: Path) -> Iterator[Ended]:
-    """Every damage to a Kineto trace: to its events, and to the compressed stream."""
+def of_trace(trace: bytes, folder: Path, wanted: Wanted = everything) -> Iterator[Ended]:
+    """Every damage to a Kineto trace: to its events, and to the compressed stream, as ``wanted``."""
     path = folder / "trace.json.gz"
     path.write_bytes(packed := rewritten(trace, lambda events, chance: events, Random(SEED)))
     whole = analysed(path)
     assert whole is not None
     for name, change in OF_EVENTS.items():
-        path.write_bytes(rewritten(trace, change, Random(SEED)))
-        yield name, judged(whole, analysed(path))
+        if wanted(name):
+            path.write_bytes(rewritten(trace, change, Random(SEED)))
+            yield name, judged(whole, analysed(path))
     for damage in OF_STREAM:
-        path.write_bytes(damage(packed, Random(SEED)))
-        yield f"gzip-{damage.__name__}", judged(whole, analysed(path))
+        if wanted(name := f"gzip-{damage.__name__}"):
+            path.write_bytes(damage(packed, Random(SEED)))
+            yield name, judged(whole, analysed(path))
 
 
 def of_database(rank: Path, changes: Iterable[tuple[str, OfTable]] | None = None) -> Iterator[Ended]:
@@ -91,15 +102,6 @@ def of_database(rank: Path, changes: Iterable[tuple[str, OfTable]] | None = None
                 damage_table(path, table, change, Random(SEED))
                 yield f"{table}-{change.__name__}", judged(whole, analysed(rank))
                 path.write_bytes(data)
-
-
-Wanted = Callable[[str], bool]
-"""Whether a damage, by its name, is to be done."""
-
-
-def everything(name: str) -> bool:
-    """Every damage."""
-    return True
 
 
 def of_text(rank: Path, wanted: Wanted = everything) -> Iterator[Ended]:
@@ -155,43 +157,44 @@ ARROWS = ("s", "t", "f")
 """Phases of the events that join two others."""
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
-"""Of the events of a trace that are left where it is cut off."""
+"""Of the events or bytes of a trace, which are left where it is cut off."""
 
 
-def of_bytes(rank: Path) -> Iterator[Ended]:
-    """The trace of a text export that ends in the middle of an event. The file is put back."""
+def of_bytes(rank: Path, shares: Iterable[float] = SHARES) -> Iterator[Ended]:
+    """The trace of a text export that ends in the middle of an event, after ``shares`` of its bytes. The file is put
+    back."""
     whole = analysed(rank)
     assert whole is not None
     (path,) = rank.rglob("trace_view.json")
     data = path.read_bytes()
-    for share in SHARES:
+    for share in shares:
         end = data.rindex(b'"', 0, int(len(data) * share))  # never behind an event
         path.write_bytes(data[:end])
         yield f"ends in an event at {share}", judged(whole, analysed(rank))
     path.write_bytes(data)
 
 
-def of_columns(rank: Path, columns: Mapping[str, Collection[str]] | None = None) -> Iterator[Ended]:
-    """Every damage to every column of every CSV file of a text export, or to ``columns`` by file. The files are put
-    back."""
+def of_columns(rank: Path, wanted: Wanted = everything) -> Iterator[Ended]:
+    """Every damage to every column of every CSV file of a text export, as ``wanted``. The files are put back."""
     whole = analysed(rank)
     assert whole is not None
-    for path in sorted(path for path in rank.rglob("*.csv") if columns is None or path.name in columns):
+    for path in sorted(rank.rglob("*.csv")):
         data = path.read_bytes()
-        for name, changed in each_column(data, None if columns is None else columns[path.name]):
-            path.write_bytes(changed)
-            yield f"{path.name}-{name}", judged(whole, analysed(rank))
+        for column, changed in each_column(data):
+            if wanted(name := f"{path.name}-{column}"):
+                path.write_bytes(changed)
+                yield name, judged(whole, analysed(rank))
         path.write_bytes(data)
 
 
-def of_rows(rank: Path) -> Iterator[Ended]:
-    """Two kernels that have each other's value of a column. The file is put back."""
+def of_rows(rank: Path, seeds: Iterable[int] = range(SEED, SEED + 3)) -> Iterator[Ended]:
+    """Two kernels that have each other's value of a column, another two for each seed. The file is put back."""
     whole = analysed(rank)
     assert whole is not None
     (path,) = rank.rglob("kernel_details.csv")
     data = path.read_bytes()
     for column in ("Duration(us)", "Start Time(us)", "Type", "Stream ID", "Accelerator Core"):
-        for seed in range(SEED, SEED + 3):
+        for seed in seeds:
             path.write_bytes(rows_exchanged(data, column, Random(seed)))
             yield f"{column} of two rows, {seed}", judged(whole, analysed(rank))
     path.write_bytes(data)

@@ -27,16 +27,19 @@ SMALL = (
     *("profiler_info_0.json", "profiler_metadata.json"),
 )
 """The others: each gets the kinds of damage in turn."""
+HARMLESS = (shuffled_rows, byte_order_mark, crlf)
+"""What has a test of its own on the main files: order of rows, a byte order mark and line ends are no information."""
 
 
 def _cases() -> Iterator[tuple[str, Damage, int]]:
     for file in MAIN:
         for damage in BY_ENDING[Path(file).suffix]:
-            yield file, damage, 0
+            if damage not in HARMLESS:
+                yield file, damage, 0
     for number, file in enumerate(SMALL):
         kinds = BY_ENDING[Path(file).suffix]
-        for step in range(3):
-            yield file, kinds[(number + 7 * step) % len(kinds)], 0
+        for step in range(2):
+            yield file, kinds[(number + 11 * step) % len(kinds)], 0
     more = Random(int(os.environ.get("NPU_ADVISOR_MUTATIONS", "0")))
     for seed in range(1, 1 + int(os.environ.get("NPU_ADVISOR_MUTATIONS", "0"))):
         file = more.choice([*MAIN, *MAIN, *SMALL])
@@ -73,11 +76,10 @@ def test_damage(profile: Path, tmp_path: Path, file: str, damage: Damage, seed: 
 
 
 @pytest.mark.parametrize("file", [KERNELS, TRACE])
-@pytest.mark.parametrize("damage", [shuffled_rows, byte_order_mark, crlf], ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", HARMLESS, ids=lambda damage: damage.__name__)
 def test_what_does_no_harm_changes_no_number(
     profile: Path, clean: RunResult, tmp_path: Path, file: str, damage: Damage
 ) -> None:
-    """Order of rows, a byte order mark and line ends are not information."""
     if damage not in BY_ENDING[Path(file).suffix]:
         pytest.skip("not of this kind of file")
     path = profile / file
@@ -92,7 +94,11 @@ def test_what_does_no_harm_changes_no_number(
     assert [f.fingerprint for f in clean.findings] == [f.fingerprint for f in same.findings]
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=settings.default.max_examples // 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
 @given(
     file=st.sampled_from([*MAIN, *SMALL]),
     place=st.floats(0, 1, exclude_max=True),
