@@ -26,12 +26,12 @@ PART = (
     "tests/loaders/kineto/test_kineto_tables.py",
     "tests/reports/test_report_texts.py",
     "tests/reports/test_report_phases.py",
-    "tests/engine/test_cluster.py",
+    "tests/engine/test_cluster.py::test_no_scheduler_and_no_worker_are_told",
     "tests/remote",
     "tests/testing",
 )
-"""The embedded sample in every format, tables read from files, results of whole runs rendered, ranks on a cluster,
-profiles at URLs, rules over scenes."""
+"""The embedded sample in every format, tables read from files, results of whole runs rendered, a connection
+to a scheduler, profiles at URLs, rules over scenes."""
 
 EXTRAS = ("cluster", "remote")
 """Extras of the wheel that these tests need: installed with it, and held at their lower bounds as the rest is."""
