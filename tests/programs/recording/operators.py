@@ -41,6 +41,8 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Run an operator and keep it."""
         kwargs = dict(kwargs or {})
+        if _on_host((args, kwargs)):  # the number of the step, which optimizers keep there
+            return func(*args, **kwargs)
         schema = func._schema
         reads = tuple(map(self.seen, _tensors((args, kwargs))))
         if func is torch.ops.aten._local_scalar_dense.default:
@@ -86,6 +88,11 @@ class Recorder(TorchDispatchMode):
 
 def _tensors(tree: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def _on_host(tree: Any) -> bool:
+    """Whether there are tensors, all in the memory of the host."""
+    return {tensor.device.type for tensor in _tensors(tree)} == {"cpu"}
 
 
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
