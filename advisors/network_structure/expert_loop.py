@@ -11,6 +11,7 @@ from advisor_core.api.facts import (
     KERNELS,
     PROFILE,
     Facts,
+    HostChange,
     Merging,
     NotApplicable,
     launches,
@@ -106,8 +107,8 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     known = bool(np.isfinite(moved_ns).all())
     tasks = own.frame["work"].to_numpy()[found.members]
     waits = _waits(facts, tasks, found)
-    gone = {} if waits is None else {"waits": waits_gone(waits)}
-    merging = Merging(tasks, found.loop_of, loop_ns, after_ns, **gone)
+    gone = HostChange() if waits is None else waits_gone(waits)
+    merging = Merging(tasks, found.loop_of, loop_ns, after_ns, waits=gone)
     replayed = facts.get(replay)
     kernel_saving = float((loop_ns - after_ns).sum()) if known else np.nan
     saving = kernel_saving if replayed is None or not known else float(replayed.saved_by_each([merging])[0])

@@ -52,6 +52,7 @@ _DTYPES = {
 _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 """The operators that others call for a part of their work, by the function of CANN."""
 
+
 class Operator(NamedTuple):
     """An operator call: ``phase`` is forward, backward, optimizer or decode; ``node`` and ``sequence`` are those of autograd;
     ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a product."""

@@ -23,9 +23,7 @@ _CUBE_BLOCK = 16
 """Elements of BF16 that the cube takes at once: channels of a convolution are padded to whole blocks."""
 
 
-def kernel_of(
-    type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int
-) -> Kernel:
+def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
     """A kernel of this type. ``depth``: of a product, the length of the axis that is summed; of attention, how many
     keys a query sees."""
     if type_ == "MatMulV3":
@@ -53,9 +51,7 @@ def kernel_of(
     return vector(function, type_, inputs, outputs, strided=type_ in _STRIDED, read=bytes_read, write=bytes_written)
 
 
-def _products(
-    type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int
-) -> Kernel:
+def _products(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
     """As many products as there are matrices in the result."""
     *matrices, rows, columns = outputs[0].shape
     single = inputs[0].dtype is DType.FP32
@@ -72,9 +68,7 @@ def _attention(
     backward = type_.endswith("Grad")
     flops = 4 * prod(heads) * positions * depth * channels
     read = keys.nbytes + values.nbytes if positions == 1 else 0
-    work = AttentionWork(
-        flops * 5 // 2 if backward else flops, backward, single=queries.dtype is DType.FP32, read=read
-    )
+    work = AttentionWork(flops * 5 // 2 if backward else flops, backward, single=queries.dtype is DType.FP32, read=read)
     return Kernel(f"{function}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 
 

@@ -54,9 +54,7 @@ def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
             merge_gates(model)
         batch = program.batch()
         weights = model.parameters()
-        optimizer = (
-            FusedAdamW(weights) if "optimizer" in parts else torch.optim.AdamW(weights, lr=1e-4, foreach=False)
-        )
+        optimizer = FusedAdamW(weights) if "optimizer" in parts else torch.optim.AdamW(weights, lr=1e-4, foreach=False)
     for weight in model.parameters():  # moments are there before the step that is recorded
         weight.grad = torch.empty_like(weight)
     optimizer.step()

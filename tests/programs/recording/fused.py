@@ -24,6 +24,7 @@ from tests.programs.recording.library import defined
 Pair = tuple[Tensor, Tensor]
 Triple = tuple[Tensor, Tensor, Tensor]
 
+
 def _row(x: Tensor) -> Tensor:
     return x.new_empty((*x.shape[:-1], 1), dtype=torch.float32)
 

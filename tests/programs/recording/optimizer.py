@@ -1,5 +1,5 @@
 """AdamW as ``torch.optim.AdamW(fused=True)`` runs on an NPU: one kernel for each weight
-(docs/sources.md#fused-optimizer-of-pytorch)."""
+(docs/sources.md#fused-operators)."""
 
 from __future__ import annotations
 
