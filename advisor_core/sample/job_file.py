@@ -89,7 +89,8 @@ def _like(default: Any, description: str) -> Any:
 
 
 class JobFile(Model):
-    """One document. It has one of `training`, `serving`, `reinforcement`, `vision`, `recorded` and `recorded_serving`."""
+    """One document. It has one of `training`, `serving`, `reinforcement`, `vision`, `recorded` and
+    `recorded_serving`."""
 
     name: str | None = Field(
         default=None,

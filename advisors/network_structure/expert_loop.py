@@ -63,8 +63,8 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
             "waits",
             "float",
             "count",
-            "how often the host waits within the loops for a number of the device, per step, where it does so for every "
-            "expert",
+            "how often the host waits within the loops for a number of the device, per step, where it does so for "
+            "every expert",
             zh="host 等待次数",
         ),
         Column("kernel_saving_ns", "float", "ns", "loop_ns less fused_ns", zh="kernel 节省"),

@@ -54,8 +54,9 @@ _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 
 
 class Operator(NamedTuple):
-    """An operator call: ``phase`` is forward, backward, optimizer or decode; ``node`` and ``sequence`` are those of autograd;
-    ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a product."""
+    """An operator call: ``phase`` is forward, backward, optimizer or decode; ``node`` and ``sequence`` are those of
+    autograd; ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a
+    product or of attention. A task without a function is `READ`."""
 
     name: str
     phase: str

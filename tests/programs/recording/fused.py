@@ -6,7 +6,7 @@ They have the names and the results of the operators of torch_npu and no impleme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -153,8 +153,8 @@ def merge_gates(model: torch.nn.Module) -> None:
 @contextmanager
 def fused(model_code: ModuleType, prefix: str, parts: frozenset[str]) -> Iterator[None]:
     """Replace these parts of the model code of transformers: ``norm``, ``rotary``, ``swiglu`` of a model with merged
-    gates (`merge_gates`), ``experts``; of what generates tokens ``cache`` and ``sampling``; and attention where the model
-    calls that of PyTorch."""
+    gates (`merge_gates`), ``experts``; of what generates tokens ``cache`` and ``sampling``; and attention where the
+    model calls that of PyTorch."""
 
     def rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1) -> Pair:
         cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)

@@ -17,8 +17,8 @@ _filter = defined("npu_top_k_top_p(Tensor logits, Tensor p) -> Tensor", lambda x
 
 
 def keep_place(self: Any, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-    """In place of the ``update`` of a cache of transformers that grows: it has room from the beginning, and new keys and
-    values are written into it."""
+    """In place of the ``update`` of a cache of transformers that grows: it has room from the beginning, and new keys
+    and values are written into it."""
     if not self.is_initialized:
         self.lazy_initialization(keys, values)
         length = keys.shape[-2] + RESERVED

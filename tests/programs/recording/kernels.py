@@ -254,8 +254,8 @@ class Kernels:
             yield Task(READ, "", results, ())
 
     def _convolution(self, call: Call, base: str, function: str) -> Iterator[Task]:
-        """A convolution of patches in the format of the cube, or the gradients of its weight and bias; what it reads and
-        writes is converted."""
+        """A convolution of patches in the format of the cube, or the gradients of its weight and bias; what it reads
+        and writes is converted."""
         if base == "convolution":
             pixels, weight = map(_operand, call.reads[:2])
             (result,) = map(_operand, call.writes)

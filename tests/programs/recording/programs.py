@@ -38,7 +38,7 @@ def pictures(batch: int, size: int) -> dict[str, torch.Tensor]:
 
 @dataclass(frozen=True)
 class Program:
-    """Model code. ``inputs``: their batch and length or size; ``routing``: experts, and how many of them get a token."""
+    """Model code. ``inputs``: their batch and length or size; ``routing``: experts, and how many get each token."""
 
     name: Any
     says: str
