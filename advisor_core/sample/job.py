@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from .loops.communicator import Place
 from .loops.pipeline import PipelineLoop
-from .loops.recorded import RecordedLoop, RecordedTraining
+from .loops.recorded import RecordedLoop, RecordedServing, RecordedTraining
 from .loops.reinforcement import Reinforcement, ReinforcementLoop
 from .loops.serving import ServingLoop
 from .loops.training import Training, TrainingLoop
@@ -127,7 +127,7 @@ def _loop(setup: Setup, number: int) -> TrainingLoop | ServingLoop | Reinforceme
         return ReinforcementLoop(work, place, rank.loading_ns, rank.longest)
     if isinstance(work, VisionTraining):
         return VisionLoop(work, place, rank.loading_ns)
-    if isinstance(work, RecordedTraining):
+    if isinstance(work, RecordedTraining | RecordedServing):
         return RecordedLoop(work, rank.loading_ns)
     return ServingLoop(work, rank.loading_ns)
 

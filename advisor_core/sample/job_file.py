@@ -29,7 +29,7 @@ from advisor_core.text.base import Model, Text
 from .causes import CAUSES, Cause
 from .export.generation import Headers
 from .layout import Layout
-from .loops.recorded import RecordedTraining
+from .loops.recorded import RecordedServing, RecordedTraining
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
@@ -43,7 +43,7 @@ from .models.recorded import record_of
 from .scenario import Scenario
 from .setup import Dispatch, RankSetup, Setup, Work
 
-WORK = ("training", "serving", "reinforcement", "vision", "recorded")
+WORK = ("training", "serving", "reinforcement", "vision", "recorded", "recorded_serving")
 """The kinds of work, of which a job has one."""
 Catalogue = Callable[[str], Mapping[str, Any] | None]
 """Finds the document of a job in the catalogue, by its name."""
@@ -89,7 +89,8 @@ def _like(default: Any, description: str) -> Any:
 
 
 class JobFile(Model):
-    """One document. It has one of `training`, `serving`, `reinforcement`, `vision` and `recorded`."""
+    """One document. It has one of `training`, `serving`, `reinforcement`, `vision`, `recorded` and
+    `recorded_serving`."""
 
     name: str | None = Field(
         default=None,
@@ -105,6 +106,7 @@ class JobFile(Model):
     reinforcement: Reinforcement | None = None
     vision: VisionTraining | None = None
     recorded: RecordedTraining | None = None
+    recorded_serving: RecordedServing | None = None
     layout: LayoutEntry = _like(LayoutEntry(), "the ranks")
     loading_ns: int = Field(
         default=RankSetup().loading_ns,
@@ -193,7 +195,7 @@ def _fit(setup: Setup) -> None:
     if not isinstance(work, Training):
         if not layout.only_data:
             raise ValueError("only training is spread by tp, pp or ep")
-        if isinstance(work, RecordedTraining):
+        if isinstance(work, RecordedTraining | RecordedServing):
             record_of(work.program, work.written_out)
             if layout.ranks > 1:
                 raise ValueError("a recorded program runs on one rank")
@@ -292,6 +294,7 @@ _KINDS = {
     "training": Text(en="Training", zh="训练"),
     "vision": Text(en="Training", zh="训练"),
     "recorded": Text(en="Training of recorded model code", zh="录制的模型代码的训练"),
+    "recorded_serving": Text(en="Serving with recorded model code", zh="录制的模型代码的推理"),
     "serving": Text(en="Serving", zh="推理"),
     "reinforcement": Text(en="Reinforcement learning", zh="强化学习"),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .described import FROM_FILES
 from .layout import Layout
-from .loops.recorded import RecordedTraining
+from .loops.recorded import RecordedServing, RecordedTraining
 from .loops.reinforcement import Reinforcement
 from .loops.serving import Serving
 from .loops.training import Training
@@ -17,7 +17,7 @@ from .machine.context import TUNED_HOST, HostCosts
 from .machine.links import HCCS, Link
 from .machine.physics import IDEAL, Physics
 
-Work = Training | Serving | Reinforcement | VisionTraining | RecordedTraining
+Work = Training | Serving | Reinforcement | VisionTraining | RecordedTraining | RecordedServing
 """The work of a job on its devices."""
 
 
@@ -97,7 +97,7 @@ class Setup:
         load = self.ranks[rank].load
         if load == 1.0:
             return self.training
-        if isinstance(self.training, RecordedTraining):
+        if isinstance(self.training, RecordedTraining | RecordedServing):
             raise ValueError("a recorded program has the batch that it was recorded with")
         batch = max(1, round(self.training.shape.batch * load))
         return replace(self.training, shape=replace(self.training.shape, batch=batch))  # type: ignore[arg-type]

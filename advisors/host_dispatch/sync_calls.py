@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from advisor_core.api import Vocabulary
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import (
     HOST_EVENTS,
@@ -26,12 +25,12 @@ from advisor_core.api.facts import (
     replay,
     steps,
     sync_calls,
-    union,
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
 from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, savings_by_replay
+from advisors.host_dispatch.waits import waits_gone, whole_waits
 from advisors.measuring import LARGEST, call_sites, host_rows, records, share, stack_of, step_count, step_ns
 from advisors.messages import message
 
@@ -102,10 +101,10 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     frame["longest_ns"] = frame["longest_ns"].astype(float)
     frame["step_ns"] = wall
     frame["idle_share"] = frame["idle_ns"] / wall
-    waits = _whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
+    waits = whole_waits(events, calls, facts[launches].skew_ns, facts[PROFILE].vocabulary)
     used = _with_use(events, calls, waits, facts[launches].skew_ns)
     changes = [
-        replace(_waits_gone(waits.iloc[rows]), least=_waits_gone(calls.iloc[rows]), most=_waits_gone(used.iloc[rows]))
+        replace(waits_gone(waits.iloc[rows]), least=waits_gone(calls.iloc[rows]), most=waits_gone(used.iloc[rows]))
         for rows in groups.indices.values()
     ]
     saved = savings_by_replay(facts[replay], wall, changes)
@@ -152,26 +151,6 @@ def _as_the_last(replayed: Replay, changes: Sequence[HostChange], operators: Seq
     for place, others in zip(one_left, saved[len(several) :], strict=True):
         last[place] = of_all[operators[place]] - others
     return list(last.tolist())
-
-
-def _waits_gone(waits: pd.DataFrame) -> HostChange:
-    return HostChange(union(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy()))
-
-
-def _whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: Vocabulary) -> pd.DataFrame:
-    """From when to when each call held the host: with the operator around it where that does nothing but read a value,
-    as its copy and its bookkeeping go when it goes."""
-    outer = calls["outer_row"].to_numpy()
-    reads = (outer >= 0) & matching(events["name"], words.sync_operators)[np.maximum(outer, 0)]
-    around = events.iloc[np.maximum(outer, 0)]
-    start = around["start_ns"].to_numpy() - skew_ns
-    end = start + around["duration_ns"].to_numpy()
-    return pd.DataFrame(
-        {
-            "start_ns": np.where(reads, start, calls["start_ns"].to_numpy()),
-            "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
-        }
-    )
 
 
 def _with_use(events: pd.DataFrame, calls: pd.DataFrame, waits: pd.DataFrame, skew_ns: int) -> pd.DataFrame:

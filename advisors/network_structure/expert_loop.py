@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, NotApplicable, launches, replay
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    PROFILE,
+    Facts,
+    HostChange,
+    Merging,
+    NotApplicable,
+    launches,
+    replay,
+    sync_calls,
+)
 from advisors.columns import LAUNCH_SAVING_NS, shares
 from advisors.fusion.expert_loops import ExpertLoops, expert_loops
+from advisors.host_dispatch.waits import waits_gone, whole_waits
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.measuring import row
@@ -19,7 +32,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
 @advisor(
     "network_structure.expert_loop",
     needs=(step_kernels, expert_loops),
-    wants=(replay, launches, HOST_EVENTS, layers),
+    wants=(replay, launches, HOST_EVENTS, PROFILE, sync_calls, layers),
     columns=(
         Column("loops", "float", "count", "loops over experts per step, in both passes", zh="循环数"),
         Column("experts", "float", "count", "experts in the longest loop", zh="专家数"),
@@ -46,6 +59,14 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
             zh="融合算子",
         ),
         Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
+        Column(
+            "waits",
+            "float",
+            "count",
+            "how often the host waits within the loops for a number of the device, per step, where it does so for "
+            "every expert",
+            zh="host 等待次数",
+        ),
         Column("kernel_saving_ns", "float", "ns", "loop_ns less fused_ns", zh="kernel 节省"),
         Column(
             "saving_ns",
@@ -84,7 +105,10 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * begin
     after_ns = np.fmin(product_ns + moved_ns, loop_ns)
     known = bool(np.isfinite(moved_ns).all())
-    merging = Merging(own.frame["work"].to_numpy()[found.members], found.loop_of, loop_ns, after_ns)
+    tasks = own.frame["work"].to_numpy()[found.members]
+    waits = _waits(facts, tasks, found)
+    gone = HostChange() if waits is None else waits_gone(waits)
+    merging = Merging(tasks, found.loop_of, loop_ns, after_ns, waits=gone)
     replayed = facts.get(replay)
     kernel_saving = float((loop_ns - after_ns).sum()) if known else np.nan
     saving = kernel_saving if replayed is None or not known else float(replayed.saved_by_each([merging])[0])
@@ -102,6 +126,7 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         grouped_kernels=float(kernels_after.sum()) / own.steps,
         fused_ns=float(after_ns.sum()) / own.steps if known else np.nan,
         saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
+        waits=np.nan if waits is None else len(waits) / own.steps,
         kernel_saving_ns=kernel_saving / own.steps,
         saving_ns=saving / own.steps,
         launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
@@ -120,6 +145,24 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(result, evidence, cure=lambda _: merging)
+
+
+def _waits(facts: Facts, tasks: np.ndarray, found: ExpertLoops) -> pd.DataFrame | None:
+    """When the host waits for the device (``start_ns``, ``end_ns``) while it launches a loop, at least once for every
+    expert: for the rows that the router gave it. ``None`` where calls of the host or launches are not recorded."""
+    if sync_calls not in facts or launches not in facts or HOST_EVENTS not in facts:
+        return None
+    calls, launched = facts[sync_calls], facts[launches]
+    at = launched.frame["launch_ns"].to_numpy()[tasks]
+    known = launched.known().to_numpy()[tasks]
+    began = calls["start_ns"].to_numpy()
+    within = np.zeros(len(calls), dtype=np.bool_)
+    for loop, experts in enumerate(found.experts):
+        own = at[known & (found.loop_of == loop)]
+        inside = (began >= own.min(initial=began.max(initial=0))) & (began < own.max(initial=0))
+        if inside.sum() >= experts:
+            within |= inside
+    return whole_waits(facts[HOST_EVENTS], calls[within], launched.skew_ns, facts[PROFILE].vocabulary)
 
 
 def _best(own: StepKernels, found: ExpertLoops) -> float:

@@ -6,7 +6,8 @@ from math import prod
 
 import pytest
 
-from tests.programs.recording.calls import Call, Seen
+from advisor_core.sample.models.recorded import READ
+from tests.programs.recording.calls import READ_BACK, Call, Seen
 from tests.programs.recording.kernels import Kernels, UnknownOperatorError
 
 
@@ -65,3 +66,41 @@ def test_copies_and_conversions() -> None:
 def test_lists_of_tensors_are_one_kernel() -> None:
     lists = (tensor(4), tensor(5), tensor(4), tensor(5))
     assert types("_foreach_add_", *lists, writes=tensor(4), overload="List") == ["ForeachAddList"]
+
+
+def test_a_number_that_is_read_back_is_no_kernel() -> None:
+    call = Call(READ_BACK, "", "forward", "", -1, (tensor(dtype="bool"),), (), False)
+    assert [(task.type, task.function) for task in Kernels(100).of(call)] == [(READ, "")]
+    assert types("nonzero", tensor(4, 6), writes=tensor(9, 2, dtype="int64")) == ["NonZero", READ]
+
+
+def test_places_are_int32_until_they_are_cast() -> None:
+    call = Call("aten::topk", "", "forward", "", 1, (tensor(4, 9),), (tensor(4, 2), tensor(4, 2, dtype="int64")), False)
+    kernel, cast = Kernels(100).of(call)
+    assert (kernel.type, cast.type) == ("TopKV2", "Cast")
+    assert cast.reads == (kernel.writes[1],) and cast.reads[0].dtype == "int32"
+
+
+def test_a_convolution_converts_what_it_reads_and_writes() -> None:
+    pixels, weight, result = tensor(2, 3, 8, 8), tensor(5, 3, 4, 4), tensor(2, 5, 2, 2)
+    assert types("convolution", pixels, weight, writes=result) == ["TransData", "TransData", "Conv2D", "TransData"]
+    call = Call(
+        "aten::convolution_backward", "", "backward", "", 1, (result, pixels, weight), (weight, tensor(5)), False
+    )
+    assert [task.type for task in Kernels(100).of(call)] == [
+        "TransData",
+        "TransData",
+        "Conv2DBackpropFilter",
+        "TransData",
+        "ReduceSum",
+    ]
+
+
+def test_attention_knows_how_many_keys_a_query_sees() -> None:
+    def depth(queries: int, keys: int, overload: str) -> int:
+        reads = (tensor(1, 2, queries, 4), tensor(1, 2, keys, 4), tensor(1, 2, keys, 4))
+        call = Call("npu::npu_fusion_attention", overload, "forward", "", 1, reads, (tensor(1, 2, queries, 4),), False)
+        (task,) = Kernels(100).of(call)
+        return task.depth
+
+    assert (depth(8, 8, "causal"), depth(8, 8, ""), depth(1, 8, "causal")) == (4, 8, 8)

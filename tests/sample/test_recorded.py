@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import get_args
 
 import pytest
 
 from advisor_core.sample.causes.code import Unfused
 from advisor_core.sample.job import simulate
-from advisor_core.sample.kernels import AttentionWork, Kernel, MatMulWork
-from advisor_core.sample.loops.recorded import RecordedLoop, RecordedTraining
-from advisor_core.sample.models.recorded import PARTS, Part, ProgramName, RecordedModel, record_of
-from advisor_core.sample.program import Instruction, Node, Op, memory_use
+from advisor_core.sample.kernels import AttentionWork, Kernel, MatMulWork, VectorWork
+from advisor_core.sample.loops.recorded import RecordedLoop, RecordedServing, RecordedTraining
+from advisor_core.sample.models.recorded import (
+    PARTS,
+    Part,
+    ProgramName,
+    RecordedModel,
+    TrainingName,
+    record_file,
+    record_of,
+)
+from advisor_core.sample.program import Instruction, Item, Node, Op, memory_use
 from advisor_core.sample.scenario import Scenario
 from advisor_core.sample.scenarios import SCENARIOS
 from advisor_core.sample.setup import Setup
 
-CHOICES = [
-    (program, parts)
-    for program in get_args(ProgramName)
-    for count in range(len(PARTS[program]) + 1)
-    for parts in combinations(PARTS[program], count)
-]
+FUSED: dict[Part, str] = {
+    "norm": "RmsNorm",
+    "rotary": "RotaryPositionEmbedding",
+    "swiglu": "SwiGlu",
+    "experts": "GroupedMatmul",
+    "attention": "FlashAttentionScore",
+    "optimizer": "ApplyAdamWV2",
+    "cache": "ScatterNdUpdate",
+    "sampling": "ApplyTopKTopPWithSorted",
+}
+"""The kernel of a part that is not written out."""
+LAYERS = {"qwen3-moe": 3, "mixtral": 2}
 NORM = ["Cast", "Pows", "ReduceMean", "Add", "Rsqrt", "Mul", "Cast", "Mul"]
 """The kernels of a norm of Llama, as a published table of an NPU has them."""
 
@@ -37,17 +50,68 @@ def kernels_of(instructions: list[Instruction]) -> list[Kernel]:
     return [kernel for op in ops if op.launch is not None for kernel in op.launch.kernels]
 
 
-def setup(program: ProgramName) -> Setup:
+def setup(program: TrainingName) -> Setup:
     return Setup(RecordedTraining(program))
 
 
-@pytest.mark.parametrize(("program", "written_out"), CHOICES)
-def test_every_choice_of_parts_is_there(program: ProgramName, written_out: tuple[Part, ...]) -> None:
-    step = RecordedModel(record_of(program, written_out)).step()
-    types = [kernel.type for kernel in kernels_of([*step.forward(), *step.backward(), *step.optimizer()])]
-    fused = {"norm": "RmsNorm", "rotary": "RotaryPositionEmbedding", "swiglu": "SwiGlu"}
-    assert {part for part, type_ in fused.items() if type_ in types} == {*PARTS[program]} - {*written_out}
-    assert types.count("FlashAttentionScore") == types.count("FlashAttentionScoreGrad") == 4
+def test_every_choice_of_parts_is_there() -> None:
+    for program, parts in PARTS.items():
+        for count in range(len(parts) + 1):
+            for fused in combinations(parts, count):
+                assert record_file(program, fused).is_file(), (program, fused)
+
+
+@pytest.mark.parametrize("program", PARTS)
+def test_parts_are_written_out_or_fused(program: ProgramName) -> None:
+    for written_out in dict.fromkeys([(), PARTS[program]]):
+        step = RecordedModel(record_of(program, written_out)).step()
+        kernels = kernels_of([*step.forward(), *step.backward(), *step.optimizer(), *step.decode()])
+        types = [kernel.type for kernel in kernels]
+        assert {part for part in PARTS[program] if FUSED[part] in types} == {*PARTS[program]} - {*written_out}
+        if "attention" not in written_out:
+            assert types.count("FlashAttentionScore") == LAYERS.get(program, 4)
+
+
+def test_experts_one_by_one_ask_the_device_for_their_rows() -> None:
+    """Each of 16 experts in 3 layers: whether it is the last, which one it is for its rows and both weights, and how
+    many rows it has. Once a layer, which experts have rows; once a step, whether the sequences are packed."""
+    reads = [
+        sum(isinstance(one, Item) for one in RecordedModel(record_of("qwen3-moe", parts)).step().forward())
+        for parts in ((), ("experts",))
+    ]
+    assert reads == [1, 3 * (16 * 5 + 1) + 1]
+
+
+def test_grouped_products_have_the_work_of_all_experts() -> None:
+    """8,192 rows through both projections of three layers, forward and twice backward."""
+    step = RecordedModel(record_of("qwen3-moe", ())).step()
+    grouped = [one for one in kernels_of([*step.forward(), *step.backward()]) if one.type == "GroupedMatmul"]
+    works = [one.work for one in grouped if isinstance(one.work, MatMulWork)]
+    assert len(works) == 3 * 6
+    assert sum(work.m * work.n * work.k for work in works) == 3 * 3 * 8192 * 2048 * 3 * 768
+
+
+def test_a_cache_that_grows_is_copied_and_one_with_room_is_not() -> None:
+    """Keys and values of 64 sequences of 4,098 tokens: 8 heads of 64 channels in four layers, 2 B each."""
+
+    def put(parts: tuple[Part, ...], type_: str) -> int:
+        kernels = kernels_of(RecordedModel(record_of("llama-decode", parts)).step().decode())
+        found = [one.work for one in kernels if one.type == type_]
+        return sum(work.write for work in found if isinstance(work, VectorWork))
+
+    row = 4 * 2 * 64 * 8 * 64 * 2
+    joined = put(("cache",), "ConcatD") - put((), "ConcatD")
+    assert joined == 4098 * row and put((), "ScatterNdUpdate") == row
+
+
+def test_tokens_are_decoded_and_read_back_once_a_step() -> None:
+    job = replace(SCENARIOS["healthy-decode"], name="recorded", job=Setup(RecordedServing("llama-decode", steps=2)))
+    (timeline,) = simulate(replace(job, causes=(Unfused("sampling"),)), 0)
+    assert [step.number for step in timeline.steps] == [10, 11]
+    assert len(timeline.kernels) == 2 * len(
+        kernels_of(RecordedModel(record_of("llama-decode", ("sampling",))).step().decode())
+    )
+    assert sum(span.name == "aten::item" for span in timeline.spans) == 2
 
 
 def test_a_norm_is_written_out_as_the_model_code_writes_it() -> None:
@@ -95,11 +159,11 @@ def test_what_is_written_out_takes_longer() -> None:
 @pytest.mark.parametrize(
     ("cause", "program", "says"),
     [
-        (Unfused("optimizer"), "llama", "a whole RMSNorm"),
-        (Unfused("rms-norm", dose=0.5), "llama", "a whole RMSNorm"),
+        (Unfused("cross-entropy"), "llama", "only whole parts"),
+        (Unfused("rms-norm", dose=0.5), "llama", "only whole parts"),
         (Unfused("rms-norm"), "gpt2", "was not recorded with"),
     ],
 )
-def test_a_part_that_was_not_recorded_is_refused(cause: Unfused, program: ProgramName, says: str) -> None:
+def test_a_part_that_was_not_recorded_is_refused(cause: Unfused, program: TrainingName, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         RecordedLoop(cause.afflict(setup(program)).training, 900_000)  # type: ignore[arg-type]

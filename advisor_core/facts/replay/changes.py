@@ -85,13 +85,15 @@ def _begins(recorded: RankGraph) -> Ints:
 class Merging(Cure):
     """Kernels that become one: ``tasks``, rows of the fact ``work``; ``chain``, the number of the chain of each, from
     0; ``before_ns`` and ``after_ns``, what each chain takes and would take as one kernel. ``longest``: how many times
-    the usual host time of an operator goes at most with each kernel that is not launched."""
+    the usual host time of an operator goes at most with each kernel that is not launched. ``waits``: what the host no
+    longer does between them, such as to wait for a number that only they need."""
 
     tasks: Ints
     chain: Ints
     before_ns: Floats
     after_ns: Floats
     longest: float = LONGEST
+    waits: HostChange = field(default_factory=HostChange)
 
     @classmethod
     def none(cls, tasks: Ints, before_ns: Floats, after_ns: Floats) -> Merging:
@@ -102,6 +104,8 @@ class Merging(Cure):
         """The graph in which the first kernel of each chain does the work of all, and the others are not launched.
         ``graph``: that of ``recorded``, with other changes made already; what a kernel takes there shrinks by as much
         as in the recording."""
+        if len(self.waits.feeding):
+            graph = self.waits.apply(recorded, graph)
         nodes, edges = recorded.nodes, recorded.edges
         rows = 1 + max(int(nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
         task, launch, feed = (nodes.of(kind, rows) for kind in (TASK, LAUNCH, FEED))
@@ -165,8 +169,14 @@ Change = HostChange | Merging | Shortening | Capturing
 def changed(recorded: RankGraph, changes: Sequence[Change]) -> Graph:
     """The graph of a rank with several changes at once. Host time that several of them leave out goes once, and what is
     left to launch then is captured."""
-    graph = joined([change for change in changes if isinstance(change, HostChange)]).apply(recorded, recorded.graph)
-    others = [change for change in changes if not isinstance(change, HostChange)]
+    of_host = [change for change in changes if isinstance(change, HostChange)]
+    of_host += [change.waits for change in changes if isinstance(change, Merging)]
+    graph = joined(of_host).apply(recorded, recorded.graph)
+    others = [
+        replace(change, waits=HostChange()) if isinstance(change, Merging) else change
+        for change in changes
+        if not isinstance(change, HostChange)
+    ]
     for change in sorted(others, key=lambda other: isinstance(other, Capturing)):
         graph = change.apply(recorded, graph)
     return graph

@@ -6,12 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..described import Natural, Positive
-from ..loops.recorded import RecordedTraining
+from ..loops.recorded import RecordedServing, RecordedTraining
 from ..models.recorded import Part
 from ..setup import Setup
 from .cause import Cause, change_code, change_shape, change_work, transformer
 
-_RECORDED: dict[str, Part] = {"rms-norm": "norm", "rotary": "rotary", "swiglu": "swiglu"}
+_SWITCHES = {
+    "rms-norm": "fused_norm",
+    "swiglu": "fused_swiglu",
+    "rotary": "fused_rotary",
+    "cross-entropy": "fused_loss",
+}
+"""What turns them on in the models of the simulator."""
+
+_RECORDED: dict[str, Part] = {
+    "rms-norm": "norm",
+    "rotary": "rotary",
+    "swiglu": "swiglu",
+    "experts": "experts",
+    "attention": "attention",
+    "optimizer": "optimizer",
+    "cache-write": "cache",
+    "sampling": "sampling",
+}
 """The parts of recorded programs by the names of causes."""
 
 
@@ -30,11 +47,23 @@ class CauseInLayers(Cause):
 @dataclass(frozen=True, slots=True)
 class Unfused(CauseInLayers):
     """A part of the model is written out as a chain of operators (docs/sources.md#fused-operators). The dose is the
-    share of the layers, for the optimizer that of the weights; a micro-batch has only one cross-entropy."""
+    share of the layers, for the optimizer that of the weights; a micro-batch has only one cross-entropy. Experts,
+    attention, writes into a cache and sampling are written out in recorded programs only, and there each is there or
+    not."""
 
     cure: ClassVar[str] = "the fused operator"
 
-    what: Literal["rms-norm", "swiglu", "rotary", "cross-entropy", "optimizer"]
+    what: Literal[
+        "rms-norm",
+        "swiglu",
+        "rotary",
+        "cross-entropy",
+        "optimizer",
+        "experts",
+        "attention",
+        "cache-write",
+        "sampling",
+    ]
 
     @property
     def name(self) -> str:
@@ -42,28 +71,24 @@ class Unfused(CauseInLayers):
 
     @property
     def divisible(self) -> bool:
-        return self.what != "cross-entropy"
+        return self.what in ("rms-norm", "swiglu", "rotary", "optimizer")
 
     def afflict(self, setup: Setup) -> Setup:
-        if isinstance(setup.training, RecordedTraining):
+        if isinstance(setup.training, RecordedTraining | RecordedServing):
             return self._in_recorded(setup, setup.training)
         if self.what == "optimizer":
             if self.dose == 1:
                 return change_work(setup, fused_optimizer=False)
             return change_work(setup, fused_optimizer=False, chained_share=self.dose)
-        switch = {
-            "rms-norm": "fused_norm",
-            "swiglu": "fused_swiglu",
-            "rotary": "fused_rotary",
-            "cross-entropy": "fused_loss",
-        }[self.what]
-        return self.in_layers(setup, **{switch: False})
+        if self.what not in _SWITCHES:
+            raise ValueError(f"{self.what} can be written out in recorded programs only")
+        return self.in_layers(setup, **{_SWITCHES[self.what]: False})
 
-    def _in_recorded(self, setup: Setup, training: RecordedTraining) -> Setup:
+    def _in_recorded(self, setup: Setup, work: RecordedTraining | RecordedServing) -> Setup:
         part = _RECORDED.get(self.what)
         if part is None or self.dose != 1:
-            raise ValueError("of a recorded program a whole RMSNorm, rotary embedding or SwiGLU can be written out")
-        return change_work(setup, written_out=(*training.written_out, part))
+            raise ValueError("of a recorded program only whole parts that were recorded fused as well are written out")
+        return change_work(setup, written_out=(*work.written_out, part))
 
 
 @dataclass(frozen=True, slots=True)

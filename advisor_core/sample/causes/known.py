@@ -75,6 +75,14 @@ CAUSES: Mapping[str, KnownCause] = MappingProxyType(
         "unfused-rotary": _known(code.Unfused, "an unfused rotary embedding", "旋转位置编码未融合", what="rotary"),
         "unfused-cross-entropy": _known(code.Unfused, "an unfused cross-entropy", "交叉熵未融合", what="cross-entropy"),
         "unfused-optimizer": _known(code.Unfused, "an unfused optimizer", "优化器未融合", what="optimizer"),
+        "unfused-attention": _known(code.Unfused, "an unfused attention", "注意力未融合", what="attention"),
+        "unfused-experts": _known(code.Unfused, "experts that run one by one", "专家逐个计算", what="experts"),
+        "unfused-cache-write": _known(
+            code.Unfused, "a cache that is copied for each token", "每个 token 都复制 KV cache", what="cache-write"
+        ),
+        "unfused-sampling": _known(
+            code.Unfused, "a filter of logits that is written out", "采样过滤未融合", what="sampling"
+        ),
         "unaligned-vocabulary": _known(code.UnalignedVocabulary, "a vocabulary that is not aligned", "词表未对齐"),
         "tail-of-16-kib": _known(code.SixteenKibTail, "a last axis of 16 KiB", "尾轴为 16 KiB 的倍数"),
         "small-matmuls-on-one-input": _known(

@@ -1,4 +1,4 @@
-"""A training step of public model code, as it was recorded operator by operator (`tests.programs.recording`).
+"""A step of public model code, as it was recorded operator by operator (`tests.programs.recording`).
 
 A record has the operators below autograd in order, each with the kernels that it becomes, and the memory that every
 tensor lies in. It says nothing about time.
@@ -8,20 +8,38 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
 
-from ..kernels import DType, Kernel, Tensor, attention, matmul, vector
-from ..program import Instruction, Launch, Node, Op
+from ..kernels import DType, Kernel, Tensor
+from ..program import Instruction, Item, Launch, Node, Op
+from .recorded_kernels import kernel_of
 
-ProgramName = Literal["gpt2", "llama", "qwen3"]
-Part = Literal["norm", "rotary", "swiglu"]
-PARTS: dict[ProgramName, tuple[Part, ...]] = {"gpt2": (), "llama": get_args(Part), "qwen3": get_args(Part)}
+TrainingName = Literal["gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit"]
+DecodingName = Literal["llama-decode", "qwen3-decode"]
+ProgramName = TrainingName | DecodingName
+Part = Literal["norm", "rotary", "swiglu", "experts", "attention", "optimizer", "cache", "sampling"]
+PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
+    {
+        "gpt2": (),
+        "llama": ("norm", "rotary", "swiglu"),
+        "qwen3": ("norm", "rotary", "swiglu"),
+        "qwen3-moe": ("norm", "experts"),
+        "mixtral": ("rotary", "experts"),
+        "vit": ("attention", "optimizer"),
+        "llama-decode": ("norm", "cache", "sampling"),
+        "qwen3-decode": ("norm", "rotary", "cache"),
+    }
+)
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
+
+READ: Final = "ReadBack"
+"""What stands in a record where the host waits for the device and reads a number: no kernel."""
 
 _FOLDER = Path(__file__).parents[1] / "recorded"
 _DTYPES = {
@@ -34,17 +52,11 @@ _DTYPES = {
 _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 """The operators that others call for a part of their work, by the function of CANN."""
 
-_STRIDED = frozenset({"AsStrided", "StridedSlice", "Transpose", "ViewCopy"})
-_CUTTING = frozenset({"AsStrided", "BroadcastTo", "GatherV2", "Index", "Slice", "StridedSlice"})
-"""Kernels that read no more than they write."""
-
-_WRITING = frozenset({"Fill", "OnesLike", "ZerosLike"})
-"""Kernels that read nothing."""
-
 
 class Operator(NamedTuple):
-    """An operator call: ``phase`` is forward, backward or optimizer; ``node`` and ``sequence`` are those of autograd;
-    ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a product."""
+    """An operator call: ``phase`` is forward, backward, optimizer or decode; ``node`` and ``sequence`` are those of
+    autograd; ``tasks`` its kernels as they are recorded: type, function of CANN, tensors read and written, depth of a
+    product or of attention. A task without a function is `READ`."""
 
     name: str
     phase: str
@@ -56,12 +68,12 @@ class Operator(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Record:
     """``tensors``: memory, shape and type of each. ``kept``: the memory of weights and moments, which is there before
-    the step; ``tokens`` and ``loss``: that of the batch and of the result."""
+    the step; ``batch`` and ``loss``: in training, that of what the data loader gives and of the result."""
 
     tensors: tuple[tuple[int, tuple[int, ...], DType], ...]
     kept: frozenset[int]
-    tokens: int
-    loss: int
+    batch: int | None
+    loss: int | None
     operators: tuple[Operator, ...]
 
 
@@ -82,7 +94,7 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
     return Record(
         tuple((storage, tuple(shape), _DTYPES[dtype]) for storage, shape, dtype in data["tensors"]),
         frozenset(data["kept"]),
-        data["tokens"],
+        data["batch"],
         data["loss"],
         tuple(
             Operator(name, phase, node, sequence, tuple(tasks))
@@ -125,41 +137,54 @@ class StepOfModel:
         return Tensor(shape, dtype, persistent=owner.persistent, base=owner)
 
     @property
-    def tokens(self) -> Tensor:
-        """The batch that the data loader gives."""
-        return self._memory[self._record.tokens]
+    def batch(self) -> Tensor:
+        """What the data loader gives. Only in training."""
+        assert self._record.batch is not None
+        return self._memory[self._record.batch]
 
     @property
     def loss(self) -> Tensor:
-        """The result of the forward pass."""
+        """The result of the forward pass. Only in training."""
+        assert self._record.loss is not None
         return self._memory[self._record.loss]
 
     def forward(self) -> list[Instruction]:
         """The operators of the forward pass."""
-        return list(self._ops(self._of("forward")))
+        return list(self._instructions(self._of("forward")))
+
+    def decode(self) -> list[Instruction]:
+        """The operators of a step of decoding."""
+        return list(self._instructions(self._of("decode")))
 
     def backward(self) -> list[Instruction]:
         """The nodes of the backward pass."""
         nodes = groupby(self._of("backward"), key=lambda one: (one.node, one.sequence))
-        return [Node(name, sequence, tuple(self._ops(operators))) for (name, sequence), operators in nodes]
+        return [
+            Node(name, sequence, tuple(one for one in self._instructions(operators) if isinstance(one, Op)))
+            for (name, sequence), operators in nodes
+        ]
 
     def optimizer(self) -> list[Instruction]:
         """The operators of the optimizer."""
-        return list(self._ops(self._of("optimizer")))
+        return list(self._instructions(self._of("optimizer")))
 
     def _of(self, phase: str) -> Iterator[Operator]:
         return (operator for operator in self._record.operators if operator.phase == phase)
 
-    def _ops(self, operators: Iterable[Operator]) -> Iterator[Op]:
+    def _instructions(self, operators: Iterable[Operator]) -> Iterator[Op | Item]:
         return chain.from_iterable(map(self._calls, operators))
 
-    def _calls(self, operator: Operator) -> Iterator[Op]:
+    def _calls(self, operator: Operator) -> Iterator[Op | Item]:
         """The operator, or those that it calls for the parts of its work."""
         if not operator.tasks:
             yield Op(operator.name, (), None)
             return
-        functions = [(function, list(tasks)) for function, tasks in groupby(operator.tasks, key=lambda task: task[1])]
-        for function, tasks in functions:
+        calls = [(function, list(tasks)) for function, tasks in groupby(operator.tasks, key=lambda task: task[1])]
+        functions = [function for function, _ in calls if function]
+        for function, tasks in calls:
+            if not function:
+                yield from (Item(self._tensors[read[0]]) for _, _, read, _, _ in tasks)
+                continue
             kernels = tuple(self._kernel(*task) for task in tasks)
             name = operator.name if len(functions) == 1 else _CALLED.get(function, operator.name)
             forward = operator.sequence if operator.phase == "forward" else -1
@@ -177,18 +202,4 @@ class StepOfModel:
 
     def _kernel(self, type_: str, function: str, read: list[int], written: list[int], depth: int) -> Kernel:
         inputs, outputs = (tuple(self._tensors[number] for number in numbers) for numbers in (read, written))
-        if type_ == "MatMulV3":
-            return matmul(function, inputs[0], inputs[1], outputs[0], depth)
-        if type_.startswith("FlashAttention"):
-            batch, heads, positions, channels = inputs[0].shape
-            backward = type_.endswith("Grad")
-            flops = 2 * batch * heads * positions * positions * channels  # two products, half of them masked
-            return attention(function, inputs, outputs, int(2.5 * flops) if backward else flops, backward=backward)
-        bytes_read, bytes_written = (sum(one.nbytes for one in tensors) for tensors in (inputs, outputs))
-        if type_ in _WRITING:
-            bytes_read = 0
-        elif type_ in _CUTTING:
-            bytes_read = min(bytes_read, bytes_written)
-        elif type_ == "ViewCopy":
-            bytes_written = bytes_read
-        return vector(function, type_, inputs, outputs, strided=type_ in _STRIDED, read=bytes_read, write=bytes_written)
+        return kernel_of(type_, function, inputs, outputs, depth)

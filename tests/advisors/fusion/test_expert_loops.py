@@ -141,3 +141,25 @@ def test_kernels_of_experts_are_in_no_region() -> None:
 
 def test_without_such_experts_there_is_nothing_to_judge() -> None:
     assert judge_rule("NS039", scene_of([YARDSTICK, ATTENTION]).store()).state == "not_applicable"
+
+
+@pytest.mark.parametrize(("asks", "waits"), [((0, 1, 2, 3), 4), ((2,), 0)], ids=["for every expert", "once"])
+def test_waits_for_the_rows_of_each_expert_go_with_the_loop(asks: tuple[int, ...], waits: int) -> None:
+    """An expert has nine kernels of 5 to 20 us, 75 us together; the host launches one every us. Where it asks for the
+    rows of an expert it waits for the device before it goes on."""
+    scene, now, device = Scene().step(1, -10, 2_000), 0.0, 0.0
+    for number, rows in enumerate((40, 7, 90, 12)):
+        for place, (type_, took, reads, writes) in enumerate(
+            [YARDSTICK, *expert(rows)] if not number else expert(rows)
+        ):
+            if number in asks and type_ == "Swish":
+                scene.event("cpu_op", "aten::item", now, device + 4 - now)
+                scene.event("runtime", "AscendCL@aclrtSynchronizeStream", now + 1, device + 2 - now)
+                now = device + 5
+            device = max(device, now + 10)
+            scene.tensors(device, took, type_, reads, writes, launched=now, op=f"aten::op{place}")
+            device, now = device + took, now + 1
+    seen = judge_rule("NS039", scene.store()).first.observation
+    assert seen["waits"] == waits
+    # Behind each wait the device has nothing to do for 15 us; without a change of the waits one of them at most is won.
+    assert (seen["launch_saving_ns"] > 30_000) is bool(waits)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from advisor_core.api.facts import Merging, Replay, replay
+from advisor_core.api.facts import HostChange, Merging, Replay, replay, union
 from advisor_core.api.testing import Scene
+from advisor_core.facts.replay.changes import changed
+from tests.facts.replay.test_host_changes import items
 
 
 def merged(tasks: list[int], before: float, after: float) -> Merging:
@@ -103,3 +107,18 @@ def test_tasks_without_a_launch_follow_the_one_before(linked: bool) -> None:
     if not linked:
         scene.rows["flows"] = [row for row in scene.rows["flows"] if row["flow"] not in (4, 5)]
     assert saved_us(scene, merged([3, 4, 5, 6], 400, 150)) == 250
+
+
+def test_waits_between_merged_kernels_go_once() -> None:
+    """Ten turns of 10 + 20 + 5 + 60 us, in each of which the host waits 34 us longer than it works. Of the third to the
+    sixth kernel one stays, of 20 us, and nobody waits for these four."""
+    scene = items(10)
+    found = scene.store()[replay]
+    assert isinstance(found, Replay)
+    starts = np.array([turn * 95_000 + 1_000 for turn in (2, 3, 4, 5)])
+    waits = HostChange(union(starts, starts + 34_000))
+    merging = merged([2, 3, 4, 5], 80, 20)
+    both = replace(merging, waits=waits)
+    assert found.saved_by(both) > found.saved_by(merging)
+    graphs = [changed(found.recorded, changes) for changes in ([both], [merging, waits], [both, waits])]
+    assert all((graph.duration == graphs[0].duration).all() for graph in graphs)

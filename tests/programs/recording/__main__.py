@@ -1,4 +1,5 @@
-"""Records the programs that the simulator runs, and writes them to ``advisor_core/sample/recorded``."""
+"""Records the programs that the simulator runs, all or those named, and writes them to
+``advisor_core/sample/recorded``."""
 
 from __future__ import annotations
 
@@ -6,91 +7,24 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import chain, combinations
 from typing import Any
 
 import torch
 import transformers
-from transformers.models.gpt2 import modeling_gpt2
-from transformers.models.llama import modeling_llama
-from transformers.models.qwen3 import modeling_qwen3
 
-from advisor_core.sample.models.recorded import PARTS, Part, ProgramName, record_file
+from advisor_core.sample.models.recorded import PARTS, Part, record_file
 from tests.programs.recording.calls import Call
 from tests.programs.recording.fused import fused, merge_gates
 from tests.programs.recording.kernels import Kernels, Operand, Task
 from tests.programs.recording.operators import recording
+from tests.programs.recording.optimizer import FusedAdamW
+from tests.programs.recording.programs import PROGRAMS, Decoding, Training
 
-LAYERS, BATCH, SEQUENCE = 4, 2, 2048
-
-
-@dataclass(frozen=True)
-class Program:
-    """Public model code in a size that it is published in, with few layers."""
-
-    name: ProgramName
-    says: str
-    code: Any
-    prefix: str
-    config: Any
-    model: Any
-
-
-PROGRAMS = (
-    Program(
-        "llama",
-        "LlamaForCausalLM as large as Llama 3.2 1B",
-        modeling_llama,
-        "Llama",
-        transformers.LlamaConfig(
-            hidden_size=2048,
-            intermediate_size=8192,
-            num_attention_heads=32,
-            num_key_value_heads=8,
-            num_hidden_layers=LAYERS,
-            vocab_size=128_256,
-            tie_word_embeddings=False,
-            use_cache=False,
-        ),
-        transformers.LlamaForCausalLM,
-    ),
-    Program(
-        "qwen3",
-        "Qwen3ForCausalLM as large as Qwen3 1.7B",
-        modeling_qwen3,
-        "Qwen3",
-        transformers.Qwen3Config(
-            hidden_size=2048,
-            intermediate_size=6144,
-            num_attention_heads=16,
-            num_key_value_heads=8,
-            head_dim=128,
-            num_hidden_layers=LAYERS,
-            vocab_size=151_936,
-            tie_word_embeddings=False,
-            use_cache=False,
-        ),
-        transformers.Qwen3ForCausalLM,
-    ),
-    Program(
-        "gpt2",
-        "GPT2LMHeadModel as large as GPT-2 Large",
-        modeling_gpt2,
-        "GPT2",
-        transformers.GPT2Config(
-            n_embd=1280,
-            n_head=20,
-            n_layer=LAYERS,
-            n_positions=SEQUENCE,
-            use_cache=False,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-        ),
-        transformers.GPT2LMHeadModel,
-    ),
-)
+STEP = 3
+"""The step of decoding that is recorded: those before it make what is kept from step to step."""
 
 
 def variants(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
@@ -100,44 +34,93 @@ def variants(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The operator calls, and the memory of the tokens, of the loss, and of what is there before the step."""
+    """The operator calls, and the memory of what is there before the step; in training that of the batch and of the
+    loss."""
 
     calls: list[Call]
-    tokens: int
-    loss: int
     kept: list[int]
+    batch: int | None = None
+    loss: int | None = None
 
 
-def record(program: Program, parts: tuple[Part, ...]) -> Recorded:
+def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
     """A training step of the program with these parts fused."""
-    program.config._attn_implementation = "sdpa"
+    eager = "attention" in PARTS[program.name] and "attention" not in parts
+    program.config._attn_implementation = "eager" if eager else "sdpa"
+    program.config._experts_implementation = "eager"
     with torch.device("meta"):
         model = program.model(program.config).to(torch.bfloat16).train()
         if "swiglu" in parts:
             merge_gates(model)
-        tokens = torch.empty((BATCH, SEQUENCE), dtype=torch.int64)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=False)
+        batch = program.batch()
+        weights = model.parameters()
+        optimizer = FusedAdamW(weights) if "optimizer" in parts else torch.optim.AdamW(weights, lr=1e-4, foreach=False)
     for weight in model.parameters():  # moments are there before the step that is recorded
         weight.grad = torch.empty_like(weight)
     optimizer.step()
     for weight in model.parameters():
         weight.grad = None
-    with fused(program.code, program.prefix, frozenset(parts)), recording() as recorder:
+    with fused(program.code, program.prefix, frozenset(parts)), recording(program.found) as recorder:
         moments = [tensor for state in optimizer.state.values() for tensor in state.values() if tensor.dim()]
-        kept = [recorder.seen(one).storage for one in (*model.parameters(), *model.buffers(), *moments)]
-        tokens_read = recorder.seen(tokens).storage
-        loss = model(input_ids=tokens, labels=tokens).loss
+        first, *others = batch.values()
+        others = [other for other in others if other is not first]
+        kept = [recorder.seen(one).storage for one in (*model.parameters(), *model.buffers(), *moments, *others)]
+        loaded = recorder.seen(first).storage
+        loss = model(**batch).loss
         loss_written = recorder.seen(loss).storage
         loss.backward()
         recorder.phase = "optimizer"
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-    return Recorded(recorder.calls, tokens_read, loss_written, kept)
+    return Recorded(recorder.calls, kept, loaded, loss_written)
 
 
-def written(program: Program, parts: tuple[Part, ...]) -> dict[str, Any]:
+class _EnoughStepsError(Exception):
+    """The step that is recorded is over."""
+
+
+def decoded(program: Decoding, parts: tuple[Part, ...]) -> Recorded:
+    """A step of decoding with these parts fused."""
+    program.config._attn_implementation = "sdpa"
+    with torch.device("meta"):
+        model = program.model(program.config).to(torch.bfloat16).eval()
+        tokens = torch.empty(program.inputs, dtype=torch.int64)
+        mask = torch.ones(program.inputs, dtype=torch.int64)
+    prepare, step = model.prepare_inputs_for_generation, 0
+
+    @wraps(prepare)
+    def begin(*arguments: Any, **settings: Any) -> Any:
+        nonlocal step
+        step += 1  # the first is the prefill
+        if step > STEP:
+            raise _EnoughStepsError
+        recorder.phase = "decode" if step == STEP else ""
+        return prepare(*arguments, **settings)
+
+    model.prepare_inputs_for_generation = begin
+    with fused(program.code, program.prefix, frozenset(parts)), recording() as recorder:
+        try:
+            model.generate(
+                tokens, attention_mask=mask, max_new_tokens=8, eos_token_id=2, pad_token_id=0, **program.drawn
+            )
+        except _EnoughStepsError:
+            calls = [replace(call, sequence=-1) for call in recorder.calls if call.phase == "decode"]
+    return Recorded(calls, _read_first(calls))
+
+
+def _read_first(calls: list[Call]) -> list[int]:
+    """The memory that is read before anything is written into it."""
+    written: set[int] = set()
+    first: dict[int, None] = {}
+    for call in calls:
+        first |= {one.storage: None for one in call.reads if one.storage not in written}
+        written |= {one.storage for one in call.writes}
+    return list(first)
+
+
+def written(program: Training | Decoding, parts: tuple[Part, ...]) -> dict[str, Any]:
     """The record as it is written into a file."""
-    recorded = record(program, parts)
+    recorded = trained(program, parts) if isinstance(program, Training) else decoded(program, parts)
     calls = recorded.calls
     kernels = Kernels(1 + max(seen.storage for call in calls for seen in (*call.reads, *call.writes)))
     tensors: dict[Operand, int] = {}
@@ -152,11 +135,16 @@ def written(program: Program, parts: tuple[Part, ...]) -> dict[str, Any]:
         [call.name, call.phase, call.node, call.sequence, [task(one) for one in kernels.of(call)]] for call in calls
     ]
     storages = {operand.storage for operand in tensors}
+    batch, size = program.inputs
+    if isinstance(program, Decoding):
+        work = f"{batch} x 1 tokens behind {size}, a step of generate"
+    else:
+        work = f"{batch} x {f'{size} x {size} pixels' if program.pictures else f'{size} tokens'}, a training step"
     return {
-        "program": f"{program.says}, {LAYERS} layers, {BATCH} x {SEQUENCE} tokens, a training step with AdamW",
-        "fused": [*parts, "attention"],
+        "program": f"{program.says}, {program.config.num_hidden_layers} layers, {work}",
+        "fused": sorted({*parts, *([] if "attention" in PARTS[program.name] else ["attention"])}),
         "versions": {"torch": torch.__version__.partition("+")[0], "transformers": transformers.__version__},
-        "tokens": recorded.tokens,
+        "batch": recorded.batch,
         "loss": recorded.loss,
         "kept": [storage for storage in recorded.kept if storage in storages],
         "operators": operators,
@@ -165,8 +153,9 @@ def written(program: Program, parts: tuple[Part, ...]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write all programs."""
-    for program in PROGRAMS:
+    """Write these programs, or all."""
+    names = sys.argv[1:] or [program.name for program in PROGRAMS]
+    for program in (program for program in PROGRAMS if program.name in names):
         for parts in variants(PARTS[program.name]):
             data = written(program, parts)
             path = record_file(program.name, parts)

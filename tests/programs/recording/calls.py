@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+READ_BACK: Final = "aten::_local_scalar_dense"
+"""The operator that reads a number back: the host waits for the device."""
 
 
 @dataclass(frozen=True)

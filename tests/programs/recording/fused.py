@@ -6,7 +6,7 @@ They have the names and the results of the operators of torch_npu and no impleme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -14,51 +14,58 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch.library import Library
+from transformers.cache_utils import DynamicLayer
+from transformers.generation.logits_process import TopPLogitsWarper
+
+from tests.programs.recording.experts import experts
+from tests.programs.recording.inference import keep_place, top_p
+from tests.programs.recording.library import defined
 
 Pair = tuple[Tensor, Tensor]
 Triple = tuple[Tensor, Tensor, Tensor]
-
-_LIBRARY = Library("npu", "DEF")
-
-
-def _defined(schema: str, result: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator without an implementation that gives such a result on meta tensors."""
-    name = _LIBRARY.define(schema)
-    _LIBRARY.impl(name, result, "Meta")
-    return getattr(torch.ops.npu, name)
 
 
 def _row(x: Tensor) -> Tensor:
     return x.new_empty((*x.shape[:-1], 1), dtype=torch.float32)
 
 
-_norm = _defined(
+_norm = defined(
     "npu_rms_norm(Tensor x, Tensor gamma, float epsilon) -> (Tensor, Tensor)",
     lambda x, g, e: (x.new_empty(x.shape), _row(x)),
 )
-_norm_back = _defined(
+_norm_back = defined(
     "npu_rms_norm_backward(Tensor dy, Tensor x, Tensor gamma, Tensor rstd) -> (Tensor, Tensor)",
     lambda dy, x, g, r: (x.new_empty(x.shape), g.new_empty(g.shape, dtype=torch.float32)),
 )
-_rotate = _defined("npu_rotary_mul(Tensor x, Tensor r1, Tensor r2) -> Tensor", lambda x, a, b: x.new_empty(x.shape))
-_rotate_back = _defined(
+_rotate = defined("npu_rotary_mul(Tensor x, Tensor r1, Tensor r2) -> Tensor", lambda x, a, b: x.new_empty(x.shape))
+_rotate_back = defined(
     "npu_rotary_mul_backward(Tensor dy, Tensor x, Tensor r1, Tensor r2) -> Tensor",
     lambda dy, x, a, b: x.new_empty(x.shape),
 )
-_gate = _defined("npu_swiglu(Tensor x, int dim) -> Tensor", lambda x, d: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)))
-_gate_back = _defined(
+_gate = defined("npu_swiglu(Tensor x, int dim) -> Tensor", lambda x, d: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)))
+_gate_back = defined(
     "npu_swiglu_backward(Tensor dy, Tensor x, int dim) -> Tensor", lambda dy, x, d: x.new_empty(x.shape)
 )
-_attend = _defined(
-    "npu_fusion_attention(Tensor q, Tensor k, Tensor v) -> (Tensor, Tensor, Tensor)",
-    lambda q, k, v: (q.new_empty(q.shape), *(q.new_empty((*q.shape[:3], 8), dtype=torch.float32) for _ in range(2))),
+
+
+def _attended(q: Tensor, k: Tensor, v: Tensor) -> Triple:
+    return q.new_empty(q.shape), *(q.new_empty((*q.shape[:3], 8), dtype=torch.float32) for _ in range(2))
+
+
+_SCORE = "(Tensor q, Tensor k, Tensor v) -> (Tensor, Tensor, Tensor)"
+_GRAD = "(Tensor q, Tensor k, Tensor v, Tensor dy, Tensor max, Tensor sum, Tensor y) -> (Tensor, Tensor, Tensor)"
+_attend, _attend_back = (
+    {causal: defined(f"{name}{'.causal' if causal else ''}{schema}", result) for causal in (False, True)}
+    for name, schema, result in (
+        ("npu_fusion_attention", _SCORE, _attended),
+        (
+            "npu_fusion_attention_grad",
+            _GRAD,
+            lambda q, k, v, *_: (q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)),
+        ),
+    )
 )
-_attend_back = _defined(
-    "npu_fusion_attention_grad(Tensor q, Tensor k, Tensor v, Tensor dy, Tensor max, Tensor sum, Tensor y)"
-    " -> (Tensor, Tensor, Tensor)",
-    lambda q, k, v, *_: (q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)),
-)
+"""By whether a query sees the keys up to its own only."""
 
 
 class RmsNorm(torch.autograd.Function):
@@ -110,24 +117,27 @@ class SwiGlu(torch.autograd.Function):
 
 
 class Attention(torch.autograd.Function):
-    """``npu_fusion_attention`` with a causal mask."""
+    """``npu_fusion_attention``."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
         """The result for each query."""
-        result, most, total = _attend(q, k, v)
+        result, most, total = _attend[causal](q, k, v)
+        ctx.causal = causal
         ctx.save_for_backward(q, k, v, most, total, result)
         return result
 
     @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> Triple:
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         """The gradients of queries, keys and values."""
         q, k, v, *rest = ctx.saved_tensors
-        return _attend_back(q, k, v, dy, *rest)
+        return *_attend_back[ctx.causal](q, k, v, dy, *rest), None
 
 
-def _attention(q: Tensor, k: Tensor, v: Tensor, *_: Any, **__: Any) -> Tensor:
-    return Attention.apply(q, k, v)
+def _attention(
+    q: Tensor, k: Tensor, v: Tensor, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any
+) -> Tensor:
+    return Attention.apply(q, k, v, is_causal)
 
 
 def merge_gates(model: torch.nn.Module) -> None:
@@ -143,7 +153,8 @@ def merge_gates(model: torch.nn.Module) -> None:
 @contextmanager
 def fused(model_code: ModuleType, prefix: str, parts: frozenset[str]) -> Iterator[None]:
     """Replace these parts of the model code of transformers: ``norm``, ``rotary``, ``swiglu`` of a model with merged
-    gates (`merge_gates`), and attention where the model calls that of PyTorch."""
+    gates (`merge_gates`), ``experts``; of what generates tokens ``cache`` and ``sampling``; and attention where the
+    model calls that of PyTorch."""
 
     def rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1) -> Pair:
         cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
@@ -156,10 +167,14 @@ def fused(model_code: ModuleType, prefix: str, parts: frozenset[str]) -> Iterato
         "norm": (f"{prefix}RMSNorm", "forward", lambda self, x: RmsNorm.apply(x, self.weight, self.variance_epsilon)),
         "rotary": (None, "apply_rotary_pos_emb", rotate),
         "swiglu": (f"{prefix}MLP", "forward", gate),
+        "experts": (f"{prefix}Experts", "forward", experts),
     }
+    of_generation = {"cache": (DynamicLayer, "update", keep_place), "sampling": (TopPLogitsWarper, "__call__", top_p)}
     with ExitStack() as stack:
         for part in parts & replacements.keys():
             owner, name, replacement = replacements[part]
             stack.enter_context(patch.object(getattr(model_code, owner) if owner else model_code, name, replacement))
+        for part in parts & of_generation.keys():
+            stack.enter_context(patch.object(*of_generation[part]))
         stack.enter_context(patch.object(torch.nn.functional, "scaled_dot_product_attention", _attention))
         yield

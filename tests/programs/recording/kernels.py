@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tests.programs.recording.calls import Call, Seen
+from advisor_core.sample.models.recorded import READ
+from tests.programs.recording.calls import READ_BACK, Call, Seen
 
 NO_KERNEL = frozenset(
     {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "detach", "alias", "lift_fresh", "set_"}
@@ -105,6 +106,28 @@ TYPES = {
     "max": "ReduceMax",
     "clamp": "ClipByValueV2",
     "unfold_backward": "ViewCopy",
+    "convolution": "Conv2D",
+    "convolution_backward": "Conv2DBackpropFilter",
+    "nonzero": "NonZero",
+    "topk": "TopKV2",
+    "sort": "Sort",
+    "scatter": "ScatterElementsV2",
+    "index_select": "GatherV3",
+    "index_add": "InplaceIndexAdd",
+    "index_put": "IndexPutV2",
+    "_index_put_impl": "IndexPutV2",
+    "histc": "Histogram",
+    "isin": "IsIn",
+    "multinomial": "Multinomial",
+    "argmax": "ArgMaxV2",
+    "npu_apply_adam_w": "ApplyAdamWV2",
+    "npu_scatter_nd_update": "ScatterNdUpdate",
+    "npu_top_k_top_p": "ApplyTopKTopPWithSorted",
+    "npu_moe_token_permute": "MoeTokenPermute",
+    "npu_moe_token_permute_grad": "MoeTokenPermuteGrad",
+    "npu_moe_token_unpermute": "MoeTokenUnpermute",
+    "npu_moe_token_unpermute_grad": "MoeTokenUnpermuteGrad",
+    "npu_grouped_matmul": "GroupedMatmul",
 }
 """The type of the kernel by the name of the operator."""
 
@@ -113,6 +136,9 @@ PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm"})
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 """Operators whose operands get the element type of the result first."""
+
+WITH_PLACES = frozenset({"sort", "topk"})
+"""Operators whose kernel writes places as int32, which are cast to int64."""
 
 BROADCASTING = frozenset(
     {"add", "sub", "mul", "where", "le", "lt", "ge", "gt", "eq", "ne", "sum", "bitwise_and", "logical_and"}
@@ -132,7 +158,8 @@ class Operand:
 @dataclass(frozen=True)
 class Task:
     """A kernel: its type, the function of CANN that it belongs to, and its tensors. ``depth``: of a product, the length
-    of the axis that is summed."""
+    of the axis that is summed; of attention, how many keys a query sees, on average. The type `READ` is none: the host
+    waits for the device and reads a number."""
 
     type: str
     function: str
@@ -159,6 +186,8 @@ class Kernels:
 
     def of(self, call: Call) -> list[Task]:
         """The kernels of a call, in order. Raises `UnknownOperatorError`."""
+        if call.name == READ_BACK:
+            return [Task(READ, "", tuple(map(_operand, call.reads)), ())]
         name = call.name.partition("::")[2]
         in_place = name.endswith("_") and not name.startswith("__")
         base = name.rstrip("_") if in_place else name
@@ -183,6 +212,9 @@ class Kernels:
         if base.startswith("_foreach_"):
             yield self._foreach(call, base)
             return
+        if base in ("convolution", "convolution_backward"):
+            yield from self._convolution(call, base, function)
+            return
         kind = TYPES.get(base)
         if kind is None:
             raise UnknownOperatorError(call.name)
@@ -205,10 +237,48 @@ class Kernels:
         results = tuple(_operand(one) for one in call.writes)
         if base == "addmm":  # the bias is added by the kernel
             operands = [*operands[1:], operands[0]]
-        depth = call.reads[-1].shape[-2] if product else 0
+        depth = call.reads[-1].shape[-2] if product else _depth(call, base)
         if base == "mul" and len(operands) == 1 and operands[0].dtype == "bfloat16":
             kind = "Muls"  # by a number; in other types that is a Mul
+        if base == "npu_top_k_top_p":  # the function sorts by itself
+            values, places = (Operand(self._new(), operands[0].shape, dtype) for dtype in (operands[0].dtype, "int32"))
+            yield Task("Sort", function, (operands[0],), (values, places))
+            operands = [values, places, *operands[1:]]
+        if base in WITH_PLACES:
+            places = Operand(self._new(), results[1].shape, "int32")
+            yield Task(kind, function, tuple(operands), (results[0], places))
+            yield Task("Cast", function, (places,), (results[1],))
+            return
         yield Task(kind, function, tuple(operands), results, depth)
+        if base == "nonzero":  # how many entries there are tells the device
+            yield Task(READ, "", results, ())
+
+    def _convolution(self, call: Call, base: str, function: str) -> Iterator[Task]:
+        """A convolution of patches in the format of the cube, or the gradients of its weight and bias; what it reads
+        and writes is converted."""
+        if base == "convolution":
+            pixels, weight = map(_operand, call.reads[:2])
+            (result,) = map(_operand, call.writes)
+            yield from (convert := [self._converted(one, function) for one in (pixels, weight)])
+            blocked = Operand(self._new(), result.shape, result.dtype)
+            yield Task("Conv2D", function, tuple(one.writes[0] for one in convert), (blocked,))
+            yield Task("TransData", function, (blocked,), (result,))
+            return
+        gradient, pixels, weight = call.reads[:3]
+        results = {one.shape: _operand(one) for one in call.writes}
+        if pixels.shape in results:
+            raise UnknownOperatorError(f"{call.name} with a gradient of the input")
+        prepared, read = self._plain(gradient, function)
+        yield from prepared
+        yield from (convert := [self._converted(one, function) for one in (_operand(pixels), read)])
+        packed = Operand(self._new(), weight.shape, weight.dtype)
+        yield Task("Conv2DBackpropFilter", function, tuple(one.writes[0] for one in convert), (packed,))
+        yield Task("TransData", function, (packed,), (results[weight.shape],))
+        if bias := results.get(weight.shape[:1]):
+            yield Task("ReduceSum", function, (read,), (bias,))
+
+    def _converted(self, operand: Operand, function: str) -> Task:
+        return Task("TransData", function, (operand,), (Operand(self._new(), operand.shape, operand.dtype),))
 
     def _foreach(self, call: Call, base: str) -> Task:
         scalars = "List" if call.overload.startswith("List") else "Scalar" if call.overload.startswith("Scalar") else ""
@@ -246,6 +316,18 @@ class Kernels:
     def _new(self) -> int:
         self._next += 1
         return self._next - 1
+
+
+def _depth(call: Call, base: str) -> int:
+    """Of attention and of grouped products; the gradient of grouped weights sums over the rows of one expert."""
+    if base.startswith("npu_fusion_attention"):
+        keys = call.reads[1].shape[-2]
+        return keys // 2 if call.overload == "causal" and call.reads[0].shape[-2] == keys else keys
+    if base == "npu_grouped_matmul":
+        rows, columns = call.reads[0].shape
+        (result,) = call.writes
+        return rows // result.shape[0] if len(result.shape) == 3 else columns
+    return 0
 
 
 def _operand(seen: Seen) -> Operand:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,17 +10,22 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from tests.programs.recording.calls import Call, Seen
+from tests.programs.recording.calls import READ_BACK, Call, Seen
 
 
 class Recorder(TorchDispatchMode):
     """Records what runs within it on meta tensors. What is computed is contiguous, as operators of NPUs leave it; on
-    other devices it keeps the order of axes of what it was computed from."""
+    other devices it keeps the order of axes of what it was computed from.
 
-    def __init__(self) -> None:
+    Meta tensors have no numbers. A question whether all of something is so is answered with yes, any other with no:
+    nothing is padded, no sequence has ended. ``found``: how many entries are not zero of each tensor that is searched
+    for them, in order."""
+
+    def __init__(self, found: Iterable[int] = ()) -> None:
         super().__init__()
         self.calls: list[Call] = []
         self.phase = "forward"
+        self._found = iter(found)
         self._memory: dict[int, tuple[int, tuple[int, ...], Any]] = {}
 
     def seen(self, tensor: torch.Tensor) -> Seen:
@@ -36,11 +41,19 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """Run an operator and keep it."""
         kwargs = dict(kwargs or {})
+        if _on_host((args, kwargs)):  # the number of the step, which optimizers keep there
+            return func(*args, **kwargs)
         schema = func._schema
         reads = tuple(map(self.seen, _tensors((args, kwargs))))
         if func is torch.ops.aten._local_scalar_dense.default:
-            return 1
-        result = func(*args, **kwargs)
+            asked_whether_all = bool(self.calls) and self.calls[-1].name == "aten::all"
+            self.calls.append(Call(READ_BACK, "", self.phase, "", -1, reads, (), False))
+            return 1 if args[0].dtype != torch.bool or asked_whether_all else 0
+        if func is torch.ops.aten.nonzero.default:
+            (source,) = args
+            result = source.new_empty((next(self._found), source.dim()), dtype=torch.int64)
+        else:
+            result = func(*args, **kwargs)
         changed = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
         old = {one.storage for one in reads}
         results = _tensors(result)
@@ -77,13 +90,18 @@ def _tensors(tree: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
+def _on_host(tree: Any) -> bool:
+    """Whether there are tensors, all in the memory of the host."""
+    return {tensor.device.type for tensor in _tensors(tree)} == {"cpu"}
+
+
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.is_contiguous() else tensor.new_empty(tensor.shape)
 
 
 @contextmanager
-def recording() -> Iterator[Recorder]:
-    """Record what runs within the block."""
-    recorder = Recorder()
+def recording(found: Iterable[int] = ()) -> Iterator[Recorder]:
+    """Record what runs within the block; ``found`` as `Recorder` has it."""
+    recorder = Recorder(found)
     with recorder:
         yield recorder

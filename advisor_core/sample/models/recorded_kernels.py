@@ -1,0 +1,92 @@
+"""The kernels of recorded operators: how much work each is, from its tensors."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..kernels import AttentionWork, ConvolutionWork, DType, Kernel, MatMulWork, Tensor, grouped_matmul, matmul, vector
+
+_STRIDED = frozenset({"AsStrided", "StridedSlice", "TransData", "Transpose", "ViewCopy"})
+_CUTTING = frozenset({"AsStrided", "BroadcastTo", "GatherV2", "GatherV3", "Index", "Slice", "StridedSlice"})
+"""Kernels that read no more than they write."""
+
+_WRITING = frozenset({"Fill", "OnesLike", "ZerosLike"})
+"""Kernels that read nothing."""
+
+_PUTTING = frozenset({"IndexPutV2", "InplaceIndexAdd", "ScatterNdUpdate"})
+"""Kernels that put rows into a tensor that is there already: they read those rows and touch as many of it."""
+
+_ADDING = frozenset({"IndexPutV2", "InplaceIndexAdd"})
+"""Those of them that add the rows to what is there."""
+
+_CUBE_BLOCK = 16
+"""Elements of BF16 that the cube takes at once: channels of a convolution are padded to whole blocks."""
+
+
+def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
+    """A kernel of this type. ``depth``: of a product, the length of the axis that is summed; of attention, how many
+    keys a query sees."""
+    if type_ == "MatMulV3":
+        return matmul(function, inputs[0], inputs[1], outputs[0], depth)
+    if type_ == "BatchMatMulV2":
+        return _products(type_, function, inputs, outputs, depth)
+    if type_ == "GroupedMatmul":
+        *rows, columns = outputs[0].shape
+        return grouped_matmul(function, inputs[0], inputs[1], outputs[0], prod(rows), columns, depth)
+    if type_.startswith("FlashAttention"):
+        return _attention(type_, function, inputs, outputs, depth)
+    if type_.startswith("Conv2D"):
+        return _convolution(type_, function, inputs, outputs)
+    bytes_read, bytes_written = (sum(one.nbytes for one in tensors) for tensors in (inputs, outputs))
+    if type_ in _WRITING:
+        bytes_read = 0
+    elif type_ in _CUTTING:
+        bytes_read = min(bytes_read, bytes_written)
+    elif type_ == "ViewCopy":
+        bytes_written = bytes_read
+    elif type_ in _PUTTING:
+        changed = {id(one.storage) for one in outputs}
+        bytes_read = bytes_written = sum(one.nbytes for one in inputs if id(one.storage) not in changed)
+        bytes_read *= 2 if type_ in _ADDING else 1
+    return vector(function, type_, inputs, outputs, strided=type_ in _STRIDED, read=bytes_read, write=bytes_written)
+
+
+def _products(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
+    """As many products as there are matrices in the result."""
+    *matrices, rows, columns = outputs[0].shape
+    single = inputs[0].dtype is DType.FP32
+    work = MatMulWork(prod(matrices) * rows, columns, depth, False, not outputs[0].tail_aligned, single=single)
+    return Kernel(f"{function}_{type_}_{type_}", type_, "AI_CORE", inputs, outputs, work)
+
+
+def _attention(
+    type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int
+) -> Kernel:
+    """Two products forward and five backward. A few queries wait for the keys and values, which all are read."""
+    queries, keys, values = inputs[:3]
+    *heads, positions, channels = queries.shape
+    backward = type_.endswith("Grad")
+    flops = 4 * prod(heads) * positions * depth * channels
+    read = keys.nbytes + values.nbytes if positions == 1 else 0
+    work = AttentionWork(flops * 5 // 2 if backward else flops, backward, single=queries.dtype is DType.FP32, read=read)
+    return Kernel(f"{function}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
+
+
+def _convolution(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> Kernel:
+    """A convolution of pictures by a weight, or the gradient of that weight from pictures and the gradient of the
+    result."""
+    pixels, other = inputs
+    forward = type_ == "Conv2D"
+    weight, result = (other, outputs[0]) if forward else (outputs[0], other)
+    channels = pixels.shape[1]
+    padded = -(-channels // _CUBE_BLOCK) * _CUBE_BLOCK
+    flops = 2 * prod(result.shape) * padded * prod(weight.shape[2:])
+    work = ConvolutionWork(
+        "forward" if forward else "filter",
+        flops,
+        pixels.shape[0],
+        sum(one.nbytes for one in (*inputs, *outputs)),
+        narrow=2 * channels < _CUBE_BLOCK,
+        single=pixels.dtype is DType.FP32,
+    )
+    return Kernel(f"{function}_{type_}_{type_}", type_, "AI_CORE", inputs, outputs, work)
