@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     PROFILE,
     Facts,
+    Groups,
     HostChange,
     Replay,
     host_activity,
@@ -29,7 +30,6 @@ from advisor_core.api.facts import (
     union,
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
-from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, savings_by_replay
 from advisors.measuring import LARGEST, call_sites, host_rows, records, share, stack_of, step_count, step_ns
@@ -88,15 +88,14 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     calls["operator"] = names_of(events, pd.Series(source))
     calls["place"] = call_sites(events, source)
     calls["whole_device"] = matching(events["name"], _WHOLE_DEVICE)[calls["row"]] & (calls["outer_row"] < 0)
-    groups = calls.groupby(["operator", "place"], sort=True)
-    frame = aggregated(
-        groups,
+    groups = Groups(calls, ["operator", "place"])
+    frame = groups.table(
         idle_ns=("idle_ns", "sum"),
         calls=("row", "size"),
         held_ns=("held_ns", "sum"),
         longest_ns=("idle_ns", "max"),
         whole_device=("whole_device", "any"),
-    ).reset_index()
+    )
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps
     frame["longest_ns"] = frame["longest_ns"].astype(float)
@@ -106,7 +105,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     used = _with_use(events, calls, waits, facts[launches].skew_ns)
     changes = [
         replace(_waits_gone(waits.iloc[rows]), least=_waits_gone(calls.iloc[rows]), most=_waits_gone(used.iloc[rows]))
-        for rows in groups.indices.values()
+        for rows in groups.parts()
     ]
     saved = savings_by_replay(facts[replay], wall, changes)
     for measured in SAVED:
