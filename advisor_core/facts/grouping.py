@@ -71,7 +71,7 @@ class Groups:
         return pd.DataFrame(self.keys() | {name: self.of(column, how) for name, (column, how) in columns.items()})
 
     def of(self, column: str, how: How) -> Any:
-        """One value per group: ``size``; ``first``, of its first row; ``any``; ``sum``, ``max``, ``median`` or
+        """One value per group: ``size``; ``first``, of its first row; ``any``; ``sum``, ``min``, ``max``, ``median`` or
         ``mean`` of the values that are known, NaN where there is none (their sum is 0)."""
         if how == "size":
             return self.sizes
@@ -116,6 +116,10 @@ def _max(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
     return found
 
 
+def _min(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    return -_max(-values, codes, count)
+
+
 def _any(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.bool_]:
     return np.bincount(codes[values.astype(np.bool_, copy=False)], minlength=count) > 0
 
@@ -138,4 +142,4 @@ def _median(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np
     return np.asarray((ordered[np.where(none, -1, low)] + ordered[np.where(none, -1, high)]) / 2, dtype=np.float64)
 
 
-_HOW = {"sum": _sum, "max": _max, "any": _any, "mean": _mean, "median": _median}
+_HOW = {"sum": _sum, "max": _max, "min": _min, "any": _any, "mean": _mean, "median": _median}

@@ -83,15 +83,16 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     types = frame["type"].astype(str).to_numpy()
     is_loose = ~np.isin(rows, facts[fusion_chains].members)
     duration = frame["duration_ns"].to_numpy()[rows]
-    copies = frame.iloc[rows].assign(
+    copies = frame.iloc[rows]
+    copies = copies.assign(
         product=types[product_of[rows]],
         type=types[rows],
         operand_ns=np.where(is_operand[rows], duration, 0),
         in_chain_ns=np.where(is_loose, 0, duration),
         cut_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
         expanded_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
-        reads=described(frame.iloc[rows], "input"),
-        writes=described(frame.iloc[rows], "output"),
+        reads=described(copies, "input"),
+        writes=described(copies, "output"),
     )
     sums = aggregated(
         copies,
