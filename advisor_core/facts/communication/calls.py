@@ -16,6 +16,7 @@ from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.shapes import per_text
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
@@ -256,6 +257,13 @@ def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, fa
     calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
 
 
+def _of_names(names: pd.Series, told: pd.DataFrame, column: str, calls: np.ndarray) -> np.ndarray:
+    """Of each name the value of a column of ``told``, divided by the number of ``calls`` of that name; -1 without."""
+    place = pd.Index(told["name"]).get_indexer(names)
+    shared = np.append(told[column].to_numpy(dtype=np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
+    return shared.astype(np.int64)
+
+
 def operation_names(names: pd.Series) -> pd.Series:
     """The names of operations in files of the exporter, without what these add behind an ``@``."""
     return per_text(names, lambda text: text.partition("@")[0])
@@ -267,14 +275,16 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
         return calls
     transport, name = bandwidth["transport"], operation_names(bandwidth["name"])
     is_sum = transport.isin(["SDMA", "RDMA"])
-    sums = bandwidth["bytes"][is_sum].groupby(name[is_sum]).sum()
     is_link = transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])
-    by_name = bandwidth[["packets", "max_packet_bytes"]][is_link].groupby(name[is_link])
+    moved = bandwidth[["bytes", "packets", "max_packet_bytes"]].assign(name=name)
+    sums = aggregated(moved[is_sum], "name", bytes=("bytes", "sum"))
+    links = aggregated(moved[is_link], "name", packets=("packets", "sum"), max_packet_bytes=("max_packet_bytes", "max"))
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
-    repeats = calls.groupby("name")["name"].transform("size")
-    calls["bytes"] = (calls["name"].map(sums) / repeats).fillna(-1).astype("int64")
-    calls["packets"] = (calls["name"].map(by_name["packets"].sum()) / repeats).fillna(-1).astype("int64")
-    calls["max_packet_bytes"] = calls["name"].map(by_name["max_packet_bytes"].max()).fillna(-1).astype("int64")
+    names = Groups(calls, "name")
+    repeats = names.sizes[names.codes]
+    calls["bytes"] = _of_names(calls["name"], sums, "bytes", repeats)
+    calls["packets"] = _of_names(calls["name"], links, "packets", repeats)
+    calls["max_packet_bytes"] = _of_names(calls["name"], links, "max_packet_bytes", np.ones(len(calls)))
     if collectives is not None and len(collectives):
         full = collectives[["group"]].assign(name=operation_names(collectives["name"])).drop_duplicates("name")
         groups = full.set_index("name")["group"].astype(str)
