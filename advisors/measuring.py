@@ -48,7 +48,7 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else float("nan")
 
 
-_PLAIN = {bool, int, float}
+_PLAIN = {bool, int, float, np.bool_, np.int64, np.float64}
 
 
 def row(**values: Any) -> pd.DataFrame:

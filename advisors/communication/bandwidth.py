@@ -72,7 +72,9 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         frame[column] = frame[column].astype(str)
     frame["usual_bandwidth"] = frame["transport"].map(usual)
     frame["ratio"] = frame["bandwidth"] / frame["usual_bandwidth"]
-    traced = calls[calls["moving_ns"] >= 0].groupby("group")[["moving_ns", "transmit_ns"]].sum() / steps
+    moving = calls[["group", "moving_ns", "transmit_ns"]][calls["moving_ns"] >= 0]
+    traced = aggregated(moving, "group", moving_ns=("moving_ns", "sum"), transmit_ns=("transmit_ns", "sum"))
+    traced = traced.set_index("group") / steps
     for column in ("moving_ns", "transmit_ns"):
         frame[column] = frame["group"].map(traced[column]).astype(float)
     tails = {

@@ -83,11 +83,14 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
     calls["step"] = _steps(booked, calls)
     open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
     lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
-    by_leaf = lengths.groupby([open_pieces["collective"], open_pieces["path"].astype(str)]).sum().unstack(fill_value=0)
-    by_leaf = by_leaf.reindex(calls["work"], fill_value=0).reset_index(drop=True)
-    calls["uncovered_ns"] = by_leaf.sum(axis=1).astype("int64")
+    paths = open_pieces["path"].cat
+    by_leaf = np.zeros((len(calls), len(paths.categories)), dtype=np.int64)
+    place = pd.Index(calls["work"]).get_indexer(open_pieces["collective"])
+    known = place >= 0
+    np.add.at(by_leaf, (place[known], paths.codes.to_numpy()[known]), lengths.to_numpy()[known])
+    calls["uncovered_ns"] = by_leaf.sum(axis=1)
     for column, path in _LEAVES.items():
-        calls[column] = by_leaf[path].astype("int64") if path in by_leaf else 0
+        calls[column] = by_leaf[:, paths.categories.get_loc(path)] if path in paths.categories else 0
     calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
     _name_peer(calls, open_pieces, lengths, facts)
     launched = facts.get(launches)
@@ -261,7 +264,7 @@ def _of_names(names: pd.Series, told: pd.DataFrame, column: str, calls: np.ndarr
     """Of each name the value of a column of ``told``, divided by the number of ``calls`` of that name; -1 without."""
     place = pd.Index(told["name"]).get_indexer(names)
     shared = np.append(told[column].to_numpy(dtype=np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
-    return shared.astype(np.int64)
+    return np.nan_to_num(shared, nan=-1.0).astype(np.int64)
 
 
 def operation_names(names: pd.Series) -> pd.Series:
