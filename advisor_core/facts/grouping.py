@@ -91,7 +91,7 @@ def _codes(column: pd.Series) -> tuple[Ints, int]:
         return column.cat.codes.to_numpy(dtype=np.int64), len(column.cat.categories)
     values = column.to_numpy()
     codes, distinct = pd.factorize(values, sort=True)
-    return codes.astype(np.int64, copy=False), len(distinct)
+    return np.asarray(codes, dtype=np.int64), len(distinct)
 
 
 def _joined(before: Ints, codes: Ints, count: int) -> Ints:

@@ -89,9 +89,8 @@ def roofline(facts: Facts, params: Params) -> Observations:
         }
     )
     groups = Groups(kernels, "operator")
-    sums = kernels.groupby("operator", sort=True)[
-        ["duration", "least", "told", "busy", "measured", "computes", "moves"]
-    ].sum(min_count=1)
+    summed = ["duration", "least", "told", "busy", "measured", "computes", "moves"]
+    sums = kernels.groupby("operator", sort=True)[summed].sum(min_count=1)
     whole = sums["told"] >= _MOST * sums["duration"]
     by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
     table = pd.DataFrame(

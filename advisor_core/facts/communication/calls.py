@@ -264,7 +264,7 @@ def _of_names(names: pd.Series, told: pd.DataFrame, column: str, calls: np.ndarr
     """Of each name the value of a column of ``told``, divided by the number of ``calls`` of that name; -1 without."""
     place = pd.Index(told["name"]).get_indexer(names)
     shared = np.append(told[column].to_numpy(dtype=np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
-    return np.nan_to_num(shared, nan=-1.0).astype(np.int64)
+    return np.asarray(np.nan_to_num(shared, nan=-1.0), dtype=np.int64)
 
 
 def operation_names(names: pd.Series) -> pd.Series:

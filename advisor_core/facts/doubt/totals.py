@@ -138,7 +138,7 @@ def _kernels(given: Answers) -> _Said:
 
 def _device_tasks(given: Answers) -> _Said:
     tasks = given[DEVICE_TASKS]
-    computing = _Spans.of(tasks).where(computing_tasks(tasks, given[PROFILE].vocabulary))
+    computing = _Spans.of(tasks).where(np.asarray(computing_tasks(tasks, given[PROFILE].vocabulary)))
     yield from _rows("kernels", "kernel_time", DEVICE_TASKS, computing.lengths)
     whole = given.get(COMMUNICATION_TASKS)
     collectives = None if whole is None else _Spans.of(whole).where(whole["plane"].to_numpy() < 0)

@@ -60,7 +60,7 @@ def ledger(facts: Facts) -> pd.DataFrame:
     lengths = lengths if counted.all() else lengths[counted]
     totals = aggregated(lengths, ["step", "path"], ns=("ns", "sum"), overlapped_ns=("overlapped_ns", "sum"))
     totals["path"] = totals["path"].astype(str)
-    totals = totals.sort_values(["step", "path"], ignore_index=True)
+    totals = pd.DataFrame(totals.sort_values(["step", "path"], ignore_index=True))
     walls = (facts[steps]["end_ns"] - facts[steps]["start_ns"]).to_numpy()
     booked = np.zeros(len(walls), dtype=np.int64)
     np.add.at(booked, totals["step"].to_numpy(), totals["ns"].to_numpy())

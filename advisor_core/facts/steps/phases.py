@@ -100,7 +100,7 @@ def booked_in(spans: pd.DataFrame, names: Sequence[str], booked: Bookings, windo
             "ns": parts.lengths[inside],
         }
     )
-    sums = aggregated(frame, ["step", *names, "path"], ns=("ns", "sum"))
+    sums: pd.DataFrame = aggregated(frame, ["step", *names, "path"], ns=("ns", "sum"))
     sums = sums.assign(**{name: sums[name].astype(str) for name in (*names, "path")})
     return sums.sort_values(["step", *names, "path"], ignore_index=True)
 
