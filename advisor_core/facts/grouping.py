@@ -88,10 +88,10 @@ class Groups:
 def _codes(column: pd.Series) -> tuple[Ints, int]:
     """A number for each value, in the order of the values, -1 for one that is not known; and how many there are."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(dtype=np.int64), len(column.cat.categories)
+        return np.asarray(column.cat.codes, np.int64), len(column.cat.categories)
     values = column.to_numpy()
     codes, distinct = pd.factorize(values, sort=True)
-    return np.asarray(codes, dtype=np.int64), len(distinct)
+    return np.asarray(codes, np.int64), len(distinct)
 
 
 def _joined(before: Ints, codes: Ints, count: int) -> Ints:

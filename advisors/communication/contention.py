@@ -107,7 +107,7 @@ def _compared(frame: pd.DataFrame, samples: float) -> pd.DataFrame:
     """The products of which enough ran beside a transfer, and enough without any: a row for each signature."""
     columns = ["signature", "type", "input_shapes", "beside", "alone"]
     lengths = {f"{name}_ns": frame["duration_ns"].where(frame[name]) for name in ("beside", "alone")}
-    found = aggregated(
+    found: pd.DataFrame = aggregated(
         frame[columns].assign(**lengths),
         "signature",
         operator=("type", "first"),

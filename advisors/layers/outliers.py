@@ -117,18 +117,23 @@ class OperatorTimes:
         passes = Groups(sums, ("run", "type"))
         sums["usual_ns"] = passes.of("ns", "median")[passes.codes]
         sums["excess_ns"] = sums["ns"] - sums["usual_ns"]
-        names = ("ns", "usual_ns", "excess_ns")
-        medians = aggregated(sums, (*_LAYER, "type"), **{name: (name, "median") for name in names})
+        medians = aggregated(
+            sums,
+            (*_LAYER, "type"),
+            ns=("ns", "median"),
+            usual_ns=("usual_ns", "median"),
+            excess_ns=("excess_ns", "median"),
+        )
         self._of_layer = {name: medians[name].to_numpy() for name in _LAYER}
         types_of = pd.Series(types.categories.to_numpy()[medians["type"].to_numpy()], dtype="str")
-        self._medians = medians.assign(type=types_of)[["type", *names]]
+        self._medians = medians.assign(type=types_of)[["type", "ns", "usual_ns", "excess_ns"]]
 
     def by_type(self, layer: pd.Series) -> pd.DataFrame:
         """Of a layer of `LayerTimes.by_layer`, the types with most of its excess first; medians of its passes."""
         chosen = np.flatnonzero(np.logical_and.reduce([self._of_layer[name] == layer[name] for name in _LAYER]))
         excess = self._medians["excess_ns"].to_numpy()[chosen]
         order = np.argsort(-(np.sign(float(layer["excess_ns"])) * excess), kind="stable")
-        found = self._medians.take(chosen[order])
+        found: pd.DataFrame = self._medians.take(chosen[order])
         found.index = pd.RangeIndex(len(found))
         return found
 

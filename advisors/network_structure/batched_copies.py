@@ -115,8 +115,8 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         total_ns=("duration_ns", "sum"),
     ).sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
     largest = by_shape.take(Groups(by_shape, "product").firsts)
-    products = pd.DataFrame({"product": types[is_product], "ns": frame["duration_ns"].to_numpy()[is_product]})
-    result = aggregated(products, "product", product_ns=("ns", "sum"))
+    of_products = pd.DataFrame({"product": types[is_product], "ns": frame["duration_ns"].to_numpy()[is_product]})
+    result = aggregated(of_products, "product", product_ns=("ns", "sum"))
     result["attention"] = result["product"].isin(np.unique(types[is_attention]))
     # A product without a copy is in order, which is an answer: -1, the last.
     place = pd.Index(sums["product"]).get_indexer(result["product"])
@@ -128,7 +128,7 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
     texts = {"kinds": kinds, "largest_type": largest["type"], "largest_input": largest["reads"]}
     for name, known in (texts | {"largest_output": largest["writes"]}).items():
-        result[name] = np.append(known.to_numpy(dtype=object), None)[place]
+        result[name] = np.array([*known, None], dtype=object)[place]
     result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:

@@ -119,8 +119,8 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
     # Quantising has a class with the casts, but it computes scales and is there on purpose.
     converts = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
     described_by = [f"{side}_{what}" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")]
-    found = frame[["name", "duration_ns", "row", "work", *described_by]][converts]
-    return found[["name", "duration_ns", "row", "work"]].assign(
+    found: pd.DataFrame = frame[["name", "duration_ns", "row", "work", *described_by]][converts]
+    part: pd.DataFrame = found[["name", "duration_ns", "row", "work"]].assign(
         conversion=frame["operator_class"][converts].astype(object),
         type=types[converts],
         before=np.where(starts_chain, "", np.roll(types, 1))[converts],
@@ -128,6 +128,7 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
         reads=described(found, "input"),
         writes=described(found, "output"),
     )
+    return part
 
 
 def described(part: pd.DataFrame, side: str) -> pd.Series:
@@ -147,7 +148,8 @@ def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> pd.DataFrame
     are to be sorted."""
     sums = aggregated(rows, ["conversion", *what], sort=sort, duration_ns=("duration_ns", "sum"))
     ranked = sums.sort_values("duration_ns", ascending=False, kind="stable")
-    return ranked.drop_duplicates("conversion").set_index("conversion")
+    largest: pd.DataFrame = ranked.drop_duplicates("conversion").set_index("conversion")
+    return largest
 
 
 def _undone(part: pd.DataFrame, kernels: StepKernels, reach: int) -> np.ndarray:

@@ -166,7 +166,7 @@ def _by_region(own: StepKernels, found: Regions, measured: KernelWork) -> pd.Dat
     )
     rows = rows.sort_values(["region", "bytes"], ascending=[True, False], kind="stable")
     shapes = rows.groupby("region")["shape"].first()
-    sums = aggregated(
+    by_region = aggregated(
         rows.sort_index(),
         "region",
         chain=("type", series_text),
@@ -177,7 +177,7 @@ def _by_region(own: StepKernels, found: Regions, measured: KernelWork) -> pd.Dat
         fills=("fills", "any"),
         strided=("strided", "sum"),
     ).set_index("region")
-    sums = sums.assign(shape=shapes, fused_bytes=found.moved)
+    sums: pd.DataFrame = by_region.assign(shape=shapes, fused_bytes=found.moved)
     sums["bandwidth"], begin = own.reached(sums["best"])
     fused = sums["fused_bytes"] / sums["bandwidth"] * 1e9 + begin + sums["strided"]
     sums["fused_ns"] = np.fmin(fused.fillna(np.inf), sums["region_ns"])
@@ -221,7 +221,8 @@ def _by_kind(table: pd.DataFrame, own: StepKernels) -> pd.DataFrame:
     idle_ns = max(own.wall_ns - own.kernel_ns, 0.0) / len(own.frame) * own.steps
     gain = kinds["kernel_saving_ns"] + kinds["saved_launches"] * idle_ns
     order = np.argsort(-gain.to_numpy(), kind="stable")[:_KINDS]
-    return kinds.iloc[order].drop(columns="in_all").reset_index(drop=True)
+    ordered: pd.DataFrame = kinds.iloc[order].drop(columns="in_all").reset_index(drop=True)
+    return ordered
 
 
 def _merging(own: StepKernels, found: Regions, table: pd.DataFrame, numbers: Ints) -> Merging:
