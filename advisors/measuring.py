@@ -48,7 +48,7 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else float("nan")
 
 
-_PLAIN = {bool, int, float}
+_PLAIN = {bool, int, float, np.bool_, np.int64, np.float64}
 
 
 def row(**values: Any) -> pd.DataFrame:
@@ -76,8 +76,13 @@ def pieces_of(booked: Bookings, *paths: str) -> pd.DataFrame:
 
 def by_gap(pieces: pd.DataFrame) -> pd.Series:
     """ns of the given pieces in each gap, largest first."""
-    inside = pieces[pieces["gap"] >= 0]
-    return inside.groupby("gap")["ns"].sum().sort_values(ascending=False, kind="stable")
+    gap = pieces["gap"].to_numpy()
+    inside = gap >= 0
+    gaps, codes = np.unique(gap[inside], return_inverse=True)
+    sums = np.zeros(len(gaps), dtype=np.int64)
+    np.add.at(sums, codes, pieces["ns"].to_numpy()[inside])
+    order = np.argsort(-sums, kind="stable")
+    return pd.Series(sums[order], index=pd.Index(gaps[order], name="gap"), name="ns")
 
 
 def gap_intervals(booked: Bookings, sums: pd.Series, limit: int = 3) -> list[Reference]:

@@ -53,6 +53,7 @@ from advisor_core.facts.device.shapes import (
     tensor_bytes,
 )
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.calls import late_gaps, sync_calls
 from advisor_core.facts.host.host_steps import host_steps
@@ -136,6 +137,7 @@ __all__ = [
     "Column",
     "Fact",
     "Facts",
+    "Groups",
     "HostActivity",
     "HostChange",
     "JobFacts",
@@ -159,6 +161,7 @@ __all__ = [
     "Unavailable",
     "Vocabulary",
     "WarmUp",
+    "aggregated",
     "backlog",
     "bookings",
     "chip",

@@ -13,6 +13,7 @@ from advisor_core.api.facts import (
     PROFILE,
     Facts,
     NotApplicable,
+    aggregated,
     collective_calls,
     collective_state,
     ledger,
@@ -20,7 +21,6 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import GROUP, STEP_NS
 from advisors.communication.calls import CALL, call_metric, call_rows, calls_in_steps
-from advisors.grouping import aggregated
 from advisors.measuring import step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -55,21 +55,23 @@ def all_reduce(facts: Facts, params: Params) -> Observations:
     calls = calls[calls["operation"].str.lower() == "allreduce"].reset_index(drop=True)
     if calls.empty:
         raise NotApplicable(message("communication.no_all_reduce"))
-    groups = calls.assign(known=calls["bytes"].where(calls["bytes"] >= 0)).groupby("group", sort=True)
+    is_known = calls["bytes"].to_numpy() >= 0
     frame = aggregated(
-        groups,
+        calls.assign(known_bytes=calls["bytes"].where(is_known), is_known=is_known),
+        "group",
         calls=("name", "size"),
         transmit_ns=("transmit_ns", "sum"),
-        bytes=("known", "sum"),
+        bytes=("known_bytes", "sum"),
+        any_known=("is_known", "any"),
         members=("members", "max"),
-    ).reset_index()
+    )
     late = {
         group: float(chains(calls_of_group)["displaced_ns"].sum()) for group, calls_of_group in calls.groupby("group")
     }
     frame["transmit_ns"] -= frame["group"].map(late)
     for column in ("calls", "transmit_ns", "bytes"):
         frame[column] = frame[column] / steps
-    frame["bytes"] = frame["bytes"].where(groups["known"].count().to_numpy() > 0)
+    frame["bytes"] = frame["bytes"].where(frame["any_known"])
     frame["members"] = frame["members"].where(frame["members"] > 0).astype(float)
     frame["step_ns"] = wall
     frame["transmit_share"] = frame["transmit_ns"] / wall

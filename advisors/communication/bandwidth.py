@@ -13,6 +13,7 @@ from advisor_core.api.facts import (
     Facts,
     Merging,
     NotApplicable,
+    aggregated,
     collective_calls,
     collective_state,
     matching,
@@ -20,7 +21,6 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import GROUP, SAVEABLE_SHARE, STEP_NS
 from advisors.communication.calls import CALL, call_metric, calls_in_steps, shared_out, shorter
-from advisors.grouping import aggregated
 from advisors.measuring import LARGEST, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import chains
@@ -67,15 +67,14 @@ def bandwidth(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("communication.no_large"))
     transfers["bandwidth"] = transfers["bytes"] / transfers["transit_ns"] * 1e9
     keys = ["group", "transport"]
-    frame = aggregated(
-        transfers.groupby(keys, observed=True, sort=True), bandwidth=("bandwidth", "max"), operations=("op", "size")
-    )
-    frame = frame.reset_index()
+    frame = aggregated(transfers, keys, bandwidth=("bandwidth", "max"), operations=("op", "size"))
     for column in keys:
         frame[column] = frame[column].astype(str)
     frame["usual_bandwidth"] = frame["transport"].map(usual)
     frame["ratio"] = frame["bandwidth"] / frame["usual_bandwidth"]
-    traced = calls[calls["moving_ns"] >= 0].groupby("group")[["moving_ns", "transmit_ns"]].sum() / steps
+    moving = calls[["group", "moving_ns", "transmit_ns"]][calls["moving_ns"] >= 0]
+    traced = aggregated(moving, "group", moving_ns=("moving_ns", "sum"), transmit_ns=("transmit_ns", "sum"))
+    traced = traced.set_index("group") / steps
     for column in ("moving_ns", "transmit_ns"):
         frame[column] = frame["group"].map(traced[column]).astype(float)
     tails = {

@@ -51,7 +51,8 @@ def point_to_point(operations: pd.Series) -> pd.Series:
 def calls_in_steps(facts: Facts) -> pd.DataFrame:
     """The collective calls that belong to a step."""
     calls: pd.DataFrame = facts[collective_calls]
-    return calls[calls["step"] >= 0].reset_index(drop=True)
+    inside = calls["step"].to_numpy() >= 0
+    return calls.copy(deep=False) if inside.all() else calls[inside].reset_index(drop=True)
 
 
 def shared_out(total_ns: float, by: pd.Series) -> pd.Series:

@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     Facts,
     NotApplicable,
     Shortening,
+    aggregated,
     collective_calls,
     collective_state,
     rank_summary,
@@ -104,15 +105,17 @@ def contention(facts: Facts, params: Params) -> Observations:
 
 def _compared(frame: pd.DataFrame, samples: float) -> pd.DataFrame:
     """The products of which enough ran beside a transfer, and enough without any: a row for each signature."""
-    of_kind = frame.groupby("signature")
-    found = pd.DataFrame(
-        {
-            "operator": of_kind["type"].first().astype(str),
-            "input_shapes": of_kind["input_shapes"].first().astype(str),
-            "beside_transfers": of_kind["beside"].sum(),
-            "without_transfers": of_kind["alone"].sum(),
-            "beside_ns": frame[frame["beside"]].groupby("signature")["duration_ns"].median(),
-            "alone_ns": frame[frame["alone"]].groupby("signature")["duration_ns"].median(),
-        }
-    )
+    columns = ["signature", "type", "input_shapes", "beside", "alone"]
+    lengths = {f"{name}_ns": frame["duration_ns"].where(frame[name]) for name in ("beside", "alone")}
+    found: pd.DataFrame = aggregated(
+        frame[columns].assign(**lengths),
+        "signature",
+        operator=("type", "first"),
+        input_shapes=("input_shapes", "first"),
+        beside_transfers=("beside", "sum"),
+        without_transfers=("alone", "sum"),
+        beside_ns=("beside_ns", "median"),
+        alone_ns=("alone_ns", "median"),
+    ).set_index("signature")
+    found["operator"], found["input_shapes"] = found["operator"].astype(str), found["input_shapes"].astype(str)
     return found[(found["beside_transfers"] >= samples) & (found["without_transfers"] >= samples)].copy()

@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     COLLECTIVES,
     KERNELS,
     Facts,
+    Groups,
     Merging,
     NotApplicable,
     Unavailable,
@@ -60,11 +61,11 @@ def outliers(facts: Facts, params: Params) -> Observations:
     if not (calls["bytes"] >= 0).any():
         raise Unavailable(message("communication.no_sizes"), message("communication.no_sizes.collect"), ("level1",))
     calls["active_ns"] = calls["moving_ns"].astype(float)
-    kinds = calls.groupby(["operation", "group", "bytes"])
-    calls["samples"] = kinds["name"].transform("size")
-    calls["median_ns"] = kinds["active_ns"].transform("median")
-    distance = (calls["active_ns"] - calls["median_ns"]).abs()
-    calls["spread_ns"] = distance.groupby([calls["operation"], calls["group"], calls["bytes"]]).transform("median")
+    kinds = Groups(calls, ("operation", "group", "bytes"))
+    calls["samples"] = kinds.sizes[kinds.codes]
+    calls["median_ns"] = kinds.of("active_ns", "median")[kinds.codes]
+    calls["distance_ns"] = (calls["active_ns"] - calls["median_ns"]).abs()
+    calls["spread_ns"] = kinds.of("distance_ns", "median")[kinds.codes]
     calls = calls[(calls["samples"] >= params["min_samples"]) & (calls["bytes"] >= 0)].reset_index(drop=True)
     if calls.empty:
         raise NotApplicable(message("communication.few_samples", samples=params["min_samples"]))

@@ -13,8 +13,10 @@ from advisor_core.api.facts import (
     COLLECTIVES,
     KERNELS,
     Facts,
+    Groups,
     Merging,
     Unavailable,
+    aggregated,
     collective_calls,
     collective_state,
     operation_names,
@@ -28,7 +30,6 @@ from advisors.communication.calls import (
     reduces,
     shorter,
 )
-from advisors.grouping import aggregated
 from advisors.measuring import records, step_count, step_ns
 from advisors.messages import message
 from advisors.transfers import message_bytes, time_by_size
@@ -97,7 +98,7 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     small = size < np.where(wide, params["small_rdma"], params["small_sdma"])
     # Operations over RDMA are compared with each other, those inside a server with each other.
     best = np.where(wide, rates[wide].max(initial=0.0), rates[~wide].max(initial=0.0))
-    sized["kind"] = sized.groupby(["operation", "group", wide], observed=True).ngroup()
+    sized["kind"] = Groups(sized.assign(wide=wide), ["operation", "group", "wide"]).codes
     fixed = sized["kind"].map(time_by_size(sized)["fixed_ns"]).to_numpy(dtype=np.float64)
     sizes = message_bytes(sized).fillna(sized["bytes"])
     joined = sizes < float(params["bucket"])
@@ -107,20 +108,23 @@ def small_calls(facts: Facts, params: Params) -> Observations:
     lost = np.clip(np.where(np.isnan(fixed), moving - size / best * 1e9, fixed) * fewer, 0, moving)
     saveable = lost * (sized["transmit_ns"].to_numpy() / moving) + sized["launch_gap_ns"].to_numpy() * fewer
     sized = sized.assign(saveable=np.where(joined, saveable, 0.0), fixed=fixed, best=best, small=small)
-    groups = sized.groupby(["operation", "group"], sort=True)
+    of_small = {f"small_{name}": np.where(small, sized[name], np.nan) for name in ("bytes", "moving_ns", "transmit_ns")}
     frame = aggregated(
-        groups, calls=("name", "size"), small_calls=("small", "sum"), saveable_ns=("saveable", "sum")
-    ).astype(float)
-    tiny = sized[small].groupby(["operation", "group"])
-    sums = tiny[["bytes", "moving_ns", "transmit_ns"]].sum().reindex(frame.index)
-    frame["small_bytes"] = tiny["bytes"].median().reindex(frame.index)
-    frame["small_bandwidth"] = sums["bytes"] / sums["moving_ns"] * 1e9
-    frame["best_bandwidth"] = groups["best"].max()
-    frame["fixed_ns"] = groups["fixed"].median()
-    frame["transmit_ns"] = sums["transmit_ns"].fillna(0.0)
+        sized.assign(**of_small),
+        ["operation", "group"],
+        calls=("name", "size"),
+        small_calls=("small", "sum"),
+        saveable_ns=("saveable", "sum"),
+        small_bytes=("small_bytes", "median"),
+        small_sum=("small_bytes", "sum"),
+        small_ns=("small_moving_ns", "sum"),
+        best_bandwidth=("best", "max"),
+        fixed_ns=("fixed", "median"),
+        transmit_ns=("small_transmit_ns", "sum"),
+    )
+    frame["small_bandwidth"] = frame["small_sum"] / frame["small_ns"] * 1e9
     for column in ("calls", "small_calls", "transmit_ns", "saveable_ns"):
         frame[column] = frame[column] / steps
-    frame = frame.reset_index()
     frame["divides_or_sums"] = divides_or_sums(frame["operation"].astype(str))
     frame["reduces"] = reduces(frame["operation"].astype(str))
     frame["point_to_point"] = point_to_point(frame["operation"].astype(str))

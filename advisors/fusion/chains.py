@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import Column, Facts, elements, fact
+from advisor_core.api.facts import Column, Facts, aggregated, elements, fact
 from advisors.fusion.adapters import BESIDE, adapters
 from advisors.fusion.clipping import gradient_clipping
 from advisors.fusion.computations import Computation, computations, vocabulary
 from advisors.fusion.nodes import DESCRIBED, KernelNodes, kernel_nodes, nodes_of
 from advisors.fusion.search import Kernels, search
 from advisors.fusion.tensors import Tensors, tensors_of, traffic
-from advisors.grouping import aggregated
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
@@ -114,7 +113,8 @@ def _summary(kernels: StepKernels, chains: Sequence[tuple[Computation, Ints]]) -
         {"number": chain_of, "chain_ns": durations, "kept_ns": np.where(is_kept, durations, 0), "speed": bandwidth}
     )
     grouped = aggregated(
-        sums.groupby("number"),
+        sums,
+        "number",
         chain_ns=("chain_ns", "sum"),
         kept_ns=("kept_ns", "sum"),
         best_bandwidth=("speed", "max"),

@@ -21,6 +21,7 @@ from advisor_core.api.facts import (
     PROFILE,
     Capturing,
     Facts,
+    Groups,
     NotApplicable,
     host_activity,
     launches,
@@ -133,9 +134,9 @@ def _stretches(tasks: pd.DataFrame, facts: Facts) -> pd.DataFrame:
     """Those in stretches long enough to be graphs, with ``graph``, the number of its stretch: a step, up to a call that
     waits for the device."""
     waits = np.searchsorted(facts[host_activity].syncs.starts, tasks["entered_ns"].to_numpy())
-    graph = tasks.groupby(["step", waits], sort=False).ngroup()
-    long = graph.map(graph.value_counts()) > facts[PROFILE].vocabulary.graph_siblings
-    return tasks.assign(graph=graph)[long]
+    graphs = Groups(pd.DataFrame({"step": tasks["step"].to_numpy(), "waits": waits}), ("step", "waits"), sort=False)
+    long = graphs.sizes[graphs.codes] > facts[PROFILE].vocabulary.graph_siblings
+    return tasks.assign(graph=graphs.codes)[long]
 
 
 def _captured(facts: Facts, tasks: pd.DataFrame) -> Capturing:
@@ -168,5 +169,4 @@ def _once(graph: np.ndarray, ns: int) -> np.ndarray:
 
 def _numbered(graph: np.ndarray, piece: np.ndarray) -> np.ndarray:
     """A number for each piece of each graph."""
-    numbers: np.ndarray = pd.DataFrame({"graph": graph, "piece": piece}).groupby(["graph", "piece"]).ngroup().to_numpy()
-    return numbers
+    return Groups(pd.DataFrame({"graph": graph, "piece": piece}), ("graph", "piece")).codes

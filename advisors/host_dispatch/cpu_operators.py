@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     Facts,
     Layer,
     Unavailable,
+    aggregated,
     bookings,
     enclosing_of,
     host_activity,
@@ -94,7 +95,9 @@ def cpu_operators(facts: Facts, params: Params) -> Observations:
     lost = float(_measured(idle, running.starts, running.ends).sum())
     meanwhile = _measured(idle, starts, starts + lengths)
     calls = pd.DataFrame({"name": names_of(events, pd.Series(rows)), "ns": lengths, "idle_ns": meanwhile})
-    sums = calls.groupby("name").agg(size=("ns", "size"), idle=("idle_ns", "sum"), sum=("ns", "sum"), max=("ns", "max"))
+    sums = aggregated(
+        calls, "name", size=("ns", "size"), idle=("idle_ns", "sum"), sum=("ns", "sum"), max=("ns", "max")
+    ).set_index("name")
     sums = sums.sort_values(["idle", "sum"], ascending=False, kind="stable")
     count, wall = step_count(facts), step_ns(facts)
     frame = row(

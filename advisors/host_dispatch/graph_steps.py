@@ -14,12 +14,12 @@ from advisor_core.api.facts import (
     Facts,
     Layer,
     Unavailable,
+    aggregated,
     launches,
     matching,
     steps,
     work,
 )
-from advisors.grouping import aggregated
 from advisors.messages import message
 
 MOSTLY: Final = 0.9
@@ -69,8 +69,9 @@ def by_step(facts: Facts, chosen: np.ndarray) -> pd.DataFrame:
     windows, device, step = facts[steps], facts[work], step_of_tasks(facts)
     inside = (step >= 0) & ~device["communication"].to_numpy()
     lengths = (device["end_ns"] - device["start_ns"]).to_numpy()
-    counted = pd.DataFrame({"row": step[inside], "ns": lengths[inside], "replayed": chosen[inside]}).groupby("row")
-    sums = aggregated(counted, busy_ns=("ns", "sum"), replayed=("replayed", "mean")).reindex(range(len(windows)))
+    counted = pd.DataFrame({"row": step[inside], "ns": lengths[inside], "replayed": chosen[inside]})
+    sums = aggregated(counted, "row", busy_ns=("ns", "sum"), replayed=("replayed", "mean"))
+    sums = sums.set_index("row").reindex(range(len(windows)))
     return pd.DataFrame(
         {
             "step": windows["step"].to_numpy(),

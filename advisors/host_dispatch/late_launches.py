@@ -18,6 +18,7 @@ from advisor_core.api.facts import (
     HostActivity,
     HostChange,
     Layer,
+    aggregated,
     bookings,
     host_activity,
     host_pauses,
@@ -111,16 +112,15 @@ def late_launches(facts: Facts, params: Params) -> Observations:
     booked = facts[bookings]
     events, steps, wall = facts[HOST_EVENTS], step_count(facts), step_ns(facts)
     pieces = late_pieces(facts)
-    per_leaf = pieces.groupby("path", observed=True)["ns"].sum() / steps
+    per_leaf = aggregated(pieces, "path", ns=("ns", "sum")).set_index("path")["ns"] / steps
     late = under(per_leaf, *LATE)
     sums = by_gap(pieces)
     calls = facts[late_gaps].set_index("gap")
     calls = calls.assign(ns=sums.reindex(calls.index, fill_value=0))
     calls = calls[calls["ns"] > 0]
     calls["operator"] = names_of(events, calls["outer_row"])
-    operators = (
-        calls.groupby("operator")["ns"].agg(["count", "sum", "max"]).sort_values("sum", ascending=False, kind="stable")
-    )
+    operators = aggregated(calls, "operator", count=("ns", "size"), sum=("ns", "sum"), max=("ns", "max"))
+    operators = operators.set_index("operator").sort_values("sum", ascending=False, kind="stable")
     replayed, host = facts[replay], facts.get(host_activity)
     slow = outside_idle_phases(facts, _labelled(host, *LATE_ACTIVITIES))
     without = saving_by_replay(replayed, wall, HostChange(slow, slow))

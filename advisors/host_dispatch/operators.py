@@ -20,6 +20,7 @@ from advisor_core.api.facts import (
     NotApplicable,
     Profile,
     Unavailable,
+    aggregated,
     bookings,
     host_pauses,
     late_gaps,
@@ -28,7 +29,6 @@ from advisor_core.api.facts import (
     steps,
 )
 from advisors.columns import STEP_NS
-from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.late_time import LATE, late_pieces
 from advisors.measuring import LARGEST, by_gap, leaves, records, row, share, stack_of, step_count, step_ns, under
@@ -77,8 +77,8 @@ def operators(facts: Facts, params: Params) -> Observations:
     left_out = int((~kept).sum())
     calls = calls[kept]
     totals = aggregated(
-        calls.groupby("name"), calls=("row", "size"), host=("host_total_ns", "sum"), device=("device_total_ns", "sum")
-    )
+        calls, "name", calls=("row", "size"), host=("host_total_ns", "sum"), device=("device_total_ns", "sum")
+    ).set_index("name")
     totals["excess"] = totals["host"] - totals["device"]
     slow = totals[totals["excess"] > 0].sort_values("excess", ascending=False, kind="stable")
     excess = float(slow["excess"].sum()) / steps

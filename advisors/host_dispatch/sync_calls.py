@@ -15,6 +15,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     PROFILE,
     Facts,
+    Groups,
     HostChange,
     Replay,
     host_activity,
@@ -27,7 +28,6 @@ from advisor_core.api.facts import (
     sync_calls,
 )
 from advisors.columns import IDLE_SHARE, STEP_NS
-from advisors.grouping import aggregated
 from advisors.host_dispatch.host_events import names_of
 from advisors.host_dispatch.savings import SAVED, savings_by_replay
 from advisors.host_dispatch.waits import waits_gone, whole_waits
@@ -87,15 +87,14 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     calls["operator"] = names_of(events, pd.Series(source))
     calls["place"] = call_sites(events, source)
     calls["whole_device"] = matching(events["name"], _WHOLE_DEVICE)[calls["row"]] & (calls["outer_row"] < 0)
-    groups = calls.groupby(["operator", "place"], sort=True)
-    frame = aggregated(
-        groups,
+    groups = Groups(calls, ["operator", "place"])
+    frame = groups.table(
         idle_ns=("idle_ns", "sum"),
         calls=("row", "size"),
         held_ns=("held_ns", "sum"),
         longest_ns=("idle_ns", "max"),
         whole_device=("whole_device", "any"),
-    ).reset_index()
+    )
     for column in ("idle_ns", "calls", "held_ns"):
         frame[column] = frame[column] / steps
     frame["longest_ns"] = frame["longest_ns"].astype(float)
@@ -105,7 +104,7 @@ def synchronising(facts: Facts, params: Params) -> Observations:
     used = _with_use(events, calls, waits, facts[launches].skew_ns)
     changes = [
         replace(waits_gone(waits.iloc[rows]), least=waits_gone(calls.iloc[rows]), most=waits_gone(used.iloc[rows]))
-        for rows in groups.indices.values()
+        for rows in groups.parts()
     ]
     saved = savings_by_replay(facts[replay], wall, changes)
     for measured in SAVED:

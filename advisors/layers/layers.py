@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import Column, Facts, Unavailable, fact, steps
+from advisor_core.api.facts import Column, Facts, Unavailable, aggregated, fact, steps
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.layers.blocks import Block, Pass, blocks_around, blocks_of_layer
@@ -161,7 +161,7 @@ class _Booking:
                 "ns": self._kernels.frame["duration_ns"].to_numpy(),
             }
         )
-        sums = frame.groupby(["tower", "layer", "pass", "block"], sort=True)["ns"].agg(["size", "sum"]).reset_index()
+        sums = aggregated(frame, ("tower", "layer", "pass", "block"), size=("ns", "size"), sum=("ns", "sum"))
         times = pd.DataFrame(
             {
                 "tower": sums["tower"],

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.api.facts import Groups, aggregated
 from advisors.layers.blocks import Pass
 from advisors.layers.layers import Layers
 from advisors.step_kernels import StepKernels
@@ -47,21 +48,22 @@ class LayerTimes:
     def by_layer(self) -> pd.DataFrame:
         """One row per layer of a stack and direction: medians over its passes, ``passes``, and ``jitter_ns``, by how
         much its excess usually differs from pass to pass; only of layers with enough passes."""
-        groups = self.cells.groupby(list(_LAYER), sort=True)
-        median = groups["excess_ns"].transform("median")
-        deviation = (self.cells["excess_ns"] - median).abs().rename("deviation")
-        keys = [self.cells[name] for name in _LAYER]
-        table = groups.agg(
+        layers = Groups(self.cells, _LAYER)
+        median = layers.of("excess_ns", "median")[layers.codes]
+        cells = self.cells.assign(deviation=(self.cells["excess_ns"] - median).abs())
+        table = Groups(cells, _LAYER).table(
             ns=("ns", "median"),
             usual_ns=("usual_ns", "median"),
             excess_ns=("excess_ns", "median"),
             excess_sum=("excess_ns", "sum"),
             passes=("ns", "size"),
             peers=("peers", "min"),
-        ).assign(deviation=deviation.groupby(keys, sort=True).median())
-        table = table[table["passes"] >= LEAST_PASSES].reset_index()
+            deviation=("deviation", "median"),
+        )
+        table = table[table["passes"] >= LEAST_PASSES].reset_index(drop=True)
         # A layer may differ by chance from pass to pass less than the others do: those tell as well.
-        of_stack = table.groupby(["tower", "backward"])["deviation"].transform("median")
+        stacks = Groups(table, ("tower", "backward"))
+        of_stack = stacks.of("deviation", "median")[stacks.codes]
         table["jitter_ns"] = np.maximum(TO_DEVIATION * np.maximum(table["deviation"], of_stack), RESOLUTION_NS)
         return table.drop(columns="deviation")
 
@@ -72,9 +74,9 @@ def layer_times(own: StepKernels, found: Layers) -> LayerTimes:
     rows = _of_layers(own, found)
     frame = own.frame.iloc[rows]
     cell = pd.DataFrame({"run": found.run[rows], "layer": found.layer[rows]})
-    code = cell.groupby(["run", "layer"], sort=False).ngroup().to_numpy()
-    firsts = np.unique(code, return_index=True)[1]
-    cells = cell.iloc[firsts].reset_index(drop=True)
+    passes = Groups(cell, ("run", "layer"), sort=False)
+    code, firsts = passes.codes, passes.firsts
+    cells = passes.table()
     # Equal sums of random numbers: equal kernels, in any order.
     random = np.random.default_rng(0).integers(1, 1 << 62, size=int(own.frame["signature"].max()) + 1, dtype=np.uint64)
     content = np.zeros(len(cells), dtype=np.uint64)
@@ -84,8 +86,8 @@ def layer_times(own: StepKernels, found: Layers) -> LayerTimes:
     in_backward = np.zeros(int(found.run.max()) + 1, dtype=np.bool_)
     in_backward[found.run[rows[found.passes[rows] == Pass.BACKWARD]]] = True
     cells["backward"] = in_backward[cells["run"].to_numpy()]
-    peers = cells.groupby(["run", "content"])["ns"]
-    cells["usual_ns"], cells["peers"] = peers.transform("median"), peers.transform("size") - 1
+    peers = Groups(cells, ("run", "content"))
+    cells["usual_ns"], cells["peers"] = peers.of("ns", "median")[peers.codes], peers.sizes[peers.codes] - 1
     cells["excess_ns"] = cells["ns"] - cells["usual_ns"]
     return LayerTimes(cells[cells["peers"] >= LEAST_PEERS].drop(columns="content"))
 
@@ -108,21 +110,32 @@ class OperatorTimes:
                 "ns": own.frame["duration_ns"].to_numpy()[self._rows],
             }
         )
-        sums = cells.groupby(["cell", "type"], sort=True)["ns"].sum().reset_index()
+        sums = aggregated(cells, ("cell", "type"), ns=("ns", "sum"))
         at = sums["cell"].to_numpy()
         sums["layer"], sums["run"] = self._layer[at], times.cells["run"].to_numpy()[at]
         sums["tower"], sums["backward"] = self._tower[at], self._backward[at]
-        sums["usual_ns"] = sums.groupby(["run", "type"])["ns"].transform("median")
+        passes = Groups(sums, ("run", "type"))
+        sums["usual_ns"] = passes.of("ns", "median")[passes.codes]
         sums["excess_ns"] = sums["ns"] - sums["usual_ns"]
-        medians = sums.groupby([*_LAYER, "type"], sort=True)[["ns", "usual_ns", "excess_ns"]].median().reset_index()
-        self._medians = medians.assign(type=types.categories.to_numpy()[medians["type"].to_numpy()])
+        medians = aggregated(
+            sums,
+            (*_LAYER, "type"),
+            ns=("ns", "median"),
+            usual_ns=("usual_ns", "median"),
+            excess_ns=("excess_ns", "median"),
+        )
+        self._of_layer = {name: medians[name].to_numpy() for name in _LAYER}
+        types_of = pd.Series(types.categories.to_numpy()[medians["type"].to_numpy()], dtype="str")
+        self._medians = medians.assign(type=types_of)[["type", "ns", "usual_ns", "excess_ns"]]
 
     def by_type(self, layer: pd.Series) -> pd.DataFrame:
         """Of a layer of `LayerTimes.by_layer`, the types with most of its excess first; medians of its passes."""
-        chosen = np.logical_and.reduce([self._medians[name] == layer[name] for name in _LAYER])
-        table = self._medians.loc[chosen, ["type", "ns", "usual_ns", "excess_ns"]]
-        order = np.argsort(-(np.sign(float(layer["excess_ns"])) * table["excess_ns"]).to_numpy(), kind="stable")
-        return table.iloc[order].reset_index(drop=True)
+        chosen = np.flatnonzero(np.logical_and.reduce([self._of_layer[name] == layer[name] for name in _LAYER]))
+        excess = self._medians["excess_ns"].to_numpy()[chosen]
+        order = np.argsort(-(np.sign(float(layer["excess_ns"])) * excess), kind="stable")
+        found: pd.DataFrame = self._medians.take(chosen[order])
+        found.index = pd.RangeIndex(len(found))
+        return found
 
     def kernels(self, layer: pd.Series) -> Ints:
         """The kernels of a layer in all its passes, as rows of `StepKernels`."""

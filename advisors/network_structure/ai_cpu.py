@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, aggregated, launches
 from advisors.columns import KERNELS_PER_STEP, OPERATOR_TYPE, TOTAL_NS, shares
-from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -56,13 +55,14 @@ def ai_cpu(facts: Facts, params: Params) -> Observations:
         out=on_ai_cpu["output_dtypes"].astype(str),
     )
     grouped = aggregated(
-        on_ai_cpu.groupby(["operator", "dtypes"], sort=True),
+        on_ai_cpu,
+        ["operator", "dtypes"],
         kernels=("duration_ns", "size"),
         total_ns=("duration_ns", "sum"),
         longest_ns=("duration_ns", "max"),
         out=("out", "first"),
     )
-    result = grouped.sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    result = grouped.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
     all_dtypes = result["dtypes"].astype(str) + ";" + result["out"].astype(str)
     result["double"] = all_dtypes.str.contains("DOUBLE|COMPLEX128").astype(bool)
     result["narrow_integer"] = result["dtypes"].astype(str).str.contains("INT16|INT8").astype(bool)

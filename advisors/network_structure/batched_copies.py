@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, Shortening, aggregated, launches, matching
 from advisors.columns import TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.reads import kernel_reads
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.network_structure.conversions import described
 from advisors.step_kernels import call_stack, kernel_rows, records, step_kernels
@@ -84,18 +83,20 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
     types = frame["type"].astype(str).to_numpy()
     is_loose = ~np.isin(rows, facts[fusion_chains].members)
     duration = frame["duration_ns"].to_numpy()[rows]
-    copies = frame.iloc[rows].assign(
+    copies = frame.iloc[rows]
+    copies = copies.assign(
         product=types[product_of[rows]],
         type=types[rows],
         operand_ns=np.where(is_operand[rows], duration, 0),
         in_chain_ns=np.where(is_loose, 0, duration),
         cut_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "AsStrided") == 0), duration, 0),
         expanded_ns=np.where(is_loose & (np.char.find(types[rows].astype(str), "Broadcast") == 0), duration, 0),
-        reads=described(frame.iloc[rows], "input"),
-        writes=described(frame.iloc[rows], "output"),
+        reads=described(copies, "input"),
+        writes=described(copies, "output"),
     )
     sums = aggregated(
-        copies.groupby("product", sort=True),
+        copies,
+        "product",
         copies=("duration_ns", "size"),
         operand_ns=("operand_ns", "sum"),
         total_ns=("duration_ns", "sum"),
@@ -103,24 +104,31 @@ def batched_copies(facts: Facts, params: Params) -> Observations:
         cut_ns=("cut_ns", "sum"),
         expanded_ns=("expanded_ns", "sum"),
     )
-    by_type = copies.groupby(["product", "type"])["duration_ns"].sum().sort_values(ascending=False, kind="stable")
-    by_shape = copies.groupby(["product", "type", "reads", "writes"], sort=False)["duration_ns"].agg(["size", "sum"])
-    by_shape = pd.DataFrame(by_shape).rename(columns={"size": "kernels", "sum": "total_ns"}).reset_index()
-    by_shape = by_shape.sort_values("total_ns", ascending=False, kind="stable")
-    largest = by_shape.drop_duplicates("product").set_index("product")
-    largest = largest.rename(columns={"type": "largest_type", "reads": "largest_input", "writes": "largest_output"})
-    # A product without a copy is in order, which is an answer.
-    product_ns = frame[is_product].groupby(types[is_product], sort=True)["duration_ns"].sum().rename("product_ns")
-    result = pd.DataFrame(product_ns).rename_axis("product").join(sums)
-    result["attention"] = result.index.isin(np.unique(types[is_attention]))
-    numeric_columns = ["product_ns", *sums.columns]
-    result[numeric_columns] = result[numeric_columns].fillna(0.0) / kernels.steps
+    by_type = aggregated(copies, ["product", "type"], ns=("duration_ns", "sum"))
+    by_type = by_type.sort_values("ns", ascending=False, kind="stable")
+    kinds = aggregated(by_type, "product", kinds=("type", ", ".join))["kinds"]
+    by_shape = aggregated(
+        copies,
+        ["product", "type", "reads", "writes"],
+        sort=False,
+        kernels=("duration_ns", "size"),
+        total_ns=("duration_ns", "sum"),
+    ).sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+    largest = by_shape.take(Groups(by_shape, "product").firsts)
+    of_products = pd.DataFrame({"product": types[is_product], "ns": frame["duration_ns"].to_numpy()[is_product]})
+    result = aggregated(of_products, "product", product_ns=("ns", "sum"))
+    result["attention"] = result["product"].isin(np.unique(types[is_attention]))
+    # A product without a copy is in order, which is an answer: -1, the last.
+    place = pd.Index(sums["product"]).get_indexer(result["product"])
+    for name in sums.columns[1:]:
+        result[name] = np.append(sums[name].to_numpy(), 0)[place]
+    for name in ("product_ns", *sums.columns[1:]):
+        result[name] = result[name] / kernels.steps
     result["result_ns"] = result["total_ns"] - result["operand_ns"]
     result["loose_ns"] = result["total_ns"] - result["in_chain_ns"]
-    kinds = by_type.reset_index().groupby("product")["type"].agg(", ".join).rename("kinds")
-    text_columns = ["kinds", "largest_type", "largest_input", "largest_output"]
-    result = result.join(kinds).join(largest[text_columns[1:]]).reset_index()
-    result[text_columns] = result[text_columns].astype(object).where(result[text_columns].notna(), None)
+    texts = {"kinds": kinds, "largest_type": largest["type"], "largest_input": largest["reads"]}
+    for name, known in (texts | {"largest_output": largest["writes"]}).items():
+        result[name] = np.array([*known, None], dtype=object)[place]
     result = result.assign(**kernels.shares(result["loose_ns"]))
 
     def evidence(row: int) -> list[Reference]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Shortening, launches, matching, per_text
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, Shortening, aggregated, launches, matching
 from advisors.columns import KERNELS_PER_STEP, TOTAL_NS, TYPE, shares
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
@@ -118,25 +118,25 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
     starts_chain, ends_chain = kernels.breaks, np.append(kernels.breaks[1:], True)
     # Quantising has a class with the casts, but it computes scales and is there on purpose.
     converts = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
-    part: pd.DataFrame = frame.loc[converts, ["name", "duration_ns", "row", "work"]]
-    return part.assign(
+    described_by = [f"{side}_{what}" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")]
+    found: pd.DataFrame = frame[["name", "duration_ns", "row", "work", *described_by]][converts]
+    part: pd.DataFrame = found[["name", "duration_ns", "row", "work"]].assign(
         conversion=frame["operator_class"][converts].astype(object),
         type=types[converts],
         before=np.where(starts_chain, "", np.roll(types, 1))[converts],
         after=np.where(ends_chain, "", np.roll(types, -1))[converts],
-        reads=described(frame[converts], "input"),
-        writes=described(frame[converts], "output"),
+        reads=described(found, "input"),
+        writes=described(found, "output"),
     )
+    return part
 
 
 def described(part: pd.DataFrame, side: str) -> pd.Series:
     """Shape, dtype and format of the first tensor: ``4096,4096 BF16 ND``."""
-    shapes, dtypes, formats = (per_text(part[f"{side}_{what}"], _first) for what in ("shapes", "dtypes", "formats"))
-    return (shapes + " " + dtypes + " " + formats).str.strip()
-
-
-def _first(text: str) -> str:
-    return text.split(";", 1)[0]
+    groups = Groups(part, [f"{side}_{what}" for what in ("shapes", "dtypes", "formats")], sort=False)
+    texts = [" ".join(str(text).split(";", 1)[0] for text in of) for of in zip(*groups.keys().values(), strict=True)]
+    distinct = np.array([text.strip() for text in texts], dtype=object)
+    return pd.Series(distinct[groups.codes], index=part.index, dtype="str")
 
 
 _SIDES = ("before", "after")
@@ -146,9 +146,10 @@ _OF_LARGEST = {"type": "type", "input": "reads", "output": "writes"}
 def _largest(rows: pd.DataFrame, what: list[str], *, sort: bool) -> pd.DataFrame:
     """Per conversion that ``what`` on which most time is spent, with that time; of equals the first, by name if they
     are to be sorted."""
-    sums = rows.groupby(["conversion", *what], sort=sort)["duration_ns"].sum().reset_index()
+    sums = aggregated(rows, ["conversion", *what], sort=sort, duration_ns=("duration_ns", "sum"))
     ranked = sums.sort_values("duration_ns", ascending=False, kind="stable")
-    return ranked.drop_duplicates("conversion").set_index("conversion")
+    largest: pd.DataFrame = ranked.drop_duplicates("conversion").set_index("conversion")
+    return largest
 
 
 def _undone(part: pd.DataFrame, kernels: StepKernels, reach: int) -> np.ndarray:

@@ -12,20 +12,10 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
-from advisor_core.api.facts import (
-    HOST_EVENTS,
-    KERNELS,
-    Facts,
-    Merging,
-    Replay,
-    launches,
-    peaks,
-    replay,
-)
+from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, Replay, aggregated, launches, peaks, replay
 from advisors.columns import LAUNCH_SAVING_NS, shares
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
-from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -141,12 +131,14 @@ def fusion(facts: Facts, params: Params) -> Observations:
         # The chain that the text names; what autograd runs for it is in the table of shapes.
         best = own.frame.iloc[chains.of(np.array([mine.loc[~mine["backward"], "chain_ns"].idxmax()]))]
         by_shape = aggregated(
-            mine.groupby(["types", "shape"], sort=False),
+            mine,
+            ["types", "shape"],
+            sort=False,
             chains=("kernels", "size"),
             chain_ns=("chain_ns", "sum"),
             fused_ns=("fused_ns", "sum"),
         )
-        top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8).reset_index()
+        top = by_shape.sort_values("chain_ns", ascending=False, kind="stable").head(8)
         return [
             Rows(
                 message("network_structure.fusion.example"),

@@ -8,12 +8,20 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching, per_text
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    NotApplicable,
+    Shortening,
+    aggregated,
+    launches,
+    matching,
+    per_text,
+)
 from advisors.columns import shares
 from advisors.first_tensor import first_dtype
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.reads import kernel_reads
-from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -89,17 +97,18 @@ def norm_cast_matmul(facts: Facts, params: Params) -> Observations:
         }
     )
     grouped = aggregated(
-        table.groupby("norm", sort=True),
+        table,
+        "norm",
         chains=("chain", "sum"),
         dtype=("dtype", "first"),
         cast_ns=("cast_ns", "sum"),
         product_ns=("product_ns", "sum"),
-    )
+    ).set_index("norm")
     # A normalisation without such a chain is in order, which is an answer.
     others = pd.DataFrame(
         {"norm": frame["type"].astype(str).to_numpy()[norm_of_cast[other_casts]], "ns": duration[other_casts]}
     )
-    others = aggregated(others.groupby("norm"), others=("ns", "size"), other_ns=("ns", "sum"))
+    others = aggregated(others, "norm", others=("ns", "size"), other_ns=("ns", "sum")).set_index("norm")
     norms = pd.Index(sorted(frame["type"][is_norm].astype(str).unique()), name="norm")
     result = grouped.reindex(norms).join(others).reset_index()
     numeric_columns = ["chains", "cast_ns", "product_ns", "others", "other_ns"]

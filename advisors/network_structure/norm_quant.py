@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, matching, per_text
+from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, aggregated, launches, matching, per_text
 from advisors.columns import shares
 from advisors.first_tensor import first_dtype
 from advisors.fusion.reads import kernel_reads
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
@@ -90,7 +89,8 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
     table["norm_ns"] = np.where(table["counted"], duration[writer], 0)
     table["quant_ns"] = np.where(table["sole"], duration[reader], 0)
     result = aggregated(
-        table.groupby(group_columns, sort=True),
+        table,
+        group_columns,
         scales=("scales", "first"),
         pairs=("counted", "sum"),
         dtype=("dtype", "first"),
@@ -98,7 +98,6 @@ def norm_quant(facts: Facts, params: Params) -> Observations:
         quant_ns=("quant_ns", "sum"),
         shared=("other", "sum"),
     )
-    result = result.reset_index()
     numeric_columns = ["pairs", "norm_ns", "quant_ns", "shared"]
     result[numeric_columns] = result[numeric_columns].astype("float64") / kernels.steps
     result = result.assign(**kernels.shares(result["quant_ns"]))

@@ -16,6 +16,7 @@ from advisor_core.api.facts import (
     Merging,
     NotApplicable,
     Shape,
+    aggregated,
     elements,
     launches,
     replay,
@@ -24,7 +25,6 @@ from advisor_core.api.facts import (
 from advisors.columns import LAUNCH_SAVING_NS, shares
 from advisors.fusion.computations import vocabulary
 from advisors.fusion.regions import COPIES, Regions, fusion_regions
-from advisors.grouping import aggregated
 from advisors.layers.layers import Layers, layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -166,16 +166,18 @@ def _by_region(own: StepKernels, found: Regions, measured: KernelWork) -> pd.Dat
     )
     rows = rows.sort_values(["region", "bytes"], ascending=[True, False], kind="stable")
     shapes = rows.groupby("region")["shape"].first()
-    sums = aggregated(
-        rows.sort_index().groupby("region"),
+    by_region = aggregated(
+        rows.sort_index(),
+        "region",
         chain=("type", series_text),
         kernels=("type", "size"),
         region_ns=("took", "sum"),
-        moved_bytes=("moved", lambda values: values.sum(skipna=False)),
+        moved_bytes=("moved", np.sum),
         best=("speed", "max"),
         fills=("fills", "any"),
         strided=("strided", "sum"),
-    ).assign(shape=shapes, fused_bytes=found.moved)
+    ).set_index("region")
+    sums: pd.DataFrame = by_region.assign(shape=shapes, fused_bytes=found.moved)
     sums["bandwidth"], begin = own.reached(sums["best"])
     fused = sums["fused_bytes"] / sums["bandwidth"] * 1e9 + begin + sums["strided"]
     sums["fused_ns"] = np.fmin(fused.fillna(np.inf), sums["region_ns"])
@@ -199,7 +201,8 @@ def _largest_shapes(own: StepKernels) -> npt.NDArray[np.object_]:
 def _by_kind(table: pd.DataFrame, own: StepKernels) -> pd.DataFrame:
     """One row per kind, those with most to gain first: kernel time, and the idle time in front of kernels."""
     kinds = aggregated(
-        table.groupby(["chain", "shape"], sort=True),
+        table,
+        ["chain", "shape"],
         regions=("kernels", "size"),
         zero_filled=("fills", "mean"),
         in_all=("kernels", "sum"),
@@ -209,7 +212,7 @@ def _by_kind(table: pd.DataFrame, own: StepKernels) -> pd.DataFrame:
         region_ns=("region_ns", "sum"),
         fused_ns=("fused_ns", "sum"),
         bandwidth=("bandwidth", "max"),
-    ).reset_index()
+    )
     kinds["zero_filled"] = kinds["zero_filled"] > 1 / 2
     kinds["saved_launches"] = kinds["in_all"] - kinds["regions"]
     for name in ("regions", "saved_launches", "region_ns", "fused_ns"):
@@ -218,7 +221,8 @@ def _by_kind(table: pd.DataFrame, own: StepKernels) -> pd.DataFrame:
     idle_ns = max(own.wall_ns - own.kernel_ns, 0.0) / len(own.frame) * own.steps
     gain = kinds["kernel_saving_ns"] + kinds["saved_launches"] * idle_ns
     order = np.argsort(-gain.to_numpy(), kind="stable")[:_KINDS]
-    return kinds.iloc[order].drop(columns="in_all").reset_index(drop=True)
+    ordered: pd.DataFrame = kinds.iloc[order].drop(columns="in_all").reset_index(drop=True)
+    return ordered
 
 
 def _merging(own: StepKernels, found: Regions, table: pd.DataFrame, numbers: Ints) -> Merging:

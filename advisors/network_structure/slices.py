@@ -8,11 +8,19 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, Shortening, launches, matching, per_text
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    NotApplicable,
+    Shortening,
+    aggregated,
+    launches,
+    matching,
+    per_text,
+)
 from advisors.columns import shares
 from advisors.first_tensor import first_elements, first_tail
 from advisors.fusion.chains import fusion_chains
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
@@ -73,7 +81,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         in_chain_ns=np.where(np.isin(position, facts[fusion_chains].members), frame["duration_ns"], 0)[is_slice],
     )
     tensors = aggregated(
-        slice_rows.groupby("origin", sort=True),
+        slice_rows,
+        "origin",
         input_shape=("input_shape", "first"),
         dtype=("dtype", "first"),
         parts=("part", "; ".join),
@@ -82,7 +91,7 @@ def slices(facts: Facts, params: Params) -> Observations:
         size=("in_size", "first"),
         slice_ns=("duration_ns", "sum"),
         in_chain_ns=("in_chain_ns", "sum"),
-    )
+    ).set_index("origin")
     # Several slices that do not overlap are parts of one split.
     tensors = tensors[(tensors["slices"] > 1) & (tensors["written"] <= tensors["size"])]
     if tensors.empty:
@@ -90,7 +99,9 @@ def slices(facts: Facts, params: Params) -> Observations:
     tensors["product_ns"] = frame["duration_ns"].to_numpy()[tensors.index]
     tensors["product"] = frame["type"].astype(str).to_numpy()[tensors.index]
     grouped = aggregated(
-        tensors.groupby(["input_shape", "dtype"], sort=False),
+        tensors,
+        ["input_shape", "dtype"],
+        sort=False,
         parts=("parts", "first"),
         slices=("slices", "max"),
         tensors=("slice_ns", "size"),
@@ -99,7 +110,7 @@ def slices(facts: Facts, params: Params) -> Observations:
         in_chain_ns=("in_chain_ns", "sum"),
         product_ns=("product_ns", "sum"),
     )
-    result = grouped.sort_values("slice_ns", ascending=False, kind="stable").reset_index()
+    result = grouped.sort_values("slice_ns", ascending=False, kind="stable", ignore_index=True)
     for column in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
         result[column] = result[column] / kernels.steps
     result["loose_ns"] = result["slice_ns"] - result["in_chain_ns"]

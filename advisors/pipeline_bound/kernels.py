@@ -10,6 +10,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     Chip,
     Facts,
+    Groups,
     NotApplicable,
     chip,
     elements,
@@ -127,8 +128,8 @@ def kernels(facts: Facts, params: Params) -> Observations:
     )[has_ratio]
     if weighted.empty:
         raise NotApplicable(message("pipeline_bound.nothing"))
-    grouped = weighted.groupby("signature", sort=True)
-    sums = grouped[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
+    groups = Groups(weighted, "signature")
+    sums = weighted.groupby("signature", sort=True)[[*PIPES, "duration", "chained", "bytes"]].sum(min_count=1)
     table = sums[list(PIPES)].div(sums["duration"], axis=0)
     ratio_by_pipe = table.fillna(-1.0).to_numpy()
     table["bound"] = np.array(PIPES, dtype=object)[ratio_by_pipe.argmax(axis=1)]
@@ -137,14 +138,16 @@ def kernels(facts: Facts, params: Params) -> Observations:
     table["bandwidth"] = sums["bytes"] / sums["duration"] * 1e9
     table["bandwidth_share"] = table["bandwidth"] / rank_kernels.bandwidth
     table["in_chain_share"] = sums["chained"] / sums["duration"]
-    table["kernels"] = grouped.size() / rank_kernels.steps
-    table["mean_ns"] = grouped["duration"].mean()
+    table["kernels"] = groups.sizes / rank_kernels.steps
+    table["mean_ns"] = sums["duration"] / groups.sizes
     table["total_ns"] = sums["duration"] / rank_kernels.steps
-    table["blocks"] = grouped["blocks"].median()
-    names = ["signature", "type", "input_shapes", "input_dtypes", "operator_class", "core"]
-    firsts = frame[names][has_ratio].drop_duplicates("signature").set_index("signature")
-    texts = firsts.rename(columns={"type": "operator", "input_dtypes": "dtypes"})
-    table = table.join(texts.astype(str)).sort_values("total_ns", ascending=False, kind="stable").reset_index()
+    table["blocks"] = groups.of("blocks", "median")
+    firsts = np.flatnonzero(has_ratio)[groups.firsts]
+    for name in ("type", "input_shapes", "input_dtypes", "operator_class", "core"):
+        table[{"type": "operator", "input_dtypes": "dtypes"}.get(name, name)] = (
+            frame[name].take(firsts).astype(str).to_numpy()
+        )
+    table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
     table["shape"] = table["input_shapes"].map(_largest_shape)
     table["reads_fp32"] = table["dtypes"].map(reads_fp32).astype(bool)
     table["reads_half"] = table["dtypes"].map(reads_half).astype(bool)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.api.advisors import Advisor, Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, pipes
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches, pipes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -88,15 +88,16 @@ def roofline(facts: Facts, params: Params) -> Observations:
             "measured": np.where(np.isnan(busy), 0.0, duration),
         }
     )
-    grouped = kernels.groupby("operator", sort=True)
-    sums = grouped[["duration", "least", "told", "busy", "measured", "computes", "moves"]].sum(min_count=1)
+    groups = Groups(kernels, "operator")
+    summed = ["duration", "least", "told", "busy", "measured", "computes", "moves"]
+    sums = kernels.groupby("operator", sort=True)[summed].sum(min_count=1)
     whole = sums["told"] >= _MOST * sums["duration"]
     by_pipes = ~whole & (sums["measured"] >= _MOST * sums["duration"])
     table = pd.DataFrame(
         {
-            "operator_class": grouped["operator_class"].first(),
-            "kernels": grouped.size() / own.steps,
-            "mean_ns": grouped["duration"].mean(),
+            "operator_class": groups.of("operator_class", "first"),
+            "kernels": groups.sizes / own.steps,
+            "mean_ns": sums["duration"] / groups.sizes,
             "total_ns": sums["duration"] / own.steps,
             "least_ns": (sums["least"] / own.steps).where(whole),
             "above_ns": ((sums["duration"] - sums["least"]) / own.steps).where(whole),

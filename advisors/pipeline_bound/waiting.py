@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches
+from advisor_core.api.facts import HOST_EVENTS, Facts, Groups, NotApplicable, launches
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS
-from advisors.grouping import aggregated
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.measuring import share
@@ -48,9 +47,9 @@ def waiting(facts: Facts, params: Params) -> Observations:
     names = ["signature", "duration_ns", "row", "work", "type", "input_shapes", "operator_class"]
     core_kernels = frame[names][works]
     core_kernels["core_work_ns"] = np.minimum(core_work_ns[works], core_kernels["duration_ns"])
-    grouped = core_kernels.groupby("signature", sort=True)
-    table = aggregated(
-        grouped, kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")
+    groups = Groups(core_kernels, "signature")
+    table = groups.table(
+        kernels=("duration_ns", "size"), total_ns=("duration_ns", "sum"), core_total=("core_work_ns", "sum")
     )
     table["mean_ns"] = table["total_ns"] / table["kernels"]
     table["core_work_ns"] = table["core_total"] / table["kernels"]
@@ -60,11 +59,10 @@ def waiting(facts: Facts, params: Params) -> Observations:
     table["stalled_share"] = table["stalled_ns"].map(lambda ns: share(ns, kernels.wall_ns))
     for column in ("kernels", "total_ns"):
         table[column] = table[column] / kernels.steps
-    firsts = core_kernels.drop_duplicates("signature").set_index("signature")[
-        ["type", "input_shapes", "operator_class"]
-    ]
-    table = table.join(firsts.astype(str).rename(columns={"type": "operator"})).drop(columns="core_total")
-    table = table.sort_values("stalled_ns", ascending=False, kind="stable").reset_index()
+    texts = core_kernels[["type", "input_shapes", "operator_class"]].take(groups.firsts)
+    for name, shown in (("type", "operator"), ("input_shapes", "input_shapes"), ("operator_class", "operator_class")):
+        table[shown] = texts[name].astype(str).to_numpy()
+    table = table.sort_values("stalled_ns", ascending=False, kind="stable", ignore_index=True)
 
     def evidence(row: int) -> list[Reference]:
         rows = core_kernels[core_kernels["signature"] == table["signature"][row]]

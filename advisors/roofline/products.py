@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, elements, fact, matching, shapes_of
-from advisors.grouping import aggregated
+from advisor_core.api.facts import DTYPE_BYTES, Column, Facts, Shape, aggregated, elements, fact, matching, shapes_of
 from advisors.step_kernels import StepKernels, step_kernels
 
 _NOT_PLAIN = re.compile(r"Grouped|AllReduce|AllGather|ReduceScatter|AllToAll", re.I)
@@ -202,13 +201,14 @@ def products(own: StepKernels) -> pd.DataFrame:
     mine = frame[["signature", "duration_ns", "core", "block_dim", *names]][plain]
     mine = mine.assign(core=mine["core"].astype(object))
     totals = aggregated(
-        mine.groupby("signature", sort=True),
+        mine,
+        "signature",
         kernels=("duration_ns", "size"),
         total_ns=("duration_ns", "sum"),
         mean_ns=("duration_ns", "mean"),
         core=("core", "first"),
         block_dim=("block_dim", "median"),
-    )
+    ).set_index("signature")
     firsts = mine.drop_duplicates("signature").set_index("signature")[names].astype(object)
     rows = [_row(int(signature), text) for signature, text in zip(firsts.index, firsts.to_dict("records"), strict=True)]
     told = pd.DataFrame([row for row in rows if row is not None], columns=_OF_SHAPES).set_index("signature")

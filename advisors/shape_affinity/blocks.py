@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     Facts,
     NotApplicable,
     Shortening,
+    aggregated,
     chip,
     context,
     launches,
@@ -19,7 +20,6 @@ from advisor_core.api.facts import (
     parts,
 )
 from advisors.columns import KERNELS_PER_STEP, MEAN_NS, OPERATOR_TYPE, TOTAL_NS, shares
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.roofline.products import BASE_N, balance, best_balance, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, call_stack, kernel_rows, step_kernels
@@ -78,14 +78,14 @@ def blocks(facts: Facts, params: Params) -> Observations:
     distinct = facts[matrix_products]
     if distinct.empty:
         raise NotApplicable(message("shape_affinity.no_products"))
-    grouped = distinct.groupby(["m", "n", "k", "batch", "dtype"], sort=True)
     table = aggregated(
-        grouped,
+        distinct,
+        ["m", "n", "k", "batch", "dtype"],
         operator=("operator", "first"),
         kernels=("kernels", "sum"),
         total_ns=("total_ns", "sum"),
         recorded_blocks=("block_dim", "median"),
-    ).reset_index()
+    )
     table["mean_ns"] = table["total_ns"] / table["kernels"]
     m, n, batch = (table[name].to_numpy() for name in ("m", "n", "batch"))
     counts = np.stack([tiles(m, n, base, batch) for base in BASE_N])

@@ -9,6 +9,7 @@ from advisor_core.api.facts import (
     HOST_EVENTS,
     Facts,
     NotApplicable,
+    aggregated,
     chip,
     elements,
     launches,
@@ -80,9 +81,14 @@ def rows_per_core(facts: Facts, params: Params) -> Observations:
     kernels.require_shapes()
     counts = per_text(row_kernels["input_shapes"], _row_count).astype("int64")
     row_kernels = row_kernels.assign(operator=row_kernels["type"].astype(str), rows=counts)
-    grouped = row_kernels[row_kernels["rows"] > 0].groupby(["operator", "rows"], sort=True)
-    table = grouped["duration_ns"].agg(kernels="size", mean_ns="mean", total_ns="sum")
-    table = table.join(grouped["block_dim"].median().rename("blocks")).reset_index()
+    table = aggregated(
+        row_kernels[row_kernels["rows"] > 0],
+        ["operator", "rows"],
+        kernels=("duration_ns", "size"),
+        mean_ns=("duration_ns", "mean"),
+        total_ns=("duration_ns", "sum"),
+        blocks=("block_dim", "median"),
+    )
     table["cores"] = cores
     table["rounds"] = -(-table["rows"] // cores)
     table["efficiency"] = balance(table["rows"], cores)

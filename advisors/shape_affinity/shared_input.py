@@ -12,6 +12,7 @@ from advisor_core.api.facts import (
     Facts,
     Merging,
     NotApplicable,
+    aggregated,
     chip,
     launches,
     per_text,
@@ -20,7 +21,6 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import OPERATOR_TYPE, shares
 from advisors.first_tensor import first_elements
-from advisors.grouping import aggregated
 from advisors.messages import message
 from advisors.roofline.products import BASE_N, matrix_products, tiles
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, step_kernels
@@ -111,7 +111,8 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     products["mac"], products["loads"] = _busy(facts, products["place"].to_numpy())
     products["width"] = products["n"].astype("int64").astype(str)
     runs = aggregated(
-        products.groupby("run", sort=True),
+        products,
+        "run",
         input_shape=("left_shape", "first"),
         widths=("width", ", ".join),
         dtype=("dtype", "first"),
@@ -124,7 +125,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
         most_blocks=("blocks", "max"),
         apart=("cost", "sum"),
         total_ns=("duration_ns", "sum"),
-    )
+    ).set_index("run")
     merged_blocks, runs["merged"] = _cost(runs["rows"], runs["together"], runs["batch"], cores)
     largest = products.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
     largest = largest.set_index("run").reindex(runs.index)

@@ -16,6 +16,7 @@ from advisor_core.facts.communication.cross_rank_waits import CROSS_RANK_WAITS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.shapes import per_text
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.ledger.bookings import recorded_bookings
 from advisor_core.text.messages import message
@@ -82,11 +83,14 @@ def recorded_calls(facts: Facts) -> pd.DataFrame:
     calls["step"] = _steps(booked, calls)
     open_pieces = booked[(booked["collective"] >= 0) & ~booked["overlapped"]]
     lengths = open_pieces["end_ns"] - open_pieces["start_ns"]
-    by_leaf = lengths.groupby([open_pieces["collective"], open_pieces["path"].astype(str)]).sum().unstack(fill_value=0)
-    by_leaf = by_leaf.reindex(calls["work"], fill_value=0).reset_index(drop=True)
-    calls["uncovered_ns"] = by_leaf.sum(axis=1).astype("int64")
+    paths = open_pieces["path"].cat
+    by_leaf = np.zeros((len(calls), len(paths.categories)), dtype=np.int64)
+    place = pd.Index(calls["work"]).get_indexer(open_pieces["collective"])
+    known = place >= 0
+    np.add.at(by_leaf, (place[known], paths.codes.to_numpy()[known]), lengths.to_numpy()[known])
+    calls["uncovered_ns"] = by_leaf.sum(axis=1)
     for column, path in _LEAVES.items():
-        calls[column] = by_leaf[path].astype("int64") if path in by_leaf else 0
+        calls[column] = by_leaf[:, paths.categories.get_loc(path)] if path in paths.categories else 0
     calls["wait_ns"] = calls["uncovered_ns"] - calls["transmit_ns"] - calls["launch_gap_ns"] - calls["unknown_ns"]
     _name_peer(calls, open_pieces, lengths, facts)
     launched = facts.get(launches)
@@ -256,6 +260,13 @@ def _name_peer(calls: pd.DataFrame, pieces: pd.DataFrame, lengths: pd.Series, fa
     calls["waits_for_ns"] = calls["work"].map(worst["ns"]).fillna(0).astype("int64")
 
 
+def _of_names(names: pd.Series, told: pd.DataFrame, column: str, calls: np.ndarray) -> np.ndarray:
+    """Of each name the value of a column of ``told``, divided by the number of ``calls`` of that name; -1 without."""
+    place = pd.Index(told["name"]).get_indexer(names)
+    shared = np.append(told[column].to_numpy(dtype=np.float64), -1.0)[place] / np.where(place < 0, 1, calls)
+    return np.asarray(np.nan_to_num(shared, nan=-1.0), dtype=np.int64)
+
+
 def operation_names(names: pd.Series) -> pd.Series:
     """The names of operations in files of the exporter, without what these add behind an ``@``."""
     return per_text(names, lambda text: text.partition("@")[0])
@@ -267,14 +278,16 @@ def _sizes(calls: pd.DataFrame, collectives: pd.DataFrame | None, bandwidth: pd.
         return calls
     transport, name = bandwidth["transport"], operation_names(bandwidth["name"])
     is_sum = transport.isin(["SDMA", "RDMA"])
-    sums = bandwidth["bytes"][is_sum].groupby(name[is_sum]).sum()
     is_link = transport.isin(["HCCS", "PCIE", "SIO", "RDMA"])
-    by_name = bandwidth[["packets", "max_packet_bytes"]][is_link].groupby(name[is_link])
+    moved = bandwidth[["bytes", "packets", "max_packet_bytes"]].assign(name=name)
+    sums = aggregated(moved[is_sum], "name", bytes=("bytes", "sum"))
+    links = aggregated(moved[is_link], "name", packets=("packets", "sum"), max_packet_bytes=("max_packet_bytes", "max"))
     # The same operation name occurs once per step; several steps share it only in exports that restart the index.
-    repeats = calls.groupby("name")["name"].transform("size")
-    calls["bytes"] = (calls["name"].map(sums) / repeats).fillna(-1).astype("int64")
-    calls["packets"] = (calls["name"].map(by_name["packets"].sum()) / repeats).fillna(-1).astype("int64")
-    calls["max_packet_bytes"] = calls["name"].map(by_name["max_packet_bytes"].max()).fillna(-1).astype("int64")
+    names = Groups(calls, "name")
+    repeats = names.sizes[names.codes]
+    calls["bytes"] = _of_names(calls["name"], sums, "bytes", repeats)
+    calls["packets"] = _of_names(calls["name"], links, "packets", repeats)
+    calls["max_packet_bytes"] = _of_names(calls["name"], links, "max_packet_bytes", np.ones(len(calls)))
     if collectives is not None and len(collectives):
         full = collectives[["group"]].assign(name=operation_names(collectives["name"])).drop_duplicates("name")
         groups = full.set_index("name")["group"].astype(str)

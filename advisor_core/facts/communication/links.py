@@ -13,6 +13,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import LINKS
 from advisor_core.facts.communication.calls import members_of_group
+from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.intervals import Bools
 from advisor_core.facts.matching import matching
 from advisor_core.facts.steps.steps import steps
@@ -44,10 +45,12 @@ COLUMNS = (
 def link_speeds(facts: Facts) -> pd.DataFrame:
     """One row per group, transport and pair of ranks between which this rank moved data."""
     table, profile = facts[LINKS], facts[PROFILE]
-    frame = table[transfers(table)].groupby(_LINK, observed=True, sort=True)[["bytes", "transit_ns"]].sum()
-    frame = frame.reset_index().astype({"group": str, "transport": str})
+    moved = table[[*_LINK, "bytes", "transit_ns"]][transfers(table)]
+    frame = aggregated(moved, _LINK, bytes=("bytes", "sum"), transit_ns=("transit_ns", "sum"))
+    frame["group"], frame["transport"] = frame["group"].astype(str), frame["transport"].astype(str)
     frame["bandwidth"] = frame["bytes"] / frame["transit_ns"] * 1e9
-    frame["links"] = frame.groupby(_KIND)["bandwidth"].transform("size")
+    kinds = Groups(frame, _KIND)
+    frame["links"] = kinds.sizes[kinds.codes]
     frame["median_bandwidth"] = _median_of_others(frame)
     frame["ratio"] = frame["bandwidth"] / frame["median_bandwidth"]
     frame["steps"] = _steps(table, facts.get(steps))

@@ -9,6 +9,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from advisor_core.facts.grouping import Groups
+
 Shape = tuple[int, ...]
 
 DTYPE_BYTES = {
@@ -89,20 +91,12 @@ def per_text(column: pd.Series, function: Callable[[str], _T]) -> pd.Series:
 
 def moved_bytes(kernels: pd.DataFrame) -> pd.Series:
     """Bytes each kernel reads and writes at least: its inputs and outputs once; -1 where not known."""
-    pairs = kernels.groupby(
-        ["input_shapes", "input_dtypes", "output_shapes", "output_dtypes"], observed=True, sort=False
-    ).ngroup()
-    firsts = kernels[~pairs.duplicated()]
-    sizes = {}
-    columns = zip(
-        pairs[~pairs.duplicated()],
-        firsts["input_shapes"],
-        firsts["input_dtypes"],
-        firsts["output_shapes"],
-        firsts["output_dtypes"],
-        strict=True,
-    )
-    for key, in_shapes, in_types, out_shapes, out_types in columns:
-        read, written = tensor_bytes(str(in_shapes), str(in_types)), tensor_bytes(str(out_shapes), str(out_types))
-        sizes[key] = read + written if min(read, written) >= 0 else -1
-    return pairs.map(sizes).fillna(-1).astype("int64")
+    groups = Groups(kernels, ["input_shapes", "input_dtypes", "output_shapes", "output_dtypes"], sort=False)
+    sizes = np.full(len(groups), -1, dtype=np.int64)
+    for number, texts in enumerate(zip(*groups.keys().values(), strict=True)):
+        in_shapes, in_types, out_shapes, out_types = map(str, texts)
+        read, written = tensor_bytes(in_shapes, in_types), tensor_bytes(out_shapes, out_types)
+        sizes[number] = read + written if min(read, written) >= 0 else -1
+    found = np.full(len(kernels), -1, dtype=np.int64)
+    found[groups.rows] = sizes[groups.codes]
+    return pd.Series(found, index=kernels.index)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.contracts.keys import Answers
@@ -29,7 +30,8 @@ from advisor_core.contracts.tables import (
     TableSchema,
 )
 from advisor_core.facts.device.work import computing_tasks
-from advisor_core.facts.intervals import union
+from advisor_core.facts.grouping import Groups, aggregated
+from advisor_core.facts.intervals import Ints, union
 
 ROUNDING: Final = 0.005
 """Tolerance between two sums of time: 0.5 %. In the real exports at hand the totals of two files agree to 0.001 %;
@@ -82,7 +84,26 @@ Statement = tuple[str, str, str, float]
 _Said = Iterable[Statement]
 
 
-_SPAN: Final = ["start_ns", "duration_ns"]
+class _Spans(NamedTuple):
+    """Stretches of time, ns."""
+
+    starts: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> Self:
+        return cls(table["start_ns"].to_numpy(), table["duration_ns"].to_numpy())
+
+    def where(self, rows: npt.NDArray[Any]) -> Self:
+        """Those of a mask, or of these numbers."""
+        return type(self)(self.starts[rows], self.lengths[rows])
+
+    def and_those(self, others: Self) -> Self:
+        return type(self)(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+
+    def covered(self) -> int:
+        """The time in which at least one of them is."""
+        return int(union(self.starts, self.starts + self.lengths).total())
 
 
 def statements(given: Answers) -> list[Statement]:
@@ -93,32 +114,34 @@ def statements(given: Answers) -> list[Statement]:
 def _kernels(given: Answers) -> _Said:
     kernels = given[KERNELS]
     talks = (kernels["core"] == "COMMUNICATION").to_numpy()
-    spans = kernels[["type", "start_ns", "duration_ns"]]
-    own, collectives = spans[~talks], spans[talks]
-    yield from _rows("kernels", "kernel_time", KERNELS, own["duration_ns"])
-    yield from _rows("collectives", "collective_time", KERNELS, collectives["duration_ns"])
+    spans = _Spans.of(kernels)
+    own, collectives = spans.where(~talks), spans.where(talks)
+    yield from _rows("kernels", "kernel_time", KERNELS, own.lengths)
+    yield from _rows("collectives", "collective_time", KERNELS, collectives.lengths)
     yield from _lanes(KERNELS, own, collectives)
-    lengths = own.groupby("type", observed=True)["duration_ns"]
-    for kind, count, time in sorted(pd.DataFrame({"count": lengths.size(), "time": lengths.sum()}).itertuples()):
+    by_type = aggregated(
+        kernels[["type", "duration_ns"]][~talks], "type", count=("duration_ns", "size"), time=("duration_ns", "sum")
+    )
+    for kind, count, time in sorted(by_type.itertuples(index=False, name=None)):
         if kind:  # level0 names no types
             yield "kernels_of", kind, KERNELS.name, count
             yield "kernel_time_of", kind, KERNELS.name, time
     steps = kernels["step"].to_numpy()
     told = steps[steps >= 0]
-    own, collectives = own[_SPAN], collectives[_SPAN]
     if len(told):
         for step in np.unique(told).tolist():
-            yield from _of_step(KERNELS, str(step), own[steps[~talks] == step], collectives[steps[talks] == step])
+            mine = steps == step
+            yield from _of_step(KERNELS, str(step), spans.where(mine & ~talks), spans.where(mine & talks))
     elif (only := _only_step(given)) is not None:
         yield from _of_step(KERNELS, only, own, collectives)
 
 
 def _device_tasks(given: Answers) -> _Said:
     tasks = given[DEVICE_TASKS]
-    computing = tasks[["start_ns", "duration_ns"]][computing_tasks(tasks, given[PROFILE].vocabulary)]
-    yield from _rows("kernels", "kernel_time", DEVICE_TASKS, computing["duration_ns"])
+    computing = _Spans.of(tasks).where(np.asarray(computing_tasks(tasks, given[PROFILE].vocabulary)))
+    yield from _rows("kernels", "kernel_time", DEVICE_TASKS, computing.lengths)
     whole = given.get(COMMUNICATION_TASKS)
-    collectives = None if whole is None else whole[whole["plane"] < 0]
+    collectives = None if whole is None else _Spans.of(whole).where(whole["plane"].to_numpy() < 0)
     yield from _lanes(DEVICE_TASKS, computing, None)
     if KERNELS not in given and len(computing) and collectives is not None and (only := _only_step(given)) is not None:
         yield from _of_step(DEVICE_TASKS, only, computing, collectives)
@@ -126,17 +149,17 @@ def _device_tasks(given: Answers) -> _Said:
 
 def _communication_tasks(given: Answers) -> _Said:
     tasks = given[COMMUNICATION_TASKS]
-    whole = tasks[tasks["plane"] < 0]
-    yield from _rows("collectives", "collective_time", COMMUNICATION_TASKS, whole["duration_ns"])
+    whole = _Spans.of(tasks).where(tasks["plane"].to_numpy() < 0)
+    yield from _rows("collectives", "collective_time", COMMUNICATION_TASKS, whole.lengths)
     yield from _lanes(COMMUNICATION_TASKS, None, whole)
 
 
 def _overlap(given: Answers) -> _Said:
     lanes = given[OVERLAP]
-    kinds = lanes["kind"].astype(str)
+    kinds, spans = lanes["kind"].astype(str).to_numpy(), _Spans.of(lanes)
     for kind, total in (("Computing", "lane_computing"), ("Communication", "lane_communication")):
         if (kinds == kind).any():
-            yield total, "", OVERLAP.name, _covered(lanes[_SPAN][kinds == kind])
+            yield total, "", OVERLAP.name, spans.where(kinds == kind).covered()
 
 
 def _step_trace(given: Answers) -> _Said:
@@ -163,10 +186,11 @@ def _op_statistic(given: Answers) -> _Said:
 
 def _collectives(given: Answers) -> _Said:
     table = given[COLLECTIVES]
-    yield from _rows("collectives", "collective_time", COLLECTIVES, table["elapse_ns"])
-    spans = table[["step", "start_ns"]].assign(duration_ns=table["elapse_ns"])
-    for step, own in spans.groupby("step"):
-        yield "communication", str(step), COLLECTIVES.name, _covered(own)
+    yield from _rows("collectives", "collective_time", COLLECTIVES, table["elapse_ns"].to_numpy())
+    spans = _Spans(table["start_ns"].to_numpy(), table["elapse_ns"].to_numpy())
+    steps = Groups(table, "step")
+    for step, rows in zip(steps.keys()["step"], steps.parts(), strict=True):
+        yield "communication", str(step), COLLECTIVES.name, spans.where(rows).covered()
 
 
 def _api_statistic(given: Answers) -> _Said:
@@ -208,28 +232,28 @@ _TELL: Final[Mapping[TableSchema, Callable[[Answers], _Said]]] = {
 }
 
 
-def _rows(count: str, time: str, table: TableSchema, lengths: pd.Series) -> _Said:
-    if lengths.empty:  # a level can leave a kind of rows out
+def _rows(count: str, time: str, table: TableSchema, lengths: Ints) -> _Said:
+    if not len(lengths):  # a level can leave a kind of rows out
         return
     yield count, "", table.name, len(lengths)
     yield time, "", table.name, lengths.sum()
 
 
-def _lanes(table: TableSchema, own: pd.DataFrame | None, collectives: pd.DataFrame | None) -> _Said:
+def _lanes(table: TableSchema, own: _Spans | None, collectives: _Spans | None) -> _Said:
     if own is not None and len(own):
-        yield "lane_computing", "", table.name, _covered(own)
+        yield "lane_computing", "", table.name, own.covered()
     if collectives is not None and len(collectives):
-        yield "lane_communication", "", table.name, _covered(collectives)
+        yield "lane_communication", "", table.name, collectives.covered()
 
 
-def _of_step(table: TableSchema, step: str, own: pd.DataFrame, collectives: pd.DataFrame) -> _Said:
-    both = pd.concat([own[_SPAN], collectives[_SPAN]])
-    computing, busy = _covered(own), _covered(both)
+def _of_step(table: TableSchema, step: str, own: _Spans, collectives: _Spans) -> _Said:
+    both = own.and_those(collectives)
+    computing, busy = own.covered(), both.covered()
     yield "computing", step, table.name, computing
-    yield "communication", step, table.name, _covered(collectives)
+    yield "communication", step, table.name, collectives.covered()
     yield "uncovered", step, table.name, busy - computing
     if len(both):
-        wall = (both["start_ns"] + both["duration_ns"]).max() - both["start_ns"].min()
+        wall = (both.starts + both.lengths).max() - both.starts.min()
         yield "idle", step, table.name, wall - busy
 
 
@@ -237,8 +261,3 @@ def _only_step(given: Answers) -> str | None:
     """The step of a recording of one step, as the exporter's summary names it."""
     summary = given.get(STEP_TRACE)
     return str(summary["step"].iloc[0]) if summary is not None and len(summary) == 1 else None
-
-
-def _covered(rows: pd.DataFrame) -> int:
-    starts = rows["start_ns"].to_numpy()
-    return int(union(starts, starts + rows["duration_ns"].to_numpy()).total())

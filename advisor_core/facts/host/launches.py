@@ -69,15 +69,17 @@ class Launches:
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
     device, flows = facts[work], facts[FLOWS]
-    arrows = flows[["flow", "time_ns", "thread", "end"]][flows["kind"] == "host_to_device"]
-    heads = arrows[arrows["end"] == "s"].drop_duplicates("flow")
-    tails = arrows[arrows["end"] == "f"]
+    narrow = flows[["flow", "time_ns", "thread"]]
+    is_launch = (flows["kind"] == "host_to_device").to_numpy()
+    heads = narrow[is_launch & (flows["end"] == "s").to_numpy()].drop_duplicates("flow")
+    tails = narrow[is_launch & (flows["end"] == "f").to_numpy()]
     if heads.empty or tails.empty:
         raise Unavailable(message("launches.none"), message("launches.none.collect"), ("host", "device"))
-    linked = tails[["flow", "time_ns", "thread"]].merge(
-        heads[["flow", "time_ns", "thread"]], on="flow", suffixes=("", "_host")
-    )
-    linked["siblings"] = linked.groupby("flow")["flow"].transform("size")
+    head = pd.Index(heads["flow"]).get_indexer(tails["flow"])
+    linked, head = tails[head >= 0].reset_index(drop=True), head[head >= 0]
+    for name in ("time_ns", "thread"):
+        linked[f"{name}_host"] = heads[name].to_numpy()[head]
+    linked["siblings"] = np.bincount(head, minlength=len(heads))[head]
     # A task and an arrow meet where they start at the same moment; the stream decides between two that do.
     asks = pd.DataFrame({"time_ns": device["start_ns"], "stream": device["stream"], "work": np.arange(len(device))})
     pairs = asks.merge(linked, on="time_ns")

@@ -48,6 +48,7 @@ from advisor_core.contracts.profile import PROFILE
 from advisor_core.contracts.tables import DEVICE_TASKS
 from advisor_core.facts.communication.state import POINT_TO_POINT, CollectiveState, collective_state
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import Groups, aggregated
 from advisor_core.facts.host.activity import HostActivity, host_activity
 from advisor_core.facts.host.launches import NO_TIME, Launches, launches
 from advisor_core.facts.intervals import NOTHING, Ints, Layer, cut, empty, union
@@ -292,9 +293,11 @@ def _idle_frame(begin: Ints, finish: Ints, path: np.ndarray, gap: Ints, sync: In
 
 
 def _largest_leaf(pieces: pd.DataFrame, gaps: int) -> pd.Series:
-    inside = pieces[pieces["gap"] >= 0]
+    inside = pieces[["gap", "path"]].assign(ns=pieces["end_ns"] - pieces["start_ns"])[pieces["gap"] >= 0]
     if inside.empty:
         return pd.Series([], dtype="category")
-    lengths = (inside["end_ns"] - inside["start_ns"]).groupby([inside["gap"], inside["path"]], observed=True).sum()
-    ranked = lengths.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("gap").set_index("gap")
-    return ranked["path"].reindex(range(gaps)).reset_index(drop=True)
+    sums = aggregated(inside, ["gap", "path"], ns=("ns", "sum"))
+    ranked = sums.sort_values("ns", ascending=False, kind="stable", ignore_index=True)
+    place = Groups(ranked, "gap")
+    largest = pd.Series(ranked["path"].array.take(place.firsts), index=ranked["gap"].to_numpy()[place.firsts])
+    return largest.reindex(range(gaps)).reset_index(drop=True)

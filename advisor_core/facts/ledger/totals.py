@@ -27,6 +27,7 @@ import pandas as pd
 
 from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
@@ -46,22 +47,25 @@ def ledger(facts: Facts) -> pd.DataFrame:
     if (summary["source"] == EXPORTER).all():
         return _parts(summary)
     pieces = facts[bookings].pieces
-    pieces = pieces[pieces["step"] >= 0]  # between the launches of a recording that is no loop
+    ns = pieces["end_ns"].to_numpy() - pieces["start_ns"].to_numpy()
     lengths = pd.DataFrame(
         {
             "step": pieces["step"],
             "path": pieces["path"],
-            "ns": pieces["end_ns"] - pieces["start_ns"],
+            "ns": ns,
+            "overlapped_ns": np.where(pieces["overlapped"].to_numpy(dtype=np.bool_), ns, 0),
         }
     )
-    lengths["overlapped_ns"] = lengths["ns"].where(pieces["overlapped"], 0)
-    totals = lengths.groupby(["step", "path"], observed=True, as_index=False)[["ns", "overlapped_ns"]].sum()
+    counted = (lengths["step"] >= 0).to_numpy()  # not between the launches of a recording that is no loop
+    lengths = lengths if counted.all() else lengths[counted]
+    totals = aggregated(lengths, ["step", "path"], ns=("ns", "sum"), overlapped_ns=("overlapped_ns", "sum"))
     totals["path"] = totals["path"].astype(str)
-    totals = totals.sort_values(["step", "path"], ignore_index=True)
-    walls = facts[steps]["end_ns"] - facts[steps]["start_ns"]
-    booked = totals.groupby("step")["ns"].sum().reindex(range(len(walls)), fill_value=0)
-    if not (booked.to_numpy() == walls.to_numpy()).all():  # pragma: no cover - the pieces tile the window
-        raise AssertionError(f"the ledger does not add up: {(walls - booked.to_numpy()).tolist()} ns per step")
+    totals = pd.DataFrame(totals.sort_values(["step", "path"], ignore_index=True))
+    walls = (facts[steps]["end_ns"] - facts[steps]["start_ns"]).to_numpy()
+    booked = np.zeros(len(walls), dtype=np.int64)
+    np.add.at(booked, totals["step"].to_numpy(), totals["ns"].to_numpy())
+    if not (booked == walls).all():  # pragma: no cover - the pieces tile the window
+        raise AssertionError(f"the ledger does not add up: {(walls - booked).tolist()} ns per step")
     return totals
 
 

@@ -51,14 +51,15 @@ def critical_path(facts: Facts) -> pd.DataFrame:
     recorded, device = facts[rank_graph], facts[work]
     owned = _owned(recorded, device, facts.get(host_activity))
     owned = _with_states(owned[owned["end_ns"] > owned["start_ns"]], facts[bookings].pieces)
+    starts, ends = owned["start_ns"].to_numpy(), owned["end_ns"].to_numpy()
     parts = []
     windows = zip(facts[steps]["start_ns"].tolist(), facts[steps]["end_ns"].tolist(), strict=True)
     for number, (begin, finish) in enumerate(windows):
-        own = owned[(owned["end_ns"] > begin) & (owned["start_ns"] < finish)]
-        own = own.assign(start_ns=own["start_ns"].clip(lower=begin), end_ns=own["end_ns"].clip(upper=finish))
+        inside = (ends > begin) & (starts < finish)
+        own = owned[inside].assign(start_ns=starts[inside].clip(begin), end_ns=ends[inside].clip(max=finish))
         parts.append(_tiled(own, begin, finish).assign(step=number))
     whole = pd.concat(parts, ignore_index=True)[[column.name for column in COLUMNS]]
-    return whole.astype({"chain": "category", "path": "category"})
+    return whole.assign(**{name: whole[name].astype("category") for name in ("chain", "path")})
 
 
 def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None) -> pd.DataFrame:

@@ -15,7 +15,7 @@ not told is ``unknown``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,11 +130,18 @@ def _layer(spans: pd.DataFrame) -> Layer:
     return Layer(spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy(), np.arange(len(spans)))
 
 
+def _changes(rows: pd.DataFrame, names: Sequence[str]) -> Bools:
+    """Mask of the rows that differ from the one before in any of these columns; the first does."""
+    changes = np.ones(len(rows), dtype=np.bool_)
+    columns = [rows[name].to_numpy() for name in names]
+    changes[1:] = np.logical_or.reduce([values[1:] != values[:-1] for values in columns])
+    return changes
+
+
 def _stretches(kernels: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
     """The ``pieces`` of the steps, each divided where the part of its kernels changes; the first stretch of a piece
     begins with it, and what has no kernels stays whole."""
-    changes = (kernels[["piece", "part", "marked"]] != kernels[["piece", "part", "marked"]].shift()).any(axis=1)
-    begins = kernels[changes.to_numpy()]
+    begins = kernels[_changes(kernels, ("piece", "part", "marked"))]
     piece_starts = pieces["start_ns"].to_numpy()[begins["piece"].to_numpy()]
     is_first = ~begins["piece"].duplicated().to_numpy()
     begins = begins.assign(start_ns=np.where(is_first, piece_starts, begins["start_ns"].to_numpy()))

@@ -19,6 +19,7 @@ from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import NotApplicable
 from advisor_core.contracts.profile import PROFILE, Profile
 from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import NOTHING, Layer, cut, earliest_start_wins
 from advisor_core.facts.ledger.bookings import Bookings
@@ -99,8 +100,8 @@ def booked_in(spans: pd.DataFrame, names: Sequence[str], booked: Bookings, windo
             "ns": parts.lengths[inside],
         }
     )
-    sums: pd.DataFrame = frame.groupby(["step", *names, "path"], observed=True, as_index=False)[["ns"]].sum()
-    sums[[*names, "path"]] = sums[[*names, "path"]].astype(str)
+    sums: pd.DataFrame = aggregated(frame, ["step", *names, "path"], ns=("ns", "sum"))
+    sums = sums.assign(**{name: sums[name].astype(str) for name in (*names, "path")})
     return sums.sort_values(["step", *names, "path"], ignore_index=True)
 
 

@@ -195,7 +195,10 @@ class Evaluator:
             return _constant(None, symbol.kind)
         column = self.frame[symbol.key].to_numpy()
         whole = column.dtype.kind in "iub"  # these have no value for what is not known
-        known = np.ones(len(column), dtype=np.bool_) if whole else np.asarray(~pd.isna(column))
+        if whole:
+            known = np.ones(len(column), dtype=np.bool_)
+        else:
+            known = ~(np.isnan(column) if column.dtype.kind == "f" else np.asarray(pd.isna(column)))
         if symbol.kind == "bool":
             return Values(np.where(known, column, False).astype(np.bool_), known)
         return _finite(np.where(known, column, np.nan).astype(np.float64) * symbol.factor, known)

@@ -1,0 +1,145 @@
+"""Sums, counts and the like of grouped rows, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+How = str | Callable[[npt.NDArray[Any]], Any]
+"""A name of `Groups.of`, or a function of the values of one group, which suits few groups."""
+
+
+def aggregated(
+    frame: pd.DataFrame, by: str | Sequence[str], /, *, sort: bool = True, **columns: tuple[str, How]
+) -> Any:
+    """As ``frame.groupby(by, observed=True, sort=sort, as_index=False).agg(name=(column, how), ...)``, in a tenth of
+    the time: pandas takes a millisecond for each grouping of a few rows, and an analysis makes a hundred."""
+    return Groups(frame, by, sort=sort).table(**columns)
+
+
+class Groups:
+    """Rows of a frame that have the same values of ``by``; in the order of these values, or in that of their first
+    rows. Rows where one of them is not known are in no group. ``rows``: the rows that are in a group; ``codes``: the
+    number of the group of each of them."""
+
+    def __init__(self, frame: pd.DataFrame, by: str | Sequence[str], *, sort: bool = True) -> None:
+        self._frame = frame
+        self._by = (by,) if isinstance(by, str) else tuple(by)
+        whole, known = np.zeros(len(frame), dtype=np.int64), np.ones(len(frame), dtype=np.bool_)
+        for name in self._by:
+            codes, count = _codes(frame[name])
+            known &= codes >= 0
+            whole = codes if name == self._by[0] else _joined(whole, codes, count)
+        self.rows: Ints = np.flatnonzero(known)
+        self._all = len(self.rows) == len(frame)
+        codes, values = pd.factorize(whole if self._all else whole[self.rows], sort=sort)
+        self.codes: Ints = codes.astype(np.int64, copy=False)
+        self.count = len(values)
+
+    def __len__(self) -> int:
+        return self.count
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """The first row of each group."""
+        firsts = np.empty(self.count, dtype=np.int64)
+        firsts[self.codes[::-1]] = self.rows[::-1]
+        return firsts
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """The number of rows of each group."""
+        return np.bincount(self.codes, minlength=self.count).astype(np.int64, copy=False)
+
+    def parts(self) -> list[Ints]:
+        """The rows of each group."""
+        order = np.argsort(self.codes, kind="stable")
+        return np.split(self.rows[order], np.cumsum(self.sizes)[:-1]) if self.count else []
+
+    def keys(self) -> dict[str, Any]:
+        """The columns that tell the groups apart, with one value per group."""
+        return {name: self._frame[name].array.take(self.firsts) for name in self._by}
+
+    def table(self, **columns: tuple[str, How]) -> pd.DataFrame:
+        """One row per group: its keys, and what is asked of its values of a column."""
+        return pd.DataFrame(self.keys() | {name: self.of(column, how) for name, (column, how) in columns.items()})
+
+    def of(self, column: str, how: How) -> Any:
+        """One value per group: ``size``; ``first``, of its first row; ``any``; ``sum``, ``min``, ``max``, ``median`` or
+        ``mean`` of the values that are known, NaN where there is none (their sum is 0)."""
+        if how == "size":
+            return self.sizes
+        if how == "first":
+            return self._frame[column].array.take(self.firsts)
+        values = self._frame[column].to_numpy()
+        values = values if self._all else values[self.rows]
+        if not isinstance(how, str):
+            order = np.argsort(self.codes, kind="stable")
+            return [how(part) for part in np.split(values[order], np.cumsum(self.sizes)[:-1])] if self.count else []
+        return _HOW[how](values, self.codes, self.count)
+
+
+def _codes(column: pd.Series) -> tuple[Ints, int]:
+    """A number for each value, in the order of the values, -1 for one that is not known; and how many there are."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column.cat.codes, np.int64), len(column.cat.categories)
+    values = column.to_numpy()
+    codes, distinct = pd.factorize(values, sort=True)
+    return np.asarray(codes, np.int64), len(distinct)
+
+
+def _joined(before: Ints, codes: Ints, count: int) -> Ints:
+    """One number for each pair, in the order of the pairs."""
+    if len(before) and int(before.max()) >= np.iinfo(np.int64).max // max(count, 1) - 1:
+        before = pd.factorize(before, sort=True)[0].astype(np.int64, copy=False)
+    return before * max(count, 1) + codes
+
+
+def _sum(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    if values.dtype.kind == "f":  # pandas adds floats with compensation, which depends less on their order
+        return pd.Series(values).groupby(codes).sum().to_numpy()
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, codes, values.astype(np.int64, copy=False))
+    return sums
+
+
+def _max(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    found = np.full(count, np.nan) if values.dtype.kind == "f" else np.full(count, np.iinfo(values.dtype).min)
+    found = found.astype(values.dtype, copy=False)
+    np.fmax.at(found, codes, values)
+    return found
+
+
+def _min(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+    return -_max(-values, codes, count)
+
+
+def _any(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.bool_]:
+    return np.bincount(codes[values.astype(np.bool_, copy=False)], minlength=count) > 0
+
+
+def _mean(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.float64]:
+    known = ~np.isnan(values) if values.dtype.kind == "f" else slice(None)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(_sum(values, codes, count) / np.bincount(codes[known], minlength=count), dtype=np.float64)
+
+
+def _median(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.float64]:
+    values = values.astype(np.float64, copy=False)
+    order = np.lexsort((values, codes))
+    order = order[~np.isnan(values[order])]
+    ends = np.cumsum(np.bincount(codes[order], minlength=count))
+    begins = np.concatenate([[0], ends[:-1]]) if count else ends
+    ordered = np.append(values[order], np.nan)  # the last for groups without a value
+    low, high = (begins + ends - 1) // 2, (begins + ends) // 2
+    none = begins == ends
+    return np.asarray((ordered[np.where(none, -1, low)] + ordered[np.where(none, -1, high)]) / 2, dtype=np.float64)
+
+
+_HOW = {"sum": _sum, "max": _max, "min": _min, "any": _any, "mean": _mean, "median": _median}
