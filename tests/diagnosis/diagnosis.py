@@ -18,7 +18,7 @@ from advisor_core.sample.export.recording import RECORDINGS, Level
 from advisor_core.sample.job import simulate
 from advisor_core.sample.scenarios import Scenario
 from advisor_core.sample.text import write_text
-from tests.diagnosis.expectations import allowed, names
+from tests.diagnosis.expectations import allowed, names, true_of
 from tests.diagnosis.truth import CauseCost, Truth, truth_of
 
 SERIOUS = ("high", "medium")
@@ -120,7 +120,7 @@ def judge(scenario: Scenario, seed: int, truth: Truth, result: RunResult) -> Out
     outcomes = [_cause_outcome(cost, truth, findings) for cost in worth]
     dangers = [_cause_outcome(cost, truth, findings) for cost in risks]
     small = [_cause_outcome(cost, truth, findings) for cost in truth.costs if cost not in worth and cost not in risks]
-    fine = allowed(scenario.causes)
+    fine = allowed(scenario.causes) | true_of(scenario.job)
     wrong = [
         (finding.rule, finding.title.en)
         for finding in findings
