@@ -22,6 +22,11 @@ _OPTIONS: Final = {
     "loader.collect.level1": ("level1",),
     "loader.collect.communication": ("level1",),
     "loader.collect.memory": ("memory",),
+    # One recording has one group of counters: these would take the times of pipes, or need an option of their own.
+    "loader.collect.core_counters": (),
+    "loader.collect.l2_cache": (),
+    "loader.collect.counters": (),
+    "loader.collect.ports": (),
     "loader.collect.msprof_tasks": ("device", "level1"),
     "loader.collect.msprof_timeline": ("device", "level1"),
     "loader.collect.msprof_api": ("level1",),

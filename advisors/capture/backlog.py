@@ -14,7 +14,7 @@ from advisors.messages import message
     "capture.backlog",
     needs=(backlog, work),
     columns=(
-        Column("task", "text", "", "the first recorded task of its stream", zh="任务"),
+        Column("first_task", "text", "", "the first recorded task of its stream", zh="首个任务"),
         Column("stream", "int", "", "its stream", zh="流"),
         Column("wait_ns", "int", "ns", "how long it waited, handed over, while nothing recorded ran", zh="等待"),
     ),
@@ -22,7 +22,7 @@ from advisors.messages import message
 def earlier_work(facts: Facts, params: Params) -> Observations:
     """A task at the beginning that waited, handed over, for what was not recorded."""
     found = facts[backlog]
-    frame = row(task=found.name, stream=found.stream, wait_ns=found.wait_ns)
+    frame = row(first_task=found.name, stream=found.stream, wait_ns=found.wait_ns)
 
     def evidence(number: int) -> Sequence[Reference]:
         columns = ("name", "start_ns", "duration_ns")

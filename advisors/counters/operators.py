@@ -60,7 +60,7 @@ def _times(own: StepKernels) -> pd.DataFrame:
     return table.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
-_Columns = list[tuple[Text, str, pd.Series]]
+_Columns = list[tuple[Text, str, "pd.Series"]]  # in quotes: pandas is loaded when it is used
 """Heading, unit, and the values by type and core."""
 
 

@@ -25,23 +25,23 @@ Floats = npt.NDArray[np.float64]
     wants=(replay, launches, HOST_EVENTS, layers),
     columns=(
         Column("adapters", "float", "count", "adapters that run forward, per step", zh="适配器数"),
-        Column("rank", "int", "count", "the largest of their ranks", zh="秩"),
+        Column("adapter_rank", "int", "count", "the largest of their ranks", zh="秩"),
         Column("chain", "text", "", "the operator types of one of them in order, in short", zh="算子链"),
         Column("trained", "bool", "", "products that autograd runs for them were seen", zh="训练中"),
         Column("wide", "bool", "", "they compute on more bytes than the products beside them", zh="精度更高"),
         Column("base_ns", "float", "ns", "the products that they stand beside, forward, per step", zh="原矩阵乘"),
-        Column("product_ns", "float", "ns", "their own products, forward, per step", zh="适配器矩阵乘"),
-        Column("beside_ns", "float", "ns", "scales, casts and sums, forward, per step", zh="缩放、转换与相加"),
+        Column("adapter_ns", "float", "ns", "their own products, forward, per step", zh="适配器矩阵乘"),
+        Column("sums_ns", "float", "ns", "scales, casts and sums, forward, per step", zh="缩放、转换与相加"),
         Column("backward_ns", "float", "ns", "products that autograd runs for them, with scales and casts", zh="反向"),
-        Column("over_base", "float", "ratio", "product_ns and beside_ns over base_ns", zh="相对原矩阵乘"),
-        Column("kernels", "float", "count", "kernels that could go, per step", zh="可减少的 kernel"),
+        Column("over_base", "float", "ratio", "adapter_ns and sums_ns over base_ns", zh="相对原矩阵乘"),
+        Column("kernels", "float", "count", "kernels that could go, per step", zh="kernel 数"),
         Column(
             "fused_ns",
             "float",
             "ns",
             "of what could go: what is left. Trained: one kernel for scale, casts and sum of each, which moves the "
             "two results and the sum; else nothing, as a merged weight needs no adapter",
-            zh="改后耗时",
+            zh="融合算子",
         ),
         Column("kernel_saving_ns", "float", "ns", "kernel time that can be saved, per step", zh="kernel 节省"),
         Column(
@@ -71,20 +71,20 @@ def adapters_of_low_rank(facts: Facts, params: Params) -> Observations:
     kernel_saving = float((merging.before_ns - merging.after_ns).sum())
     replayed = facts.get(replay)
     saving = kernel_saving if replayed is None else float(replayed.saved_by_each([merging])[0])
-    base_ns, product_ns = (float(took[forward & (found.role == role)].sum()) for role in (BASE, THIN))
-    beside_ns = float(took[forward & (found.role == BESIDE)].sum())
+    base_ns, adapter_ns = (float(took[forward & (found.role == role)].sum()) for role in (BASE, THIN))
+    sums_ns = float(took[forward & (found.role == BESIDE)].sum())
     first = own.frame.iloc[found.members[found.adapter_of == int(found.rank.argmax())]]
     result = row(
         adapters=len(found.rank) / own.steps,
-        rank=int(found.rank.max()),
+        adapter_rank=int(found.rank.max()),
         chain=series_text(first["type"]),
         trained=trained,
         wide=bool(found.wide.mean() > 1 / 2),
         base_ns=base_ns / own.steps,
-        product_ns=product_ns / own.steps,
-        beside_ns=beside_ns / own.steps,
+        adapter_ns=adapter_ns / own.steps,
+        sums_ns=sums_ns / own.steps,
         backward_ns=float(took[~forward].sum()) / own.steps,
-        over_base=(product_ns + beside_ns) / base_ns if base_ns else np.nan,
+        over_base=(adapter_ns + sums_ns) / base_ns if base_ns else np.nan,
         kernels=float(going.sum() - (len(found.rank) if trained else 0)) / own.steps,
         fused_ns=(float(took[going].sum()) - kernel_saving) / own.steps,
         kernel_saving_ns=kernel_saving / own.steps,

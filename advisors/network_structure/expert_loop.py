@@ -60,7 +60,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
         ),
         Column("saved_launches", "float", "count", "kernels that need not be launched, per step", zh="节省的下发次数"),
         Column(
-            "waits",
+            "host_waits",
             "float",
             "count",
             "how often the host waits within the loops for a number of the device, per step, where it does so for "
@@ -126,7 +126,7 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         grouped_kernels=float(kernels_after.sum()) / own.steps,
         fused_ns=float(after_ns.sum()) / own.steps if known else np.nan,
         saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
-        waits=np.nan if waits is None else len(waits) / own.steps,
+        host_waits=np.nan if waits is None else len(waits) / own.steps,
         kernel_saving_ns=kernel_saving / own.steps,
         saving_ns=saving / own.steps,
         launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,

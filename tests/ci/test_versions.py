@@ -35,4 +35,4 @@ def test_a_requirement_without_a_plain_lower_bound_is_named(versions: ModuleType
 
 
 def test_the_tests_that_are_run_are_there(versions: ModuleType) -> None:
-    assert all((ROOT / path).exists() for path in versions.PART)
+    assert all((ROOT / path.partition("::")[0]).exists() for path in versions.PART)

@@ -97,7 +97,7 @@ def test_only_what_is_opened_is_fetched_and_once(tmp_path: Path, shelf: type[She
     output = rank / "ASCEND_PROFILER_OUTPUT"
     (output / "step_trace_time.csv").write_text("Step,Computing\n3,10\n")
     (output / "kernel_details.csv").write_text(KERNELS + " " * SMALL_BYTES)
-    (output / "l2_cache.csv").write_text(" " * (SMALL_BYTES + 1))
+    (output / "soc_pmu.csv").write_text(" " * (SMALL_BYTES + 1))
     (raw := rank / "PROF_000001_X" / "device_0" / "data").mkdir(parents=True)
     (raw / "slice.json").write_text("{}")
     small = ["profiler_info_0.json", "step_trace_time.csv", "trace_view.json"]

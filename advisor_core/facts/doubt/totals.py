@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -84,11 +84,15 @@ Statement = tuple[str, str, str, float]
 _Said = Iterable[Statement]
 
 
-class _Spans(NamedTuple):
+@dataclass(frozen=True)
+class _Spans:
     """Stretches of time, ns."""
 
     starts: Ints
     lengths: Ints
+
+    def __len__(self) -> int:
+        return len(self.starts)
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> Self:
@@ -99,7 +103,8 @@ class _Spans(NamedTuple):
         return type(self)(self.starts[rows], self.lengths[rows])
 
     def and_those(self, others: Self) -> Self:
-        return type(self)(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+        starts, lengths = [self.starts, others.starts], [self.lengths, others.lengths]
+        return type(self)(np.concatenate(starts), np.concatenate(lengths))
 
     def covered(self) -> int:
         """The time in which at least one of them is."""

@@ -120,8 +120,8 @@ def test_what_serves_an_adapter_is_in_no_region() -> None:
 def test_trained_one_kernel_can_scale_cast_and_add() -> None:
     # 4 MB and 8 MB are read and 4 MB written: 16 us at 1 TB/s, of 70 us.
     seen = judge_rule("NS047", scene_of([YARDSTICK, *WIDE, *GRADIENTS]).store()).first.observation
-    assert seen["trained"] and seen["wide"] and seen["product_ns"] == 40_000 and seen["backward_ns"] == 80_000
-    assert seen["beside_ns"] == 75_000 and seen["over_base"] == pytest.approx(1.15)
+    assert seen["trained"] and seen["wide"] and seen["adapter_ns"] == 40_000 and seen["backward_ns"] == 80_000
+    assert seen["sums_ns"] == 75_000 and seen["over_base"] == pytest.approx(1.15)
     assert seen["saving_ns"] == pytest.approx(70_000 - 16_000) and seen["kernels"] == 3
 
 

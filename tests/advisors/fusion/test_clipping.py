@@ -131,7 +131,7 @@ def test_what_lists_save() -> None:
     finding = judge_rule("NS046", scene_of(kernels, 20).store()).first
     seen = finding.observation
     assert seen["gradients"] == 25 and seen["scale_kernels"] == 25 and seen["scale_ns"] == 50_000
-    assert seen["norm_ns"] == 24 * 4_000 + 2_000
+    assert seen["norm_time_ns"] == 24 * 4_000 + 2_000
     assert seen["saving_ns"] == pytest.approx(seen["kernel_saving_ns"] + 71 * 20_000, abs=100)
 
 

@@ -160,6 +160,6 @@ def test_waits_for_the_rows_of_each_expert_go_with_the_loop(asks: tuple[int, ...
             scene.tensors(device, took, type_, reads, writes, launched=now, op=f"aten::op{place}")
             device, now = device + took, now + 1
     seen = judge_rule("NS039", scene.store()).first.observation
-    assert seen["waits"] == waits
+    assert seen["host_waits"] == waits
     # Behind each wait the device has nothing to do for 15 us; without a change of the waits one of them at most is won.
     assert (seen["launch_saving_ns"] > 30_000) is bool(waits)
