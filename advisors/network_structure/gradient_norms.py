@@ -8,7 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, advisor
-from advisor_core.api.facts import HOST_EVENTS, Facts, Merging, NotApplicable, launches, replay, union, work
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    Facts,
+    Merging,
+    NotApplicable,
+    launches,
+    replay,
+    sync_calls,
+    union,
+    work,
+)
 from advisors.columns import LAUNCH_SAVING_NS, shares
 from advisors.fusion.clipping import NORM, NUMBER, SCALE, Clipping, gradient_clipping
 from advisors.measuring import row
@@ -37,7 +47,7 @@ class _Lists:
 @advisor(
     "network_structure.gradient_norms",
     needs=(step_kernels, gradient_clipping, work),
-    wants=(replay, launches, HOST_EVENTS),
+    wants=(replay, launches, sync_calls, HOST_EVENTS),
     columns=(
         Column("gradients", "float", "count", "gradients of which a norm is computed, per step", zh="梯度数"),
         Column("norm_kernels", "float", "count", "kernels for their norms, per step", zh="范数 kernel 数"),
@@ -47,6 +57,13 @@ class _Lists:
             "count",
             "kernels that multiply gradients by one number, per step",
             zh="缩放 kernel 数",
+        ),
+        Column(
+            "read_backs",
+            "float",
+            "ratio",
+            "how often the host waits for the device between these norms, for each; 0 where that is not recorded",
+            zh="读回比例",
         ),
         Column("scaled", "float", "count", "how often each gradient is multiplied", zh="缩放次数"),
         Column("chain", "text", "", "the operator types of the first norms in order, in short", zh="算子链"),
@@ -100,6 +117,7 @@ def gradient_norms(facts: Facts, params: Params) -> Observations:
         gradients=gradients / own.steps,
         norm_kernels=len(lists.members) / own.steps,
         scale_kernels=float(scales.sum()) / own.steps,
+        read_backs=_read_backs(facts, own, lists) / gradients,
         scaled=float(found.tensors[scales].sum()) / gradients,
         chain=series_text(norms["type"].iloc[lists.list_of == 0]),
         norm_time_ns=float(lists.before_ns.sum()) / own.steps,
@@ -124,6 +142,23 @@ def gradient_norms(facts: Facts, params: Params) -> Observations:
         return [*shown, *call_stack(facts, norms)]
 
     return Observations(result, evidence, cure=lambda _: merging)
+
+
+def _read_backs(facts: Facts, own: StepKernels, lists: _Lists) -> int:
+    """How often the host waits for the device from the launch of the first norm of a list to that of the last."""
+    if not facts.knows(launches, sync_calls):
+        return 0
+    launched = facts[launches]
+    tasks = own.frame["work"].to_numpy()[lists.members]
+    known = launched.known().to_numpy()[tasks]
+    at, list_of = launched.frame["launch_ns"].to_numpy()[tasks][known], lists.list_of[known]
+    count = len(lists.after_ns)
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(first, list_of, at)
+    np.maximum.at(last, list_of, at)
+    began = np.sort(facts[sync_calls]["start_ns"].to_numpy())
+    within = np.searchsorted(began, last) - np.searchsorted(began, first)
+    return int(within[np.isin(np.arange(count), list_of)].sum())
 
 
 def _lists(own: StepKernels, found: Clipping) -> _Lists:

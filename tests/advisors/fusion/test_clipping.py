@@ -137,3 +137,15 @@ def test_what_lists_save() -> None:
 
 def test_without_norms_there_is_nothing_to_judge() -> None:
     assert judge_rule("NS046", scene_of([YARDSTICK, PRODUCT]).store()).state == "not_applicable"
+
+
+@pytest.mark.parametrize(("every", "state"), [(1, "pass"), (8, "fail")])
+def test_norms_that_the_host_reads_one_by_one_are_a_matter_of_reading(every: int, state: str) -> None:
+    """The host waits for the device before each kernel of the norms, or before every eighth."""
+    scene = scene_of([YARDSTICK, *one_by_one([5000] * 8)], 30)
+    for kernel in scene.rows["kernels"][1::every]:
+        scene.event("runtime", "aclrtSynchronizeStream", kernel["start_us"] - 20, 4)
+    found = judge_rule("NS046", scene.store())
+    assert found.state == state
+    if state == "fail":
+        assert 0 < found.first.observation["read_backs"] < 1
