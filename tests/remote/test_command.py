@@ -39,7 +39,7 @@ def test_the_report_of_a_url_is_that_of_a_folder(
         done = advisor("run", place, "-o", tmp_path / name, "--jobs", "1")
         assert done.exit_code == 0, done.output
         report = json.loads((tmp_path / name / "report.json").read_bytes())
-        told[name] = {**report, "timings": {}}, (tmp_path / name / "report.html").read_bytes(), done.stderr
+        told[name] = {**report, "timings": {}}, (tmp_path / name / "report.html").read_bytes(), done.output
         assert str(tmp_path / "cache") not in done.output + json.dumps(report)
     assert told["disk"][:2] == told["url"][:2] == told["again"][:2]
     assert f"rank 0: {url}/rank0_ascend_pt" in told["url"][2]
@@ -66,7 +66,7 @@ def test_errors_name_the_url(
     shelf.files |= {"other/x.txt": b"", "other/b.yaml": b"a: [", "unread_ascend_pt/profiler_info.json": b"{}"}
     shelf.files["report.json"] = b'{"schema_version": 1'
     done = advisor(*arguments)
-    assert done.exit_code == code and told in done.stderr and "advisor-remote" not in done.output
+    assert done.exit_code == code and told in done.output and "advisor-remote" not in done.output
 
 
 def test_a_rank_that_cannot_be_copied_is_a_diagnostic(job: Path, tmp_path: Path, shelf: type[Shelf]) -> None:
@@ -75,17 +75,17 @@ def test_a_rank_that_cannot_be_copied_is_a_diagnostic(job: Path, tmp_path: Path,
     shelf.files[large] += b" " * 100_000
     shelf.breaks_after = 99_000
     done = advisor("run", url, "-o", tmp_path / "report", "--jobs", "1")
-    assert done.exit_code == 0 and "trace_view.json" in done.stderr and "the server has gone" in done.stderr
+    assert done.exit_code == 0 and "trace_view.json" in done.output and "the server has gone" in done.output
     done = advisor("run", url, "-o", tmp_path / "report", "--jobs", "1", "--redact")
     report = (tmp_path / "report" / "report.json").read_text()
     assert "shelf://host1/job/rank1_ascend_pt" in report and "bucket/job" not in report
     shelf.files = {large: shelf.files[large]}
     done = advisor("run", url, "-o", tmp_path / "nothing", "--no-cache")
-    assert done.exit_code == EXIT_INPUT and "the server has gone" in done.stderr
+    assert done.exit_code == EXIT_INPUT and "the server has gone" in done.output
     assert not (tmp_path / "nothing").exists() and "advisor-remote" not in done.output
 
 
 def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     done = advisor("run", "s3://bucket/job")
-    assert done.exit_code == EXIT_USAGE and 'pip install "npu-advisor[remote]"' in done.stderr
+    assert done.exit_code == EXIT_USAGE and 'pip install "npu-advisor[remote]"' in done.output
