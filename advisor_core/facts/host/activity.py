@@ -11,8 +11,9 @@ import pandas as pd
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.contracts.missing import Unavailable
 from advisor_core.contracts.profile import PROFILE
-from advisor_core.contracts.tables import HOST_EVENTS
+from advisor_core.contracts.tables import DEVICE_TASKS, FLOWS, HOST_EVENTS
 from advisor_core.facts.host.launches import Launches, launches
+from advisor_core.facts.host.waiting_copies import waiting_copies
 from advisor_core.facts.intervals import Layer, earliest_start_wins, empty, first_of, union
 from advisor_core.facts.matching import matching
 from advisor_core.text.messages import message
@@ -41,7 +42,7 @@ class HostActivity:
     framework: bool = True
 
 
-@fact("host_activity", needs=(HOST_EVENTS, launches, PROFILE))
+@fact("host_activity", needs=(HOST_EVENTS, launches, PROFILE), wants=(DEVICE_TASKS, FLOWS))
 def host_activity(facts: Facts) -> HostActivity:
     """Activity of the threads that feed the device at each moment, one label each."""
     events, launched = facts[HOST_EVENTS], facts[launches]
@@ -68,6 +69,9 @@ def host_activity(facts: Facts) -> HostActivity:
     }
     if not calls["sync"].any() and not runtime.any():
         calls["sync"] = operators & matching(events["name"], words.sync_operators)
+    if DEVICE_TASKS in facts and FLOWS in facts:
+        waiting = waiting_copies(events, facts[DEVICE_TASKS], facts[FLOWS], skew, words)
+        calls["sync"] = calls["sync"] | (waiting & active)
     loading = fed & matching(events["name"], words.data_loader)
     annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], words.step_mark)
     window = annotated if annotated.any() else active
