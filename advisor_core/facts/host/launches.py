@@ -69,17 +69,9 @@ class Launches:
 def launches(facts: Facts) -> Launches:
     """Host call, queue entry and operator behind each task, through the flow events."""
     device, flows = facts[work], facts[FLOWS]
-    narrow = flows[["flow", "time_ns", "thread"]]
-    is_launch = (flows["kind"] == "host_to_device").to_numpy()
-    heads = narrow[is_launch & (flows["end"] == "s").to_numpy()].drop_duplicates("flow")
-    tails = narrow[is_launch & (flows["end"] == "f").to_numpy()]
-    if heads.empty or tails.empty:
+    linked = arrows_to_tasks(flows)
+    if linked is None:
         raise Unavailable(message("launches.none"), message("launches.none.collect"), ("host", "device"))
-    head = pd.Index(heads["flow"]).get_indexer(tails["flow"])
-    linked, head = tails[head >= 0].reset_index(drop=True), head[head >= 0]
-    for name in ("time_ns", "thread"):
-        linked[f"{name}_host"] = heads[name].to_numpy()[head]
-    linked["siblings"] = np.bincount(head, minlength=len(heads))[head]
     # A task and an arrow meet where they start at the same moment; the stream decides between two that do.
     asks = pd.DataFrame({"time_ns": device["start_ns"], "stream": device["stream"], "work": np.arange(len(device))})
     pairs = asks.merge(linked, on="time_ns")
@@ -106,13 +98,31 @@ def launches(facts: Facts) -> Launches:
     )
     if HOST_EVENTS in facts:
         _trace_back(frame, rows, facts[HOST_EVENTS])
-    if HOST_EVENTS in facts:
         _wait_for_long_calls(frame, device, facts[HOST_EVENTS], skew)
     frame.loc[rows, "launch_ns"] -= skew
     frame["entered_ns"] = _entered(frame, facts.get(HOST_EVENTS), skew)
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)
+
+
+def arrows_to_tasks(flows: pd.DataFrame) -> pd.DataFrame | None:
+    """The arrows from the host to tasks of the device: ``flow``; ``time_ns`` and ``thread`` (the stream) of the task,
+    ``time_ns_host`` and ``thread_host`` of the call; ``siblings``: how many begin there. ``None`` where one of the ends
+    is not recorded at all."""
+    narrow = flows[["flow", "time_ns", "thread"]]
+    is_launch = (flows["kind"] == "host_to_device").to_numpy()
+    heads = narrow[is_launch & (flows["end"] == "s").to_numpy()].drop_duplicates("flow")
+    tails = narrow[is_launch & (flows["end"] == "f").to_numpy()]
+    if heads.empty or tails.empty:
+        return None
+    head = pd.Index(heads["flow"]).get_indexer(tails["flow"])
+    linked: pd.DataFrame = tails[head >= 0].reset_index(drop=True)
+    head = head[head >= 0]
+    for name in ("time_ns", "thread"):
+        linked[f"{name}_host"] = heads[name].to_numpy()[head]
+    linked["siblings"] = np.bincount(head, minlength=len(heads))[head]
+    return linked
 
 
 def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:

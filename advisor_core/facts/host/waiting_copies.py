@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from advisor_core.facts.host.launches import arrows_to_tasks
 from advisor_core.facts.matching import matching
 from advisor_core.nesting import enclosing_of
 from advisor_core.vocabulary.vocabulary import Vocabulary
@@ -23,13 +24,11 @@ def waiting_copies(
     waiting = np.zeros(len(events), dtype=np.bool_)
     calls = events[(events["category"] == "runtime").to_numpy() & matching(events["name"], words.copy_calls)]
     copies = tasks[matching(tasks["task_type"], words.copy_tasks)]
-    if calls.empty or copies.empty:
+    arrows = arrows_to_tasks(flows)
+    if calls.empty or copies.empty or arrows is None:
         return waiting
-    arrows = flows.loc[flows["kind"] == "host_to_device", ["flow", "time_ns", "thread", "end"]]
-    heads, tails = arrows[arrows["end"] == "s"].drop_duplicates("flow"), arrows[arrows["end"] == "f"]
-    copied = copies.merge(tails, left_on=["start_ns", "stream"], right_on=["time_ns", "thread"])
-    copied = copied[["flow", "start_ns", "duration_ns"]].merge(heads, on="flow")
-    call = enclosing_of(calls, copied["thread"].to_numpy(), copied["time_ns"].to_numpy())
+    copied = copies.merge(arrows, left_on=["start_ns", "stream"], right_on=["time_ns", "thread"])
+    call = enclosing_of(calls, copied["thread_host"].to_numpy(), copied["time_ns_host"].to_numpy())
     copied, call = copied[call >= 0], call[call >= 0]
     returned = (events["start_ns"] + events["duration_ns"]).to_numpy()[call] - skew_ns
     waiting[call[returned >= (copied["start_ns"] + copied["duration_ns"]).to_numpy()]] = True
