@@ -159,6 +159,27 @@ def test_the_same_of_msprof(tmp_path: Path) -> None:
     assert sorted(tables["ports"].frame["port"]) == ["NIC 0", "RoCE 0"]
 
 
+def test_counters_of_slices_are_of_the_chosen_device(tmp_path: Path) -> None:
+    """Two slices with the kernels of two devices; the second one has a value for the other device only."""
+    folder = tmp_path / "PROF_000001_20240101000000000_ABC" / "mindstudio_profiler_output"
+    folder.mkdir(parents=True)
+    head = "Device_id,Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Stream ID,Task ID"
+    rows = (
+        f"{head},mac_fp16_ratio\n0,a,MatMul,AI_CORE,1,2,3,4,0.5\n1,a,MatMul,AI_CORE,1,2,3,4,0.75\n",
+        f"{head},write_cache_hit\n0,b,MatMul,AI_CORE,5,2,3,5,N/A\n1,b,MatMul,AI_CORE,5,2,3,5,9\n",
+        f"{head}\n0,c,MatMul,AI_CORE,9,2,3,6\n",
+    )
+    for number, content in enumerate(rows):
+        (folder / f"op_summary_slice_{number}_20240101000000.csv").write_text(content)
+    (found,) = MsprofLoader().discover(tmp_path)
+    table = MsprofLoader().load(found).tables["core_counters"]
+    assert table.frame[["start_ns", "counter", "value"]].astype(object).to_numpy().tolist() == [
+        [1000, "mac_fp16_ratio", 0.5]
+    ]
+    source_rows = table.frame["source_row"].to_numpy()
+    assert table.source.positions(source_rows).tolist() == [2] and "slice_0" in table.source.tables(source_rows)[0]
+
+
 def database(path: Path, **tables: tuple[str, list[tuple[Any, ...]]]) -> Profile:
     text = Texts()
     read, wrote = text("read"), text("write")

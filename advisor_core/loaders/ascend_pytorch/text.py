@@ -14,11 +14,9 @@ import pandas as pd
 from advisor_core.contracts.missing import Missing, Unavailable
 from advisor_core.contracts.tables import (
     COMMUNICATION_TASKS,
-    CORE_COUNTERS,
     DEVICE_TASKS,
     HOST_EVENTS,
     KERNELS,
-    PORTS,
     SCHEMAS,
     Int64Array,
     PositionKind,
@@ -27,8 +25,8 @@ from advisor_core.contracts.tables import (
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
 from advisor_core.loaders.export import Export, Place, lacking
-from advisor_core.loaders.readers import core_counters, ports
-from advisor_core.loaders.readers.csv_file import CsvTable, read_csv_and_more
+from advisor_core.loaders.readers.csv_file import read_csv_and_more
+from advisor_core.loaders.readers.csv_tables import tables_of
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.loaders.readers.slices import both
@@ -197,27 +195,11 @@ def _frames(deliverable: Deliverable, path: Path, name: str, file: HashedFile, p
         source = TraceSource(name, path, None, trace.index)
         return _Outcome(deliverable, path, source=source, frames=trace.frames, missing=trace.missing)
     if deliverable.csv is not None:
-        frames, missing = tables_of_csv(file, deliverable.csv, path.stem, problems)
+        frame, more = read_csv_and_more(file, deliverable.csv, problems)
+        frames, missing = tables_of(frame, more, deliverable.csv, path.stem, name)
         return _Outcome(deliverable, path, source=_PlainSource(name, "line", None), frames=frames, missing=missing)
     read = {COMMUNICATION.name: read_communication, MATRIX.name: read_matrix}[deliverable.name]
     return _Outcome(deliverable, path, source=_PlainSource(name, "offset", None), frames=read(file, problems))
-
-
-def tables_of_csv(
-    file: HashedFile, table: CsvTable, kind: str, problems: Problems
-) -> tuple[dict[str, pd.DataFrame], dict[str, Missing]]:
-    """The canonical tables of a CSV file, and why it lacks one that such files may have. ``kind``: its name, without
-    numbers and suffix. Raises `Unavailable` for a file that cannot be read as such a table."""
-    frame, more = read_csv_and_more(file, table, problems)
-    if kind in ports.KINDS:
-        return {PORTS.name: ports.of_file(frame, ports.KINDS[kind])}, {}
-    if not table.more:
-        return {table.schema.name: frame}, {}
-    counters = core_counters.long(frame, more)
-    if counters is None:
-        lacks = Missing(message("loader.no_core_counters", file=problems.file))
-        return {table.schema.name: frame}, {CORE_COUNTERS.name: lacks}
-    return {table.schema.name: frame, CORE_COUNTERS.name: counters}, {}
 
 
 def _lacking(reason: Text, deliverable: Deliverable, table: str, collect: Text | None = None) -> Missing:

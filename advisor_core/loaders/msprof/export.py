@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from advisor_core.contracts.missing import Missing, Unavailable
-from advisor_core.contracts.tables import CORE_COUNTERS, KERNELS, PORTS, SCHEMAS, Int64Array, RowSource, Table
+from advisor_core.contracts.tables import KERNELS, PORTS, SCHEMAS, Int64Array, RowSource, Table
 from advisor_core.loaders.ascend_pytorch import files as ascend_files
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.db.loader import AscendDatabases
@@ -34,8 +35,8 @@ from advisor_core.loaders.msprof.files import (
 )
 from advisor_core.loaders.msprof.layout import Layout
 from advisor_core.loaders.msprof.steps import by_inference, by_iterations
-from advisor_core.loaders.readers import core_counters, ports
 from advisor_core.loaders.readers.csv_file import CsvTable, read_csv_and_more
+from advisor_core.loaders.readers.csv_tables import tables_of
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.loaders.readers.slices import LineSource, both, join
@@ -132,21 +133,18 @@ class MsprofExport:
         parts = [self._open(path, lambda file, problems: read_csv_and_more(file, table, problems)) for path in paths]
         sources = [LineSource(file.name, file.sha256) for _, file in parts]
         frame, source = join(table.schema, together, [frame for (frame, _), _ in parts], sources)
-        if deliverable.kind in ports.KINDS:
-            of_ports = ports.of_file(frame, ports.KINDS[deliverable.kind])
-            return _Read(deliverable, {PORTS.name: of_ports.assign(**{DEVICE: frame[DEVICE]})}, {PORTS.name: source})
-        frames, of = {table.schema.name: frame}, {table.schema.name: source}
-        missing: dict[str, Missing] = {}
-        if table.more:
-            counted = [core_counters.long(part, more) for (part, more), _ in parts]
-            if any(each is None for each in counted):
-                reason = message("loader.no_core_counters", file=together)
-                missing[CORE_COUNTERS.name] = lacking(reason, "loader.collect.msprof_core_counters")
-            else:
-                frames[CORE_COUNTERS.name], of[CORE_COUNTERS.name] = join(
-                    CORE_COUNTERS, together, [each for each in counted if each is not None], sources
-                )
-        return _Read(deliverable, frames, of, missing)
+        counters = dict.fromkeys(name for (_, more), _ in parts for name in more)
+        joined = {
+            name: np.concatenate([more.get(name, np.full(len(part), np.nan)) for (part, more), _ in parts])
+            for name in counters
+        }
+        frames, lacks = tables_of(frame, joined, table, deliverable.kind, together)
+        for name, derived in frames.items():
+            if DEVICE not in derived and DEVICE in frame:
+                device = derived["source_row"].map(frame.set_index("source_row")[DEVICE])
+                frames[name] = derived.assign(**{DEVICE: device})
+        missing = {name: lacking(lack.reason, "loader.collect.msprof_core_counters") for name, lack in lacks.items()}
+        return _Read(deliverable, frames, dict.fromkeys(frames, source), missing)
 
     def _timeline(self, deliverable: Deliverable, paths: Sequence[Path], together: str) -> _Read:
         traces: list[Trace] = []
