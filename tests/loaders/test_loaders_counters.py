@@ -216,6 +216,13 @@ def test_rates_of_a_database(tmp_path: Path) -> None:
     assert set(table.source.tables(table.frame["source_row"].to_numpy())) == {"HBM", "LLC", "HCCS", "PCIE"}
 
 
+def test_a_sample_without_a_value_is_none(tmp_path: Path) -> None:
+    empty = ("deviceId, timestampNs, bandwidth, hbmId, type", [(0, T0, None, 0, 1), (0, T0 + 9, 7, 0, 1)])
+    hits = ("deviceId, llcId, timestampNs, hitRate, throughput, mode", [(0, 0, T0, 0.5, None, 1)])
+    frame = database(tmp_path, HBM=empty, LLC=hits).tables["counters"].frame
+    assert frame[["part", "value"]].astype(object).to_numpy().tolist() == [["LLC", 0.5], ["HBM", 7]]
+
+
 def test_ports_of_a_database(tmp_path: Path) -> None:
     columns = "timestampNs, bandwidth, rxByteRate, txByteRate, rxErrors, rxDropped, txErrors, txDropped, funcId"
     rows = [

@@ -72,12 +72,12 @@ def table(series: Sequence[Sampled], code: Int64Array, **columns: npt.NDArray[An
     """A frame of `COUNTERS`. ``code``: of each row, the place of its counter in ``series``; ``columns``: ``time_ns``,
     ``value`` in the unit of the file, ``source_row``."""
     factor = np.array([one.factor for one in series], np.float64)
-    value = columns["value"] * factor[code] if len(series) else columns["value"]
+    value = columns["value"] * factor[code]
     for place, one in enumerate(series):
         if one.unit == "ratio":
             value[code == place] = in_ratio(value[code == place])
     texts = {
-        name: pd.Categorical([getattr(one, name) for one in series]).take(code) if len(series) else ""
+        name: pd.Categorical([getattr(one, name) for one in series]).take(code)
         for name in ("part", "channel", "counter", "unit")
     }
     order = np.argsort(columns["time_ns"], kind="stable")

@@ -7,7 +7,6 @@ moved is therefore known from databases only. That a share of faulty packets is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -73,22 +72,12 @@ def of_interfaces(samples: pd.DataFrame, kind: str) -> pd.DataFrame:
     return PORTS.conform(frame.assign(faulty=(errors + dropped) > 0))
 
 
-ADAPTER: Final[Mapping[str, str]] = {
-    "received": "macRxBandwidth",
-    "sent": "macTxBandwidth",
-    "rx_errors": "roceRxErrPkt",
-    "tx_errors": "roceTxErrPkt",
-    "sent_again": "roceNewPktRty",
-    "pause_frames": "macRxPfcPkt",
-    "congestion_notices": "roceRxCnpPkt",
-}
-"""Columns of NETDEV_STATS."""
-
 _COUNTS: Final = ("rx_errors", "tx_errors", "sent_again", "pause_frames", "congestion_notices")
 
 
 def of_adapter(samples: pd.DataFrame) -> pd.DataFrame:
-    """`PORTS` of the table NETDEV_STATS: what the adapter counts of all of its ports. ``bytes``: received, as counted.
+    """`PORTS` of the table NETDEV_STATS: what the adapter counts of all of its ports. Columns: ``time_ns``,
+    ``received``, ``sent``, the counts `_COUNTS`, and ``bytes``: received, as counted.
 
     The documentation does not say whether a count goes on from sample to sample or begins anew; the received bytes
     beside the rate of receiving do."""

@@ -53,13 +53,25 @@ _INTERFACE: Final = {
     "tx_errors": "txErrors",
     "tx_dropped": "txDropped",
 }
+_ADAPTER: Final = {
+    "bytes": "macRxByte",
+    "received": "macRxBandwidth",
+    "sent": "macTxBandwidth",
+    "rx_errors": "roceRxErrPkt",
+    "tx_errors": "roceTxErrPkt",
+    "sent_again": "roceNewPktRty",
+    "pause_frames": "macRxPfcPkt",
+    "congestion_notices": "roceRxCnpPkt",
+}
+"""Columns of NIC and ROCE, and of NETDEV_STATS, by the names that `ports` has for them."""
 
 
 def counters(records: Records, source: RowidSource) -> pd.DataFrame:
     """Samples of HBM, LLC, DDR, HCCS and PCIE in order of time."""
     series: dict[Sampled, int] = {}
     parts = []
-    for table, one, values in _sampled(records):
+    for table, one, read in _sampled(records):
+        values = read[read["value"].notna()]
         code = series.setdefault(one, len(series))
         rows = source.add(table, values["rowid"].to_numpy())
         parts.append(values.assign(code=code, source_row=rows))
@@ -74,7 +86,7 @@ def counters(records: Records, source: RowidSource) -> pd.DataFrame:
 
 
 def _sampled(records: Records) -> Iterator[tuple[str, Sampled, pd.DataFrame]]:
-    """Table, counter, and its rows: ``time_ns``, ``value``, ``rowid``."""
+    """Table, counter, and its rows: ``time_ns``, ``value`` (NaN where nothing was sampled), ``rowid``."""
     database = records.database
     if database.has("HBM", _TIME, "bandwidth"):
         read = _rows(records, "HBM", {"unit": "hbmId", "way": "type"}, {"value": "bandwidth"})
@@ -85,15 +97,13 @@ def _sampled(records: Records) -> Iterator[tuple[str, Sampled, pd.DataFrame]]:
         for unit, way, rows in _by_unit(read):
             mode = _text(records, way)
             yield "LLC", Sampled("LLC", unit, mode, "B/s", 1.0), rows
-            hits = rows.assign(value=rows["hits"])
-            yield "LLC", Sampled("LLC", unit, f"{mode} hits", "ratio", 1.0), hits[hits["value"].notna()]
+            yield "LLC", Sampled("LLC", unit, f"{mode} hits", "ratio", 1.0), rows.assign(value=rows["hits"])
     for table, (part, columns) in _PLAIN.items():
         if not database.has(table, _TIME):
             continue
         read = _rows(records, table, {}, {column: column for column in columns})
         for column, (counter, unit) in columns.items():
-            rows = read.assign(value=read[column])
-            yield table, Sampled(part, "", counter, unit, 1.0), rows[rows["value"].notna()]
+            yield table, Sampled(part, "", counter, unit, 1.0), read.assign(value=read[column])
 
 
 def _by_unit(read: pd.DataFrame) -> Iterator[tuple[str, int, pd.DataFrame]]:
@@ -113,8 +123,7 @@ def ports(records: Records, source: RowidSource) -> pd.DataFrame:
             rows["source_row"] = source.add(table, rows["rowid"].to_numpy())
             frames.append(network.of_interfaces(rows, kind))
     if database.has("NETDEV_STATS", _TIME):
-        amounts = {**network.ADAPTER, "bytes": "macRxByte"}
-        rows = _rows(records, "NETDEV_STATS", {}, amounts)
+        rows = _rows(records, "NETDEV_STATS", {}, _ADAPTER)
         rows["source_row"] = source.add("NETDEV_STATS", rows["rowid"].to_numpy())
         frames.append(network.of_adapter(rows))
     if not frames:
