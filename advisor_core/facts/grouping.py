@@ -109,15 +109,16 @@ def _sum(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
     return sums
 
 
-def _max(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
-    found = np.full(count, np.nan) if values.dtype.kind == "f" else np.full(count, np.iinfo(values.dtype).min)
-    found = found.astype(values.dtype, copy=False)
-    np.fmax.at(found, codes, values)
-    return found
+def _outermost(choose: np.ufunc) -> Callable[[npt.NDArray[Any], Ints, int], npt.NDArray[Any]]:
+    """The value of each group that ``choose`` prefers to its others."""
 
+    def chosen(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
+        preferred = np.empty(count, dtype=values.dtype)
+        preferred[codes] = values  # any of the group, to begin with
+        choose.at(preferred, codes, values)
+        return preferred
 
-def _min(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[Any]:
-    return -_max(-values, codes, count)
+    return chosen
 
 
 def _any(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np.bool_]:
@@ -142,4 +143,11 @@ def _median(values: npt.NDArray[Any], codes: Ints, count: int) -> npt.NDArray[np
     return np.asarray((ordered[np.where(none, -1, low)] + ordered[np.where(none, -1, high)]) / 2, dtype=np.float64)
 
 
-_HOW = {"sum": _sum, "max": _max, "min": _min, "any": _any, "mean": _mean, "median": _median}
+_HOW = {
+    "sum": _sum,
+    "max": _outermost(np.fmax),
+    "min": _outermost(np.fmin),
+    "any": _any,
+    "mean": _mean,
+    "median": _median,
+}

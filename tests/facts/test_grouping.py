@@ -82,3 +82,11 @@ def test_many_keys_do_not_overflow(keys: int) -> None:
     groups = Groups(frame, list(frame.columns))
     assert len(groups) == count
     assert groups.codes.tolist() == list(range(count))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "bool"])
+def test_extremes_of_types_without_negatives_and_of_the_lowest_number(dtype: str) -> None:
+    lowest = np.iinfo(np.int64).min if dtype == "int64" else 0
+    frame = pd.DataFrame({"key": [1, 1, 2], "value": np.array([lowest, 1, 1], dtype=dtype)})
+    found = aggregated(frame, "key", least=("value", "min"), most=("value", "max"))
+    assert (found["least"].tolist(), found["most"].tolist()) == ([lowest, 1], [1, 1])
