@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -31,6 +33,11 @@ class Layer:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Self:
+        """The intervals of a frame (``start_ns``, ``end_ns``: disjoint, in order); ids are the numbers of its rows."""
+        return cls(frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy(), np.arange(len(frame)))
 
     def at(self, times: Ints) -> Ints:
         """The id of the interval that holds each time, `NOTHING` where none does."""

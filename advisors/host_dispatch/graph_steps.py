@@ -59,9 +59,7 @@ def require_replayed(facts: Facts) -> np.ndarray:
 
 def step_of_tasks(facts: Facts) -> np.ndarray:
     """Of each row of ``work`` the number of the step in which it starts, from 0; -1 outside of all."""
-    windows = facts[steps]
-    numbered = Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows)))
-    return numbered.at(facts[work]["start_ns"].to_numpy())
+    return Layer.of(facts[steps]).at(facts[work]["start_ns"].to_numpy())
 
 
 def by_step(facts: Facts, chosen: np.ndarray) -> pd.DataFrame:

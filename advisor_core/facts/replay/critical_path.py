@@ -92,7 +92,7 @@ def _with_states(owned: pd.DataFrame, pieces: pd.DataFrame) -> pd.DataFrame:
     """The stretches with those of collectives cut where the ledger books them under another entry."""
     collective = (owned["path"] == COLLECTIVE).to_numpy()
     stretches = owned[collective]
-    booked = Layer(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy(), np.arange(len(pieces)))
+    booked = Layer.of(pieces)
     starts, ends, piece = _divided(stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy(), booked)
     paths = np.append(pieces["path"].astype(str).to_numpy(dtype=object), "")[piece]
     is_open = np.array([path.startswith("communication/") for path in paths], dtype=np.bool_)

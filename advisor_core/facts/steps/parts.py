@@ -68,8 +68,8 @@ def parts(facts: Facts) -> pd.DataFrame:
     device, windows = facts[work], facts[steps]
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
     spans = facts.get(phases)
-    of_phases = _layer(spans) if spans is not None else empty()
-    pieces = cut(first, last, [_layer(windows), of_phases.clip(first, last)], within=_layer(windows))
+    of_phases = Layer.of(spans) if spans is not None else empty()
+    pieces = cut(first, last, [Layer.of(windows), of_phases.clip(first, last)], within=Layer.of(windows))
     step, span = pieces.ids
     kinds, names = ("", *([] if spans is None else spans["kind"])), ("", *([] if spans is None else spans["phase"]))
     kind, name = (np.array(texts, dtype=object)[span + 1] for texts in (kinds, names))
@@ -123,11 +123,7 @@ def part_ledger(facts: Facts) -> pd.DataFrame:
 def part_of(spans: pd.DataFrame, times: Ints) -> Texts:
     """The part at each of the ``times``, ``unknown`` outside of the steps. ``spans``: the fact ``parts``."""
     names = np.append(spans["part"].astype(str).to_numpy(dtype=object), UNKNOWN)  # NOTHING, -1, is the last
-    return np.asarray(names[_layer(spans).at(times)], dtype=object)
-
-
-def _layer(spans: pd.DataFrame) -> Layer:
-    return Layer(spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy(), np.arange(len(spans)))
+    return np.asarray(names[Layer.of(spans).at(times)], dtype=object)
 
 
 def _changes(rows: pd.DataFrame, names: Sequence[str]) -> Bools:

@@ -80,11 +80,7 @@ def booked_in(spans: pd.DataFrame, names: Sequence[str], booked: Bookings, windo
     """The time that is booked in each span: one row per step, texts of the columns ``names`` ('' outside all spans) and
     leaf of the ledger. ``spans``: disjoint; ``windows``: the steps."""
     pieces = booked.pieces[booked.pieces["step"] >= 0]
-    starts, ends = pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()
-    layers = [
-        Layer(starts, ends, np.arange(len(pieces))),
-        Layer(spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy(), np.arange(len(spans))),
-    ]
+    layers = [Layer.of(pieces), Layer.of(spans)]
     parts = cut(int(windows["start_ns"].min()), int(windows["end_ns"].max()), layers)
     inside = parts.ids[0] != NOTHING
     piece, span = (ids[inside] for ids in parts.ids)
@@ -132,7 +128,7 @@ def _marked(facts: Facts, profile: Profile, windows: pd.DataFrame) -> pd.DataFra
     starts = events["start_ns"].to_numpy()[rows] - (launched.skew_ns if launched is not None else 0)
     spans = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[rows])
     first, last = int(windows["start_ns"].min()), int(windows["end_ns"].max())
-    steps = Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows)))
+    steps = Layer.of(windows)
     parts = cut(first, last, [steps, spans.clip(first, last)])
     inside = (parts.ids[0] != NOTHING) & (parts.ids[1] != NOTHING)
     if not inside.any():

@@ -67,7 +67,7 @@ def _kernels(device: pd.DataFrame, windows: pd.DataFrame, facts: Facts) -> pd.Da
     """The kernels that compute in the steps and whose operators are known, in order: where they run, their ``thread``
     and the operator's time on the host."""
     starts, events = device["start_ns"].to_numpy(), facts[HOST_EVENTS]
-    step = Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows))).at(starts)
+    step = Layer.of(windows).at(starts)
     operator = facts[launches].frame["op_row"].to_numpy()
     own = (step != NOTHING) & (operator >= 0) & ~device["communication"].to_numpy(dtype=np.bool_)
     if not own.any():

@@ -66,7 +66,7 @@ def timeline(facts: Facts) -> Timeline:
     return Timeline(
         start,
         end,
-        Layer(windows["start_ns"].to_numpy(), windows["end_ns"].to_numpy(), np.arange(len(windows))),
+        Layer.of(windows),
         union(starts[~talks], ends[~talks]).clip(start, end),
         union(starts[talks], ends[talks]).clip(start, end),
         busy,
