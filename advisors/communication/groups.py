@@ -9,8 +9,9 @@ import pandas as pd
 
 from advisor_core.api.advisors import Drawing, drawing
 from advisor_core.api.facts import COLLECTIVE_BANDWIDTH, COLLECTIVES, PROFILE, Facts, Profile
-from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
+from advisor_core.api.renderers import Cell, View
 from advisors.messages import message
+from advisors.rank_tables import known, rank_table
 
 SHOWN = 40
 """Rows of the table, those that moved longest; the title says of how many."""
@@ -29,8 +30,6 @@ _COLUMNS = (
     ("communication.group.bandwidth", "B/s"),
     ("communication.group.slowest", "B/s"),
 )
-_RANKS = 1
-"""The place of the ranks, which a recording may lack."""
 
 
 @drawing("communication.groups", needs=(COLLECTIVE_BANDWIDTH, PROFILE), wants=(COLLECTIVES,))
@@ -52,18 +51,11 @@ def groups(facts: Facts) -> list[View]:
     slowest = shown["slowest"].to_numpy(dtype=np.float64)
     numbers = np.column_stack([per_step, reached, slowest]).tolist()
     rows: list[list[Cell]] = [
-        [group, _ranks(profile, group), operations.get(group, ""), transport, *map(_known, row)]
+        [group, _ranks(profile, group), operations.get(group, ""), transport, *map(known, row)]
         for group, transport, row in zip(shown["group"].tolist(), shown["transport"].tolist(), numbers, strict=True)
     ]
     title = message("communication.view.groups", rank=profile.rank, shown=len(rows), count=len(sums))
-    if all(row[_RANKS] is None for row in rows):
-        rows = [row[:_RANKS] + row[_RANKS + 1 :] for row in rows]
-        heads = _COLUMNS[:_RANKS] + _COLUMNS[_RANKS + 1 :]
-    else:
-        heads = _COLUMNS
-    columns = [TableColumn(label=message(name), unit=unit) for name, unit in heads]
-    return [TableView(id=f"groups-rank{profile.rank}", title=title, rank=profile.rank,
-                      data=Grid(columns=columns, rows=rows))]  # fmt: skip
+    return [rank_table("groups", title, profile.rank, _COLUMNS, rows)]
 
 
 def _operations(facts: Facts) -> dict[str, str]:
@@ -81,10 +73,6 @@ def _ranks(profile: Profile, group: str) -> Cell:
     """The ranks of a group as ``0-3,8``; ``None`` where they are not recorded."""
     recorded = profile.groups.get(group)
     return spans(sorted(set(recorded))) if recorded else None
-
-
-def _known(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def spans(ranks: Sequence[int]) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
 from advisor_core.api.facts import COUNTERS, PORTS, PROFILE, CollectiveState, Facts, collective_state, peaks
-from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
+from advisor_core.api.renderers import Cell, View
 from advisors.messages import message
+from advisors.rank_tables import known, rank_table
 
 MARGIN_NS = 100_000_000
 """How far samples and tasks may lie apart: in four real recordings the memory is sampled as busy 25 to 50 ms before
@@ -66,7 +66,7 @@ def rates(facts: Facts) -> list[View]:
         return []
     every = _interval(table)
     title = message("counters.view.rates", rank=rank, every=f"{every / 1e6:.0f}" if np.isfinite(every) else "–")
-    return [_table(f"rates-rank{rank}", title, rank, _RATES, rows)]
+    return [rank_table("rates", title, rank, _RATES, rows)]
 
 
 def _of_parts(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -108,7 +108,7 @@ def _row(
     latency = table["value"][_of(table, part, f"latency {counter.rpartition(' ')[2]}")]
     slow = float(latency.mean()) if len(latency) and counter.startswith("transmit") else float("nan")
     numbers = (mean, peak, most, peak / most, moving, otherwise, hits, slow)
-    return [part, counter, *map(_known, numbers), len(samples)]
+    return [part, counter, *map(known, numbers), len(samples)]
 
 
 def _of(table: pd.DataFrame, part: str, counter: str) -> npt.NDArray[np.bool_]:
@@ -166,21 +166,9 @@ def ports(facts: Facts) -> list[View]:
         moved = (means["received"], most["received"], means["sent"], most["sent"], most["capacity"])
         packets = (means["receive_packets"], means["transmit_packets"])
         counts: list[Cell] = [None if np.isnan(count) else int(count) for count in sums.tolist()]
-        rows.append([str(port), *map(_known, (*moved, *packets)), int(own["faulty"].sum()), *counts, len(own)])
+        rows.append([str(port), *map(known, (*moved, *packets)), int(own["faulty"].sum()), *counts, len(own)])
     title = message("counters.view.ports", rank=rank)
-    return [_table(f"ports-rank{rank}", title, rank, _PORTS, rows)] if rows else []
-
-
-def _table(name: str, title: Text, rank: int, heads: tuple[tuple[str, str], ...], rows: list[list[Cell]]) -> View:
-    """A table without the columns that no row has."""
-    known = [place for place in range(len(heads)) if any(row[place] is not None for row in rows)]
-    columns = [TableColumn(label=message(heads[place][0]), unit=heads[place][1]) for place in known]
-    grid = Grid(columns=columns, rows=[[row[place] for place in known] for row in rows])
-    return TableView(id=name, title=title, rank=rank, data=grid)
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return [rank_table("ports", title, rank, _PORTS, rows)] if rows else []
 
 
 DRAWINGS: tuple[Drawing, ...] = (rates, ports)

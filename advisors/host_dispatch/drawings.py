@@ -6,6 +6,7 @@ from advisor_core.api.advisors import Drawing, drawing
 from advisor_core.api.facts import API_STATISTIC, HOST_EVENTS, PROFILE, Facts
 from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
 from advisors.messages import message
+from advisors.rank_tables import rank_table
 
 SHOWN = 40
 """Rows of the table, those with most time; the title says of how many."""
@@ -68,8 +69,7 @@ def marks(facts: Facts) -> list[View]:
     numbers = largest.round().astype("int64").to_numpy().tolist()
     rows: list[list[Cell]] = [[str(name), *row] for name, row in zip(largest.index, numbers, strict=True)]
     title = message("host_dispatch.view.marks", rank=rank, shown=len(rows), count=len(found))
-    columns = [TableColumn(label=message(name), unit=unit) for name, unit in _MARK_COLUMNS]
-    return [TableView(id=f"marks-rank{rank}", title=title, rank=rank, data=Grid(columns=columns, rows=rows))]
+    return [rank_table("marks", title, rank, _MARK_COLUMNS, rows)]
 
 
 DRAWINGS: tuple[Drawing, ...] = (apis, marks)
