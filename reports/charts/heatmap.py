@@ -7,19 +7,8 @@ from collections.abc import Sequence
 
 from advisor_core.api.renderers import HeatmapView
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import (
-    DARK_SHADES,
-    GUTTER,
-    MAX_MARKS,
-    SMALL,
-    WIDTH,
-    drawing,
-    fit,
-    mark_text,
-    rect,
-    text,
-    width_of,
-)
+from reports.charts.shades import SHADES, cell_text
+from reports.charts.svg import GUTTER, MAX_MARKS, SMALL, WIDTH, drawing, fit, rect, text, width_of
 from reports.labels import Labels, one_line
 
 _CELL = 86.0
@@ -49,17 +38,17 @@ def draw_heatmap(view: HeatmapView, labels: Labels) -> Chart:
         for place, value in enumerate(line):
             x = gutter + place * cell
             label = "–" if value is None else labels.quantity(value, view.unit)
-            level = "none" if value is None else str(min(8, math.ceil(8 * (value - low) / (high - low or 1))))
+            level = "none" if value is None else str(min(SHADES, math.ceil(SHADES * (value - low) / (high - low or 1))))
             # what is written in the cell needs no tip
             tip = "" if written and not short else f"{row} · {columns[place]}: {label}"
             out.append(rect(tip, f"h h{level}", x + 0.5, y, cell - 1, 20))
             if written:
                 shown = label.split(" ")[0] if short else label
-                out.append(mark_text(shown, x + cell / 2, y + 14, dark=level in DARK_SHADES))
+                out.append(cell_text(shown, x + cell / 2, y + 14, level))
     note = labels("chart.binned_heat", rows=step[0], columns=step[1]) if step != (1, 1) else ""
     scale = (
         LegendEntry("h h0", labels.quantity(low, view.unit)),
-        LegendEntry("h h8", labels.quantity(high, view.unit)),
+        LegendEntry(f"h h{SHADES}", labels.quantity(high, view.unit)),
     )
     return Chart(
         "", drawing(20 + len(rows) * 22, out, labels.of(view.title)), scale if short or not written else (), note

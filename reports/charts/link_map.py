@@ -6,23 +6,9 @@ import math
 
 from reports.blocks import LinkMap
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import (
-    DARK_SHADES,
-    GUTTER,
-    MAX_MARKS,
-    SMALL,
-    WIDTH,
-    drawing,
-    el,
-    fit,
-    mark_text,
-    rect,
-    text,
-    width_of,
-)
+from reports.charts.shades import SHADES, cell_text, merged, shade_of
+from reports.charts.svg import GUTTER, MAX_MARKS, SMALL, WIDTH, box_path, drawing, fit, rect, text, width_of
 from reports.labels import Labels
-
-SHADES = 8
 
 _CELL, _HIGH = 60.0, 20.0
 """Widest and highest cell."""
@@ -58,19 +44,18 @@ def draw_link_map(links: LinkMap, title: str, labels: Labels) -> Chart:
     frames: list[str] = []
     for row, column, bandwidth, slow in links.cells:
         x, y = GUTTER + column * cell, _HEAD + row * high
-        shade = str(round(SHADES * bandwidth / most))
+        shade = shade_of(bandwidth / most)
         if many:
-            shape = f"M{x + 0.5:.1f} {y + 0.5:.1f}h{cell - 1:.1f}v{high - 1:.1f}h{1 - cell:.1f}z"
-            of_shade[shade] = of_shade.get(shade, "") + shape
+            of_shade[shade] = of_shade.get(shade, "") + box_path(x + 0.5, y + 0.5, cell - 1, high - 1)
         else:
             tip = labels("links.tip", source=links.names[row], target=links.names[column])
             tip += f"{labels('word.colon')}{labels.quantity(bandwidth, 'B/s')}"
             out.append(rect(tip, f"h h{shade}", x + 0.5, y + 0.5, cell - 1, high - 1))
         if has_digits:
-            out.append(mark_text(written[bandwidth], x + cell / 2, y + 14, dark=shade in DARK_SHADES))
+            out.append(cell_text(written[bandwidth], x + cell / 2, y + 14, shade))
         if slow:
             frames += (rect("", kind, x + 1, y + 1, cell - 2, high - 2) for kind in ("slow-ground", "slow"))
-    out += [el("path", class_=f"h h{shade}", d=shape) for shade, shape in sorted(of_shade.items())]
+    out += merged(of_shade)
     ends = (LegendEntry("h h0", "0"), LegendEntry(f"h h{SHADES}", labels.quantity(most, "B/s")))
     legend = (*(() if has_digits else ends), *((LegendEntry("slow", labels("links.slow")),) if frames else ()))
     return Chart(f"{title} ({unit})", drawing(_HEAD + count * high + 2, [*out, *frames], title), legend)

@@ -11,23 +11,9 @@ from dataclasses import dataclass
 
 from reports.blocks import RankLine, RankMap
 from reports.charts.chart import Chart, LegendEntry
-from reports.charts.svg import (
-    DARK_SHADES,
-    GUTTER,
-    MAX_MARKS,
-    SMALL,
-    WIDTH,
-    drawing,
-    el,
-    fit,
-    mark_text,
-    rect,
-    text,
-    width_of,
-)
+from reports.charts.shades import SHADES, cell_text, merged, shade_of
+from reports.charts.svg import GUTTER, MAX_MARKS, SMALL, WIDTH, box_path, drawing, fit, rect, text, width_of
 from reports.labels import Labels
-
-SHADES = 8
 
 NAMED = 3
 """Ranks with most that the note names where no digits stand in the cells."""
@@ -59,15 +45,14 @@ def draw_rank_map(ranks: RankMap, title: str, labels: Labels) -> Chart:
         for (rank, value), x in zip(line.cells, _places(line, ranks.together, cell), strict=True):
             shade = scale.shade(value)
             if many:
-                shape = f"M{x + 0.5:.1f} {y:.1f}h{cell - 1:.1f}v{high:.1f}h{1 - cell:.1f}z"
-                of_shade[shade] = of_shade.get(shade, "") + shape
+                of_shade[shade] = of_shade.get(shade, "") + box_path(x + 0.5, y, cell - 1, high)
                 continue
             tip = f"{labels('word.rank', rank=rank)}{labels('word.colon')}{scale.written(value)}"
             out.append(rect(tip, f"h h{shade}", x + 0.5, y, cell - 1, high))
             if has_digits:
-                out.append(mark_text(scale.digits(value), x + cell / 2, y + 14, dark=shade in DARK_SHADES))
+                out.append(cell_text(scale.digits(value), x + cell / 2, y + 14, shade))
         y += high + 2
-    out += [el("path", class_=f"h h{shade}", d=shape) for shade, shape in sorted(of_shade.items())]
+    out += merged(of_shade)
     ends = ((0, ranks.low), (SHADES, ranks.high))
     return Chart(
         f"{title} ({scale.unit})" if scale.unit else title,
@@ -106,8 +91,7 @@ class Scale:
         """The shade of a cell; what is not known has none."""
         if value is None:
             return "none"
-        share = (value - self.low) / (self.high - self.low or 1)
-        return str(min(SHADES, max(0, round(SHADES * share))))
+        return shade_of((value - self.low) / (self.high - self.low or 1))
 
 
 def _places(line: RankLine, together: int, cell: float) -> Iterator[float]:

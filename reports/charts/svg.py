@@ -21,9 +21,6 @@ GUTTER = 150
 SMALL = 11.5
 """Size of a text within a mark or beside it, and of names above columns, px; other texts: see `width_of`."""
 
-DARK_SHADES = frozenset("5678")
-"""Shades of a map on which a text is light."""
-
 
 def el(tag: str, children: str | Sequence[str] = "", **attributes: object) -> str:
     """An element. Attribute values are escaped here, text by `text`; ``class_`` and ``_`` read as in HTML."""
@@ -47,6 +44,11 @@ def text(content: str, x: float, y: float, class_: str = "", **attributes: objec
 def mark_text(content: str, x: float, y: float, *, dark: bool) -> str:
     """A text in the middle of a mark, light where the mark is ``dark``."""
     return text(content, x, y, "t-cell t-inverse" if dark else "t-cell", text_anchor="middle")
+
+
+def box_path(x: float, y: float, wide: float, high: float) -> str:
+    """A rectangle as a part of a path: many of one fill are one mark then."""
+    return f"M{x:.1f} {y:.1f}h{wide:.1f}v{high:.1f}h{-wide:.1f}z"
 
 
 def width_of(content: str, size: float = 12.5) -> float:

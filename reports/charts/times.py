@@ -6,7 +6,7 @@ from reports.blocks import Times
 from reports.charts.axis import value_axis
 from reports.charts.chart import Chart, LegendEntry
 from reports.charts.keys import Keys
-from reports.charts.svg import GUTTER, SMALL, WIDTH, drawing, el, fit, mark_text, text, width_of
+from reports.charts.svg import GUTTER, SMALL, WIDTH, box_path, drawing, el, fit, mark_text, text, width_of
 from reports.labels import Labels
 
 _HIGH, _ROW = 20.0, 26.0
@@ -30,8 +30,7 @@ def draw_times(times: Times, title: str, labels: Labels) -> Chart:
         shapes: dict[str, str] = {}
         for start, end, key in row.spans:
             wide = (end - start) * scale
-            shape = f"M{GUTTER + start * scale:.1f} {y:.1f}h{wide:.1f}v{_HIGH:.1f}h{-wide:.1f}z"
-            shapes[key] = shapes.get(key, "") + shape
+            shapes[key] = shapes.get(key, "") + box_path(GUTTER + start * scale, y, wide, _HIGH)
         for key, shape in shapes.items():
             fill = PASSES[key] if key in PASSES else keys.fill(key)
             out.append(el("path", class_=fill, d=shape))
