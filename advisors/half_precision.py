@@ -26,37 +26,37 @@ _HALF = 2
 
 
 def reads_fp32(text: str) -> bool:
-    """Whether FLOAT is the widest floating-point type that is read, with none of 16 bits beside it, and no integers of
-    8 bits or fewer: beside quantised operands it is the type of their scales."""
+    """True where FLOAT is the widest floating-point type that is read, with none of 16 bits beside it, and no integers
+    of 8 bits or fewer: beside quantised operands it is the type of their scales."""
     dtypes = text.split(";")
     return "FLOAT" in dtypes and not any(name in dtypes for name in _NARROW + _QUANTISED)
 
 
 def reads_half(text: str) -> bool:
-    """Whether a floating-point type of 16 bits is read, and none of integers of 8 bits or fewer, as quantised operands
-    are."""
+    """True where a floating-point type of 16 bits is read, and none of integers of 8 bits or fewer, as quantised
+    operands are."""
     dtypes = text.split(";")
     return any(name in dtypes for name in _NARROW) and not any(name in dtypes for name in _QUANTISED)
 
 
 def wide_kernels(own: StepKernels, words: Vocabulary) -> Bools:
-    """Which kernels read FP32 and nothing narrower: by their dtypes, without any by their names."""
+    """Mask of the kernels that read FP32 and nothing narrower: by their dtypes, without any by their names."""
     by_name = untyped(own) & (named(own, words.fp32_kernels) | named(own, words.tf32_kernels))
     return by_name | typed_fp32(own)
 
 
 def typed_fp32(own: StepKernels) -> Bools:
-    """Which kernels read FP32 and nothing narrower, by their dtypes."""
+    """Mask of the kernels that read FP32 and nothing narrower, by their dtypes."""
     return per_text(own.frame["input_dtypes"], reads_fp32).to_numpy(dtype=np.bool_)
 
 
 def untyped(own: StepKernels) -> Bools:
-    """Which kernels were recorded without dtypes."""
+    """Mask of the kernels that were recorded without dtypes."""
     return np.asarray((own.frame["input_dtypes"] == "").to_numpy(), dtype=np.bool_)
 
 
 def named(own: StepKernels, pattern: re.Pattern[str]) -> Bools:
-    """Which kernels have a name of that pattern."""
+    """Mask of the kernels that have a name of that pattern."""
     return np.asarray(matching(own.frame["name"], pattern), dtype=np.bool_)
 
 

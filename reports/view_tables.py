@@ -92,7 +92,7 @@ def _cell(cell: Cell, unit: str, t: Labels) -> Line:
 
 
 def _largest(intervals: Sequence[tuple[int, int, str]], t: Labels) -> list[str]:
-    """What takes most of a lane, with its time."""
+    """The keys that take most of a lane, each with its time."""
     keys = Keys(t)
     return [f"{keys.label(key)} {t.time(ns)}" for key, ns in longest_first(time_by_key(intervals))[:LARGEST]]
 

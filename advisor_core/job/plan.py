@@ -150,7 +150,7 @@ def _needs(replayed: JobReplay, name: str, earlier: Sequence[str], alone: int, g
 
 
 def _gains(replayed: JobReplay, names: Iterable[str], others: Sequence[str]) -> dict[str, int]:
-    """What each of these changes wins on top of the others, by name in order."""
+    """The time that each of these changes wins on top of the others, ns, by name in order."""
     ordered = sorted(names)
     before, *after = replayed.steps_ns([others, *([*others, name] for name in ordered)])
     return {name: before - step for name, step in zip(ordered, after, strict=True)}

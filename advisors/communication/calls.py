@@ -34,7 +34,7 @@ def divides_or_sums(operations: pd.Series) -> pd.Series:
 
 
 def reduces(operations: pd.Series) -> pd.Series:
-    """Which operations are an AllReduce or ReduceScatter: what gradients are reduced with."""
+    """Mask of the operations that are an AllReduce or ReduceScatter: what gradients are reduced with."""
     return operations.str.contains(_SUMMED.pattern, case=False, regex=True)
 
 

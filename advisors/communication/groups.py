@@ -1,4 +1,4 @@
-"""What each communication group moved over each kind of link, as a table."""
+"""The traffic of each communication group over each kind of link, as a table."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from advisors.messages import message
 from advisors.rank_tables import known, rank_table
 
 MARGIN_NS = 100_000_000
-"""How far samples and tasks may lie apart: in four real recordings the memory is sampled as busy 25 to 50 ms before
-the tasks that keep it busy (docs/sources.md#sampled-counters); twice as much is allowed for."""
+"""The distance that may lie between samples and tasks: in four real recordings the memory is sampled as busy 25 to
+50 ms before the tasks that keep it busy (docs/sources.md#sampled-counters); twice as much is allowed for."""
 
 MOSTLY = 0.5
 """Of the time around a sample: data of collectives move for as much. Our choice."""
@@ -154,7 +154,7 @@ def _interval(table: pd.DataFrame) -> float:
 
 @drawing("counters.ports", needs=(PORTS, PROFILE))
 def ports(facts: Facts) -> list[View]:
-    """What the network ports of a device moved and lost over the recording."""
+    """Traffic and losses of the network ports of a device over the recording."""
     table, rank = facts[PORTS], facts[PROFILE].rank
     rows: list[list[Cell]] = []
     for port, own in table.groupby(table["port"].astype(str), sort=True):

@@ -15,8 +15,8 @@ def waits_gone(waits: pd.DataFrame) -> HostChange:
 
 
 def whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: Vocabulary) -> pd.DataFrame:
-    """From when to when each call held the host: with the operator around it where that does nothing but read a value,
-    as its copy and its bookkeeping go when it goes."""
+    """The stretch in which each call held the host: with the operator around it where that does nothing but read a
+    value, as its copy and its bookkeeping go when it goes."""
     outer = calls["outer_row"].to_numpy()
     reads = (outer >= 0) & matching(events["name"], words.sync_operators)[np.maximum(outer, 0)]
     around = events.iloc[np.maximum(outer, 0)]

@@ -64,7 +64,7 @@ def draw_rank_map(ranks: RankMap, title: str, labels: Labels) -> Chart:
 
 @dataclass(frozen=True)
 class Scale:
-    """How the values of a map are written and shaded: in one unit, with one precision."""
+    """The unit, precision and shades of the values of a map."""
 
     low: float
     high: float
@@ -95,7 +95,7 @@ class Scale:
 
 
 def _places(line: RankLine, together: int, cell: float) -> Iterator[float]:
-    """Where each cell of a line begins."""
+    """The left edge of each cell of a line."""
     for number in range(len(line.cells)):
         yield GUTTER + number * cell + (number // together * _GAP if together > 1 else 0.0)
 

@@ -41,7 +41,7 @@ _COLLECT: Final = {
     "counters": "loader.collect.counters",
     "core_counters": "loader.collect.core_counters",
 }
-"""How to get a table that its file may have or not have."""
+"""The way to a table that its file may have or not have: a message."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _tell_lost_lane(export: Export, trace: _Outcome | None) -> None:
 
 
 def _tell_lost_ends(export: Export) -> None:
-    """What an exporter writes at both ends of a call, or of a transfer, is missing at one of them: every trace at hand
+    """Say that one end of all calls, or of all transfers, lacks what the exporter writes at both: every trace at hand
     (three versions of CANN) has it."""
     calls, tasks = export.tables.get(HOST_EVENTS.name), export.tables.get(COMMUNICATION_TASKS.name)
     if calls is not None:

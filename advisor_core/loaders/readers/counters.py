@@ -1,4 +1,4 @@
-"""What the counters of a trace are called, and what they count: rates of memory, caches and links, sampled over time.
+"""The names of counters in a trace, and their meaning: rates of memory, caches and links, sampled over time.
 
 The exporter counts in MiB where it writes MB: it multiplies by 1024 * 1024 when it writes a database of bytes
 (docs/sources.md#sampled-counters). Counters that are levels without a unit (Acc PMU, Stars Soc Info), or shares of an
@@ -46,7 +46,7 @@ ARGUMENTS: Final = ("Read(MB/s)", "Write(MB/s)", "Throughput(MB/s)", "Hit Rate(%
 
 @cache
 def sampled(event: str) -> Mapping[str, Sampled]:
-    """What an event of this name counts, by argument; empty for what is not read."""
+    """The counters of an event of this name, by argument; none for what is not read."""
     if event == "HCCS":
         return {side: Sampled("HCCS", "", counter, "B/s", MIB) for side, counter in _LINKS.items()}
     if event in _PCIE:

@@ -374,7 +374,7 @@ def _codes(array: pa.Array, interner: Interner) -> npt.NDArray[np.int32]:
 
 
 def _blank(array: pa.Array) -> Mask:
-    """Which texts are empty."""
+    """Mask of the texts that are empty."""
     blank = np.array([not text.strip() for text in array.dictionary.to_pylist()], np.bool_)
     return blank[array.indices.to_numpy(zero_copy_only=False)] if len(blank) else np.zeros(len(array), np.bool_)
 

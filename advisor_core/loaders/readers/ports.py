@@ -90,11 +90,11 @@ def of_adapter(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _goes_on(samples: pd.DataFrame) -> bool:
-    """Whether the counts go on: their bytes then exceed what the rate gives in an interval, and do not fall."""
+    """True of counts that go on: their bytes then exceed what the rate gives in an interval, and do not fall."""
     moved = samples["received"] * samples["time_ns"].diff() / 1e9
-    told = moved > 0
-    beyond = samples["bytes"][told] > 2 * moved[told]
-    return bool(told.any() and beyond.mean() > 0.5 and not (samples["bytes"].diff() < 0).any())
+    moves = moved > 0
+    beyond = samples["bytes"][moves] > 2 * moved[moves]
+    return bool(moves.any() and beyond.mean() > 0.5 and not (samples["bytes"].diff() < 0).any())
 
 
 def _names(kind: str, numbers: npt.NDArray[np.int64]) -> pd.Categorical:

@@ -134,8 +134,8 @@ def ports(records: Records, source: RowidSource) -> pd.DataFrame:
 def _rows(records: Records, table: str, numbers: Mapping[str, str], amounts: Mapping[str, str]) -> pd.DataFrame:
     """Rows of a table at a possible time, without a negative amount; ``numbers`` and ``amounts``: name to column."""
     read = pd.DataFrame(records.database.integers(table, {"time_ns": _TIME, **numbers}))
-    found = records.database.floats(table, list(dict.fromkeys(amounts.values())))
-    read = read.assign(**{name: found[column] for name, column in amounts.items()})
+    values = records.database.floats(table, list(dict.fromkeys(amounts.values())))
+    read = read.assign(**{name: values[column] for name, column in amounts.items()})
     negative = (read[list(amounts)] < 0).any(axis=1)
     return records.usable_rows(table, read, possible(read["time_ns"]) & ~negative)
 
