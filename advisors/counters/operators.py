@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import Text
 from advisor_core.api.advisors import Drawing, drawing
-from advisor_core.api.facts import CORE_COUNTERS, L2_CACHE, PROFILE, Facts
+from advisor_core.api.facts import CORE_COUNTERS, L2_CACHE, PROFILE, Facts, Groups
 from advisor_core.api.renderers import Cell, Grid, TableColumn, TableView, View
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, step_kernels
@@ -24,7 +25,8 @@ _KEY: Final = ["start_ns", "stream", "task"]
 def operators(facts: Facts) -> list[View]:
     """Operator types by time: calls, mean, share, hits of the L2 cache and other counters of the cores."""
     own, rank = facts[step_kernels], facts[PROFILE].rank
-    table = _times(own)
+    kinds = Groups(own.frame[["type", "core"]].astype(str), ["type", "core"])
+    table = _times(own, kinds)
     columns = [
         TableColumn(label=message("counters.column.operator")),
         TableColumn(label=message("counters.column.core")),
@@ -36,9 +38,9 @@ def operators(facts: Facts) -> list[View]:
     shown = ["type", "core", "count", "total", "mean", "share"]
     if not (table["core"] != "").any():  # devices whose cores are all alike
         del columns[1], shown[1]
-    for label, unit, values in (*_of_cache(facts, own), *_of_cores(facts, own)):
+    for label, unit, values in (*_of_cache(facts, own, kinds), *_of_cores(facts, own, kinds)):
         name = f"counted {len(columns)}"
-        table[name] = values.reindex(pd.MultiIndex.from_frame(table[["type", "core"]])).to_numpy()
+        table[name] = values[table["kind"].to_numpy()]
         if table[name].head(SHOWN).notna().any():
             columns.append(TableColumn(label=label, unit=unit))
             shown.append(name)
@@ -50,21 +52,30 @@ def operators(facts: Facts) -> list[View]:
     return [TableView(id=f"operator-table-rank{rank}", purpose="operators", title=title, rank=rank, data=data)]
 
 
-def _times(own: StepKernels) -> pd.DataFrame:
-    """By type and core, most time first: per step, but for the mean of a kernel."""
-    frame = own.frame.assign(type=own.frame["type"].astype(str), core=own.frame["core"].astype(str))
-    lengths = frame.groupby(["type", "core"], sort=True)["duration_ns"]
-    table = pd.DataFrame({"count": lengths.size() / own.steps, "total": lengths.sum() / own.steps}).reset_index()
+def _times(own: StepKernels, kinds: Groups) -> pd.DataFrame:
+    """By type and core, most time first: per step, but for the mean of a kernel. ``kind``: the number of the two."""
+    count, total = kinds.sizes / own.steps, _sums(kinds.codes, own.frame["duration_ns"], kinds) / own.steps
+    table = pd.DataFrame({**kinds.keys(), "kind": np.arange(len(kinds)), "count": count, "total": total})
     table["mean"] = table["total"] / table["count"]
     table["share"] = table["total"] / own.kernel_ns if own.kernel_ns else float("nan")
     return table.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
-_Columns = list[tuple[Text, str, "pd.Series"]]  # in quotes: pandas is loaded when it is used
-"""Heading, unit, and the values by type and core."""
+_Floats = npt.NDArray[np.float64]
+_Columns = list[tuple[Text, str, _Floats]]
+"""Heading, unit, and the value of each kind, NaN where it has none."""
 
 
-def _of_cache(facts: Facts, own: StepKernels) -> _Columns:
+def _sums(kind: pd.Series | npt.NDArray[np.int64], values: pd.Series, kinds: Groups) -> _Floats:
+    """The sum of the values of each kind."""
+    return np.asarray(np.bincount(kind, values.to_numpy(dtype=np.float64), len(kinds)), dtype=np.float64)
+
+
+def _over(part: _Floats, whole: _Floats) -> _Floats:
+    return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
+
+
+def _of_cache(facts: Facts, own: StepKernels, kinds: Groups) -> _Columns:
     """Rates of l2_cache.csv, each kernel counting by its time.
 
     The file names tasks by stream and number, and numbers come again: the n-th kernel of a number is the n-th row of
@@ -73,7 +84,7 @@ def _of_cache(facts: Facts, own: StepKernels) -> _Columns:
     if rates is None:
         return []
     task = ["stream", "task"]
-    kernels = own.frame.sort_values("start_ns", kind="stable")
+    kernels = own.frame.assign(kind=kinds.codes).sort_values("start_ns", kind="stable")
     kernels = kernels[(kernels["task"] >= 0).to_numpy()]
     of_kernels, of_rates = (frame.groupby(task)["source_row"] for frame in (kernels, rates))
     left = kernels.assign(turn=of_kernels.cumcount(), turns=of_kernels.transform("size"))
@@ -81,69 +92,60 @@ def _of_cache(facts: Facts, own: StepKernels) -> _Columns:
     both = left.merge(right[[*task, "turn", "turns", "name", "hit_rate", "victim_rate"]], on=[*task, "turn", "turns"])
     both = both[(both["name_x"].astype(str) == both["name_y"].astype(str)).to_numpy()]
     found = (("counters.column.l2_hits", "hit_rate"), ("counters.column.l2_victims", "victim_rate"))
-    return [(message(label), "ratio", _by_time(both, both[name])) for label, name in found]
+    return [(message(label), "ratio", _by_time(both, both[name], kinds)) for label, name in found]
 
 
-def _by_time(kernels: pd.DataFrame, values: pd.Series) -> pd.Series:
-    """The mean of a value by type and core, each kernel counting by its time."""
-    known = np.isfinite(values.to_numpy(dtype=np.float64))
-    frame = kernels[["type", "core", "duration_ns"]].astype({"type": str, "core": str})[known]
-    frame["product"] = values.to_numpy(dtype=np.float64)[known] * frame["duration_ns"].to_numpy()
-    sums = frame.groupby(["type", "core"])[["product", "duration_ns"]].sum()
-    mean: pd.Series = sums["product"] / sums["duration_ns"]
-    return mean
+def _by_time(kernels: pd.DataFrame, values: pd.Series, kinds: Groups) -> _Floats:
+    """The mean of a value that is known, each kernel counting by its time."""
+    known = kernels[np.isfinite(values.to_numpy(dtype=np.float64))]
+    ns = known["duration_ns"]
+    return _over(_sums(known["kind"], values[known.index] * ns, kinds), _sums(known["kind"], ns, kinds))
 
 
-def _of_cores(facts: Facts, own: StepKernels) -> _Columns:
+def _of_cores(facts: Facts, own: StepKernels, kinds: Groups) -> _Columns:
     """The counters that any kernel of the steps has: rates and ratios as a mean by time, FLOPs over the time, amounts
     and counts as a sum per step; hits and misses of the cache as the share of hits."""
     recorded = facts.get(CORE_COUNTERS)
     if recorded is None:
         return []
     values = recorded[(recorded["value"] > 0).to_numpy()]
-    kernels = own.frame[[*_KEY, "type", "core", "duration_ns"]]
+    kernels = own.frame[[*_KEY, "duration_ns"]].assign(kind=kinds.codes)
     rows = kernels.merge(values[[*_KEY, "counter", "value"]], on=_KEY).astype({"counter": str})
     names = sorted(rows["counter"].unique())
     flops = rows[rows["counter"].str.endswith("_fops")]
     accesses = [name for name in names if name.endswith(("_hit", "_miss", "_miss_allocate"))]
+    whole_ns = _sums(kinds.codes, own.frame["duration_ns"], kinds)
     columns: _Columns = []
     if accesses:
-        columns.append((message("counters.column.l2_hits"), "ratio", _hit_share(rows, accesses)))
+        columns.append((message("counters.column.l2_hits"), "ratio", _hit_share(rows, accesses, kinds)))
     if len(flops):
-        counted = _sums(flops, 1)
-        per_second = counted / _spent(own, counted.index) * 1e9
+        per_second = _over(_counted(flops["kind"], flops["value"], kinds), whole_ns) * 1e9
         columns.append((message("counters.column.flops"), "FLOP/s", per_second))
     for name in names:
         if name in accesses or name.endswith("_fops"):
             continue
         here = rows[rows["counter"] == name]
         heading = Text(en=name, zh=name)
-        if name.endswith("_ratio") or "_bw" in name:
-            everywhere = kernels.merge(here[[*_KEY, "value"]], on=_KEY, how="left")
-            mean = _by_time(everywhere, everywhere["value"].fillna(0.0))
-            columns.append((heading, "ratio" if name.endswith("_ratio") else "B/s", mean[mean > 0]))
+        if name.endswith("_ratio") or "_bw" in name:  # of a kernel without a value it is 0
+            mean = _over(_counted(here["kind"], here["value"] * here["duration_ns"], kinds), whole_ns)
+            columns.append((heading, "ratio" if name.endswith("_ratio") else "B/s", mean))
         else:
-            columns.append((heading, "B" if name.endswith("_datas") else "", _sums(here, own.steps)))
+            counted = _counted(here["kind"], here["value"], kinds) / own.steps
+            columns.append((heading, "B" if name.endswith("_datas") else "", counted))
     return columns
 
 
-def _sums(rows: pd.DataFrame, steps: int) -> pd.Series:
-    by_kind = rows.astype({"type": str, "core": str}).groupby(["type", "core"])["value"]
-    return by_kind.sum() / steps
+def _counted(kind: pd.Series, values: pd.Series, kinds: Groups) -> _Floats:
+    """The sum of positive values of each kind, NaN of one without any."""
+    sums = _sums(kind, values, kinds)
+    return np.where(sums > 0, sums, np.nan)
 
 
-def _spent(own: StepKernels, kinds: pd.Index) -> pd.Series:
-    """The time of all kernels of these types and cores."""
-    frame = own.frame[["type", "core", "duration_ns"]].astype({"type": str, "core": str})
-    return frame.groupby(["type", "core"])["duration_ns"].sum().reindex(kinds)
-
-
-def _hit_share(rows: pd.DataFrame, accesses: list[str]) -> pd.Series:
+def _hit_share(rows: pd.DataFrame, accesses: list[str], kinds: Groups) -> _Floats:
     """Hits over hits and misses, all ways to the cache together."""
     counted = rows[rows["counter"].isin(accesses)]
     hits = counted[counted["counter"].str.endswith("_hit")]
-    every = _sums(counted, 1)
-    return _sums(hits, 1).reindex(every.index).fillna(0.0) / every
+    return _over(_sums(hits["kind"], hits["value"], kinds), _sums(counted["kind"], counted["value"], kinds))
 
 
 def _cell(value: object) -> Cell:
