@@ -35,7 +35,7 @@ def csv_frame(tmp_path: Path) -> Callable[[bytes, CsvTable], tuple[pd.DataFrame,
         path.write_bytes(content)
         problems = Problems("file.csv")
         with HashedFile(path) as file:
-            return read_csv(file, table, problems), problems.diagnostics()
+            return read_csv(file, table, problems)[0], problems.diagnostics()
 
     return read
 

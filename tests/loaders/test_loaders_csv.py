@@ -181,7 +181,7 @@ def test_lines_and_values_are_those_of_the_csv_module(
         path = Path(folder, "f.csv")
         path.write_text(content, encoding="utf-8", newline="")
         with HashedFile(path) as file:
-            frame = read_csv(file, TABLE, Problems("f.csv"))
+            frame, _ = read_csv(file, TABLE, Problems("f.csv"))
     assert frame["source_row"].tolist() == lines
     assert frame["name"].astype(str).tolist() == [name for name, _, _ in rows]
     assert frame["call_stack"].astype(str).tolist() == [stack for _, stack, _ in rows]

@@ -25,7 +25,7 @@ from advisor_core.contracts.tables import (
 from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
 from advisor_core.loaders.ascend_pytorch.files import COMMUNICATION, DELIVERABLES, MATRIX, TRACE, Deliverable
 from advisor_core.loaders.export import Export, Place, lacking
-from advisor_core.loaders.readers.csv_file import read_csv_and_more
+from advisor_core.loaders.readers.csv_file import read_csv
 from advisor_core.loaders.readers.csv_tables import tables_of
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
@@ -195,7 +195,7 @@ def _frames(deliverable: Deliverable, path: Path, name: str, file: HashedFile, p
         source = TraceSource(name, path, None, trace.index)
         return _Outcome(deliverable, path, source=source, frames=trace.frames, missing=trace.missing)
     if deliverable.csv is not None:
-        frame, more = read_csv_and_more(file, deliverable.csv, problems)
+        frame, more = read_csv(file, deliverable.csv, problems)
         frames, missing = tables_of(frame, more, deliverable.csv, path.stem, name)
         return _Outcome(deliverable, path, source=_PlainSource(name, "line", None), frames=frames, missing=missing)
     read = {COMMUNICATION.name: read_communication, MATRIX.name: read_matrix}[deliverable.name]

@@ -35,7 +35,7 @@ from advisor_core.loaders.msprof.files import (
 )
 from advisor_core.loaders.msprof.layout import Layout
 from advisor_core.loaders.msprof.steps import by_inference, by_iterations
-from advisor_core.loaders.readers.csv_file import CsvTable, read_csv_and_more
+from advisor_core.loaders.readers.csv_file import CsvTable, read_csv
 from advisor_core.loaders.readers.csv_tables import tables_of
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
@@ -130,7 +130,7 @@ class MsprofExport:
             return _Read(deliverable, missing=dict.fromkeys(deliverable.tables, missing))
 
     def _csv(self, deliverable: Deliverable, table: CsvTable, paths: Sequence[Path], together: str) -> _Read:
-        parts = [self._open(path, lambda file, problems: read_csv_and_more(file, table, problems)) for path in paths]
+        parts = [self._open(path, lambda file, problems: read_csv(file, table, problems)) for path in paths]
         sources = [LineSource(file.name, file.sha256) for _, file in parts]
         frame, source = join(table.schema, together, [frame for (frame, _), _ in parts], sources)
         counters = dict.fromkeys(name for (_, more), _ in parts for name in more)

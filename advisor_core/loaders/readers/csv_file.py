@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -68,7 +68,7 @@ class CsvTable:
     """A file and the table it holds. Several columns may give the same field: the first that the file has is read.
 
     ``interval``: fields for start and end; a row that ends before it starts is left out. ``more``: further columns that
-    some files have, which `read_csv_and_more` gives.
+    some files have, which `read_csv` gives.
     """
 
     schema: TableSchema
@@ -97,15 +97,9 @@ class _Parts:
         self.values.setdefault(name, []).append(values)
 
 
-def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> pd.DataFrame:
-    """The canonical frame of a file. Raises `Unavailable` where the file holds no such table."""
-    return read_csv_and_more(file, replace(table, more=()), problems)[0]
-
-
-def read_csv_and_more(
-    file: HashedFile, table: CsvTable, problems: Problems
-) -> tuple[pd.DataFrame, dict[str, npt.NDArray[Any]]]:
-    """The canonical frame of a file, and of its rows the ``more`` columns that the file has. Raises as `read_csv`."""
+def read_csv(file: HashedFile, table: CsvTable, problems: Problems) -> tuple[pd.DataFrame, dict[str, npt.NDArray[Any]]]:
+    """The canonical frame of a file, and of its rows the ``more`` columns that the file has. Raises `Unavailable` where
+    the file holds no such table."""
     head = file.read(BLOCK_BYTES)
     header, skip = _header(head, problems.file)
     chosen = _choose(table, header, problems.file)

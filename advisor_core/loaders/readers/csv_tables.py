@@ -19,7 +19,7 @@ def tables_of(
     frame: pd.DataFrame, more: Mapping[str, npt.NDArray[Any]], table: CsvTable, kind: str, file: str
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Missing]]:
     """The tables, with the source rows of ``frame``, and why one is lacking that such files may have. ``frame`` and
-    ``more``: as `read_csv_and_more` gives them; ``kind``: the name of the file without numbers and suffix."""
+    ``more``: as `read_csv` gives them; ``kind``: the name of the file without numbers and suffix."""
     if kind in ports.KINDS:
         return {PORTS.name: ports.of_file(frame, ports.KINDS[kind])}, {}
     frames = {table.schema.name: frame}
