@@ -41,13 +41,26 @@ KERNEL = (
 """One kernel of a rank that the advisor of a job has no tables of."""
 
 
-LAUNCH_SAVING_NS = Column(
-    "launch_saving_ns",
-    "float",
-    "ns",
-    "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
-    zh="下发节省",
-)
+def savings(of_kernels: str, otherwise: str = "kernel_saving_ns") -> tuple[Column, Column, Column]:
+    """Columns for what fewer kernels save: kernel time (``of_kernels``: how it is counted), the step by the replay
+    (``otherwise``: what stands there without launches), and the part of it in which the device waited for launches."""
+    return (
+        Column("kernel_saving_ns", "float", "ns", of_kernels, zh="kernel 节省"),
+        Column(
+            "saving_ns",
+            "float",
+            "ns",
+            f"how much shorter a step is, from a replay of launches and kernels; without launches, {otherwise}",
+            zh="节省",
+        ),
+        Column(
+            "launch_saving_ns",
+            "float",
+            "ns",
+            "part of saving_ns beyond kernel_saving_ns: the device no longer waits for the launches that go away",
+            zh="下发节省",
+        ),
+    )
 
 
 def shares(of_step: str, of_computing: str = "") -> tuple[Column, Column]:

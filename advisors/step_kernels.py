@@ -136,6 +136,16 @@ class StepKernels:
         """``share_of_step`` and ``share_of_computing`` of times per step."""
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}
 
+    def savings(self, kernels_ns: float, steps_ns: float) -> dict[str, float]:
+        """The columns `savings` and `shares` of a finding that saves so much kernel time, and time, of all steps."""
+        return {
+            "kernel_saving_ns": kernels_ns / self.steps,
+            "saving_ns": steps_ns / self.steps,
+            "launch_saving_ns": max(steps_ns - kernels_ns, 0.0) / self.steps,
+            "share_of_step": steps_ns / self.steps / self.wall_ns,
+            "share_of_computing": kernels_ns / self.steps / self.kernel_ns,
+        }
+
     def shorter(self, rows: pd.DataFrame) -> Shortening:
         """The cure that makes these kernels shorter, all together by as much as the rule promises."""
         return Shortening(rows["work"].to_numpy(dtype=np.int64), self.steps)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, NotApplicable, launches, replay
-from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.columns import savings, shares
 from advisors.fusion.adapters import BASE, BESIDE, THIN, Adapters, adapters
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
@@ -43,15 +43,7 @@ Floats = npt.NDArray[np.float64]
             "two results and the sum; else nothing, as a merged weight needs no adapter",
             zh="融合算子",
         ),
-        Column("kernel_saving_ns", "float", "ns", "kernel time that can be saved, per step", zh="kernel 节省"),
-        Column(
-            "saving_ns",
-            "float",
-            "ns",
-            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns",
-            zh="节省",
-        ),
-        LAUNCH_SAVING_NS,
+        *savings("kernel time that can be saved, per step"),
         *shares("saving_ns", "kernel_saving_ns"),
     ),
     evidence=PLACES,
@@ -87,11 +79,7 @@ def adapters_of_low_rank(facts: Facts, params: Params) -> Observations:
         over_base=(adapter_ns + sums_ns) / base_ns if base_ns else np.nan,
         kernels=float(going.sum() - (len(found.rank) if trained else 0)) / own.steps,
         fused_ns=(float(took[going].sum()) - kernel_saving) / own.steps,
-        kernel_saving_ns=kernel_saving / own.steps,
-        saving_ns=saving / own.steps,
-        launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
-        share_of_step=saving / own.steps / own.wall_ns,
-        share_of_computing=kernel_saving / own.steps / own.kernel_ns,
+        **own.savings(kernel_saving, saving),
     )
 
     def evidence(_: int) -> list[Reference]:

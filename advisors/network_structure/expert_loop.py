@@ -18,7 +18,7 @@ from advisor_core.api.facts import (
     replay,
     sync_calls,
 )
-from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.columns import savings, shares
 from advisors.fusion.expert_loops import ExpertLoops, expert_loops
 from advisors.host_dispatch.waits import waits_gone, whole_waits
 from advisors.layers.layers import layers
@@ -67,15 +67,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, st
             "every expert",
             zh="host 等待次数",
         ),
-        Column("kernel_saving_ns", "float", "ns", "loop_ns less fused_ns", zh="kernel 节省"),
-        Column(
-            "saving_ns",
-            "float",
-            "ns",
-            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns",
-            zh="节省",
-        ),
-        LAUNCH_SAVING_NS,
+        *savings("loop_ns less fused_ns"),
         Column(
             "bandwidth",
             "float",
@@ -127,12 +119,8 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         fused_ns=float(after_ns.sum()) / own.steps if known else np.nan,
         saved_launches=float(len(found.members) - kernels_after.sum()) / own.steps,
         host_waits=np.nan if waits is None else len(waits) / own.steps,
-        kernel_saving_ns=kernel_saving / own.steps,
-        saving_ns=saving / own.steps,
-        launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
         bandwidth=bandwidth,
-        share_of_step=saving / own.steps / own.wall_ns,
-        share_of_computing=kernel_saving / own.steps / own.kernel_ns,
+        **own.savings(kernel_saving, saving),
     )
 
     def evidence(_: int) -> list[Reference]:

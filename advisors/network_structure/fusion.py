@@ -13,7 +13,7 @@ import pandas as pd
 
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, Rows, advisor
 from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, Replay, aggregated, launches, peaks, replay
-from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.columns import savings, shares
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
 from advisors.layers.layers import layers
@@ -58,16 +58,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
             "the input of a rotary embedding",
             zh="保留",
         ),
-        Column("kernel_saving_ns", "float", "ns", "chain_ns less fused_ns", zh="kernel 节省"),
-        Column(
-            "saving_ns",
-            "float",
-            "ns",
-            "how much shorter a step is with the fused kernels, from a replay of launches and kernels; without "
-            "launches, kernel_saving_ns",
-            zh="节省",
-        ),
-        LAUNCH_SAVING_NS,
+        *savings("chain_ns less fused_ns"),
         Column(
             "bandwidth",
             "float",

@@ -19,7 +19,7 @@ from advisor_core.api.facts import (
     union,
     work,
 )
-from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.columns import savings, shares
 from advisors.fusion.clipping import NORM, NUMBER, SCALE, Clipping, gradient_clipping
 from advisors.measuring import row
 from advisors.messages import message
@@ -81,16 +81,10 @@ class _Lists:
             "shortest kernels take",
             zh="融合算子",
         ),
-        Column("kernel_saving_ns", "float", "ns", "norm_time_ns less fused_ns", zh="kernel 节省"),
-        Column(
-            "saving_ns",
-            "float",
-            "ns",
-            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns and "
-            "the idle time between the kernels that become one",
-            zh="节省",
+        *savings(
+            "norm_time_ns less fused_ns",
+            otherwise="kernel_saving_ns and the idle time between the kernels that become one",
         ),
-        LAUNCH_SAVING_NS,
         *shares("saving_ns", "kernel_saving_ns"),
     ),
 )
@@ -127,11 +121,7 @@ def gradient_norms(facts: Facts, params: Params) -> Observations:
         list_kernels=len(lists.after_ns) / own.steps,
         saved_launches=(len(lists.members) - len(lists.after_ns)) / own.steps,
         fused_ns=float(lists.after_ns.sum()) / own.steps,
-        kernel_saving_ns=kernel_saving / own.steps,
-        saving_ns=saving / own.steps,
-        launch_saving_ns=max(saving - kernel_saving, 0.0) / own.steps,
-        share_of_step=saving / own.steps / own.wall_ns,
-        share_of_computing=kernel_saving / own.steps / own.kernel_ns,
+        **own.savings(kernel_saving, saving),
     )
 
     def evidence(_: int) -> list[Reference]:

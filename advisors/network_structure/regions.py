@@ -22,7 +22,7 @@ from advisor_core.api.facts import (
     replay,
     shapes_of,
 )
-from advisors.columns import LAUNCH_SAVING_NS, shares
+from advisors.columns import savings, shares
 from advisors.fusion.computations import vocabulary
 from advisors.fusion.regions import COPIES, Regions, fusion_regions
 from advisors.layers.layers import Layers, layers
@@ -77,15 +77,7 @@ _KINDS = 12
             "take, and what copies take beyond their bytes",
             zh="融合算子",
         ),
-        Column("kernel_saving_ns", "float", "ns", "region_ns less fused_ns", zh="kernel 节省"),
-        Column(
-            "saving_ns",
-            "float",
-            "ns",
-            "how much shorter a step is, from a replay of launches and kernels; without launches, kernel_saving_ns",
-            zh="节省",
-        ),
-        LAUNCH_SAVING_NS,
+        *savings("region_ns less fused_ns"),
         Column(
             "bandwidth",
             "float",
