@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from advisor_core.api import Vocabulary
-from advisor_core.api.facts import HostChange, matching, union
+from advisor_core.api.facts import HostChange, Launches, matching, union
+
+Ints = npt.NDArray[np.int64]
 
 
 def waits_gone(waits: pd.DataFrame) -> HostChange:
@@ -28,3 +31,15 @@ def whole_waits(events: pd.DataFrame, calls: pd.DataFrame, skew_ns: int, words: 
             "end_ns": np.where(reads, end, calls["end_ns"].to_numpy()),
         }
     )
+
+
+def launch_spans(launched: Launches, tasks: Ints, group: Ints, groups: int) -> tuple[Ints, Ints]:
+    """By group: the launch of the first of its tasks (rows of ``work``) and that of the last, in device time; the last
+    lies before the first where no launch is known."""
+    known = launched.known().to_numpy()[tasks]
+    at, of = launched.frame["launch_ns"].to_numpy()[tasks][known], group[known]
+    limits = np.iinfo(np.int64)
+    first, last = np.full(groups, limits.max), np.full(groups, limits.min)
+    np.minimum.at(first, of, at)
+    np.maximum.at(last, of, at)
+    return first, last

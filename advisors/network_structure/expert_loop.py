@@ -20,7 +20,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import savings, shares
 from advisors.fusion.expert_loops import ExpertLoops, expert_loops
-from advisors.host_dispatch.waits import waits_gone, whole_waits
+from advisors.host_dispatch.waits import launch_spans, waits_gone, whole_waits
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.measuring import row
@@ -136,18 +136,16 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
 
 
 def _waits(facts: Facts, tasks: np.ndarray, found: ExpertLoops) -> pd.DataFrame | None:
-    """When the host waits for the device (``start_ns``, ``end_ns``) while it launches a loop, at least once for every
-    expert: for the rows that the router gave it. ``None`` where calls of the host or launches are not recorded."""
-    if sync_calls not in facts or launches not in facts or HOST_EVENTS not in facts:
+    """The times in which the host waits for the device (``start_ns``, ``end_ns``) while it launches a loop, at least
+    once for every expert: for the rows that the router gave it. ``None`` where no calls or no launches are recorded."""
+    if not facts.knows(sync_calls, launches, HOST_EVENTS):
         return None
     calls, launched = facts[sync_calls], facts[launches]
-    at = launched.frame["launch_ns"].to_numpy()[tasks]
-    known = launched.known().to_numpy()[tasks]
+    spans = launch_spans(launched, tasks, found.loop_of, len(found.experts))
     began = calls["start_ns"].to_numpy()
     within = np.zeros(len(calls), dtype=np.bool_)
-    for loop, experts in enumerate(found.experts):
-        own = at[known & (found.loop_of == loop)]
-        inside = (began >= own.min(initial=began.max(initial=0))) & (began < own.max(initial=0))
+    for first, last, experts in zip(*spans, found.experts, strict=True):
+        inside = (began >= first) & (began < last)
         if inside.sum() >= experts:
             within |= inside
     return whole_waits(facts[HOST_EVENTS], calls[within], launched.skew_ns, facts[PROFILE].vocabulary)

@@ -21,6 +21,7 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import savings, shares
 from advisors.fusion.clipping import NORM, NUMBER, SCALE, Clipping, gradient_clipping
+from advisors.host_dispatch.waits import launch_spans
 from advisors.measuring import row
 from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
@@ -100,8 +101,10 @@ def gradient_norms(facts: Facts, params: Params) -> Observations:
     merging = Merging(own.frame["work"].to_numpy()[lists.members], lists.list_of, lists.before_ns, lists.after_ns)
     kernel_saving = float((lists.before_ns - lists.after_ns).sum())
     replayed = facts.get(replay)
-    launched = replayed is not None and launches in facts
-    saving = float(replayed.saved_by_each([merging])[0]) if launched and replayed else kernel_saving + idle_ns
+    if replayed is None or launches not in facts:
+        saving = kernel_saving + idle_ns
+    else:
+        saving = float(replayed.saved_by_each([merging])[0])
     took = own.frame["duration_ns"].to_numpy(dtype=np.float64)[found.members]
     moved = own.frame["bytes"].to_numpy()[found.members]
     scales = found.role == SCALE
@@ -135,20 +138,13 @@ def gradient_norms(facts: Facts, params: Params) -> Observations:
 
 
 def _read_backs(facts: Facts, own: StepKernels, lists: _Lists) -> int:
-    """How often the host waits for the device from the launch of the first norm of a list to that of the last."""
+    """Times that the host waits for the device from the launch of the first norm of a list to that of the last."""
     if not facts.knows(launches, sync_calls):
         return 0
-    launched = facts[launches]
     tasks = own.frame["work"].to_numpy()[lists.members]
-    known = launched.known().to_numpy()[tasks]
-    at, list_of = launched.frame["launch_ns"].to_numpy()[tasks][known], lists.list_of[known]
-    count = len(lists.after_ns)
-    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
-    np.minimum.at(first, list_of, at)
-    np.maximum.at(last, list_of, at)
+    first, last = launch_spans(facts[launches], tasks, lists.list_of, len(lists.after_ns))
     began = np.sort(facts[sync_calls]["start_ns"].to_numpy())
-    within = np.searchsorted(began, last) - np.searchsorted(began, first)
-    return int(within[np.isin(np.arange(count), list_of)].sum())
+    return int(np.maximum(np.searchsorted(began, last) - np.searchsorted(began, first), 0).sum())
 
 
 def _lists(own: StepKernels, found: Clipping) -> _Lists:
