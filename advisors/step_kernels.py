@@ -132,6 +132,12 @@ class StepKernels:
         that it replaces reaches, which counts its start and end; what large kernels reach hides them."""
         return (self.bandwidth, self.least_ns) if np.isfinite(self.bandwidth) else (best, 0.0)
 
+    def best_bandwidth(self, rows: np.ndarray) -> float:
+        """B/s that the best of the kernels at these rows reaches; NaN where no bytes are known."""
+        part = self.frame.iloc[rows]
+        speed = part["bytes"].to_numpy() / np.maximum(part["duration_ns"].to_numpy(), 1) * 1e9
+        return float(speed.max()) if len(speed) and speed.max() > 0 else float("nan")
+
     def shares(self, per_step: pd.Series) -> dict[str, pd.Series]:
         """``share_of_step`` and ``share_of_computing`` of times per step."""
         return {"share_of_step": per_step / self.wall_ns, "share_of_computing": per_step / self.kernel_ns}

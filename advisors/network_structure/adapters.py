@@ -104,7 +104,7 @@ def _behind_products(found: Adapters) -> npt.NDArray[np.bool_]:
 def _fused(own: StepKernels, found: Adapters, going: npt.NDArray[np.bool_]) -> Merging:
     """One kernel for what stands behind the products of each adapter."""
     before, number = _sums(own, found, going)
-    bandwidth, begin = own.reached(_best(own, found, going))
+    bandwidth, begin = own.reached(own.best_bandwidth(found.members[going]))
     after = np.fmin(found.added / bandwidth * 1e9 + begin, before)
     return Merging(own.frame["work"].to_numpy()[found.members[going]], number, before, after)
 
@@ -120,10 +120,3 @@ def _sums(own: StepKernels, found: Adapters, chosen: npt.NDArray[np.bool_]) -> t
     number = found.adapter_of[chosen]
     took = own.frame["duration_ns"].to_numpy(dtype=np.float64)[found.members[chosen]]
     return np.bincount(number, took, len(found.rank)).astype(np.float64), number
-
-
-def _best(own: StepKernels, found: Adapters, chosen: npt.NDArray[np.bool_]) -> float:
-    """The bandwidth of the best of these kernels, B/s; NaN where no kernel tells."""
-    part = own.frame.iloc[found.members[chosen]]
-    speed = part["bytes"].to_numpy() / np.maximum(part["duration_ns"].to_numpy(), 1) * 1e9
-    return float(speed.max()) if len(speed) and speed.max() > 0 else np.nan

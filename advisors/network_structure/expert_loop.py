@@ -26,7 +26,7 @@ from advisors.layers.places import PLACES, origin
 from advisors.measuring import row
 from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
-from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, step_kernels
+from advisors.step_kernels import EVIDENCE_COLUMNS, kernel_rows, step_kernels
 
 
 @advisor(
@@ -93,7 +93,7 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     product_ns = np.bincount(found.loop_of, took * found.is_product, count).astype(np.float64)
     # One kernel for each product of an expert, and one for what stands between two of them, before and behind.
     kernels_after = 2 * found.products + 1
-    bandwidth, begin = own.reached(_best(own, found))
+    bandwidth, begin = own.reached(own.best_bandwidth(found.members[~found.is_product]))
     moved_ns = found.exchanged / bandwidth * 1e9 + kernels_after * begin
     after_ns = np.fmin(product_ns + moved_ns, loop_ns)
     known = bool(np.isfinite(moved_ns).all())
@@ -149,13 +149,6 @@ def _waits(facts: Facts, tasks: np.ndarray, found: ExpertLoops) -> pd.DataFrame 
         if inside.sum() >= experts:
             within |= inside
     return whole_waits(facts[HOST_EVENTS], calls[within], launched.skew_ns, facts[PROFILE].vocabulary)
-
-
-def _best(own: StepKernels, found: ExpertLoops) -> float:
-    """The bandwidth of the best small kernel, B/s; NaN where no kernel tells."""
-    small = own.frame.iloc[found.members[~found.is_product]]
-    speed = small["bytes"].to_numpy() / np.maximum(small["duration_ns"].to_numpy(), 1) * 1e9
-    return float(speed.max()) if len(speed) and speed.max() > 0 else np.nan
 
 
 def _of_one(found: ExpertLoops, loop: int) -> np.ndarray:

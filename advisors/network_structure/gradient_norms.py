@@ -150,37 +150,24 @@ def _read_backs(facts: Facts, own: StepKernels, lists: _Lists) -> int:
 def _lists(own: StepKernels, found: Clipping) -> _Lists:
     """The kernels from the first norm of each clipping to its last, by lists of gradients; the arithmetic behind an
     earlier norm goes with it: a kernel on a list gives the norm itself."""
-    kept = (found.role == NORM) | ((found.role == NUMBER) & _between(found))
-    tensors = np.where(found.role == NORM, found.tensors, 0)[kept]
-    clip_of = found.clip_of[kept]
-    read_before = np.cumsum(tensors) - tensors
-    starts = np.flatnonzero(np.diff(clip_of, prepend=-1))
-    place = read_before - np.repeat(read_before[starts], np.diff(np.append(starts, len(clip_of))))
-    # A number is computed of what was read before it.
-    place = np.where(tensors > 0, place, np.maximum(place - 1, 0)) // TENSORS_OF_A_LIST
-    list_of = np.cumsum(np.diff(clip_of * (int(place.max(initial=0)) + 1) + place, prepend=-1) != 0) - 1
-    members = found.members[kept]
-    count = int(list_of[-1]) + 1
-    before = np.bincount(list_of, own.frame["duration_ns"].to_numpy()[members], count)
-    is_norm = tensors > 0
-    moved = np.where(is_norm, own.frame["bytes"].to_numpy()[members], 0).astype(np.float64)
-    speed = moved[is_norm] / np.maximum(own.frame["duration_ns"].to_numpy()[members][is_norm], 1) * 1e9
-    bandwidth, begin = own.reached(float(speed.max(initial=0.0)) or np.nan)
-    read_bytes = np.where(np.bincount(list_of, moved < 0, count) > 0, np.nan, np.bincount(list_of, moved, count))
-    alone = np.bincount(list_of, minlength=count) == 1
-    after = np.where(alone, before, np.fmin(read_bytes / bandwidth * 1e9 + begin, before))
-    return _Lists(members, list_of, before.astype(np.float64), after.astype(np.float64))
-
-
-def _between(found: Clipping) -> npt.NDArray[np.bool_]:
-    """The kernels behind the first norm of their clipping and before the last."""
-    norms = np.flatnonzero(found.role == NORM)
-    count = len(found.gradients)
-    first, last = np.full(count, len(found.role)), np.full(count, -1)
-    np.minimum.at(first, found.clip_of[norms], norms)
-    np.maximum.at(last, found.clip_of[norms], norms)
-    number = np.arange(len(found.role))
-    return np.asarray((number > first[found.clip_of]) & (number < last[found.clip_of]))
+    of_norms = np.where(found.role == NORM, found.tensors, 0)
+    of_earlier = np.cumsum(found.gradients) - found.gradients
+    # Gradients of the clipping that were read before each kernel.
+    before = np.cumsum(of_norms) - of_norms - of_earlier[found.clip_of]
+    between = (before > 0) & (before < found.gradients[found.clip_of])
+    kept = (found.role == NORM) | ((found.role == NUMBER) & between)
+    members, reads = found.members[kept], of_norms[kept] > 0
+    # What reads no gradient works on what was read before it.
+    number = np.where(reads, before[kept], np.maximum(before[kept] - 1, 0)) // TENSORS_OF_A_LIST
+    lists, list_of = np.unique(found.clip_of[kept] * int(found.gradients.max()) + number, return_inverse=True)
+    part = own.frame.iloc[members]
+    took = np.bincount(list_of, part["duration_ns"].to_numpy())
+    moved = np.where(reads, part["bytes"].to_numpy(), 0).astype(np.float64)
+    bandwidth, begin = own.reached(own.best_bandwidth(members[reads]))
+    read_bytes = np.where(np.bincount(list_of, moved < 0) > 0, np.nan, np.bincount(list_of, moved))
+    alone = np.bincount(list_of, minlength=len(lists)) == 1
+    after = np.where(alone, took, np.fmin(read_bytes / bandwidth * 1e9 + begin, took))
+    return _Lists(members, list_of, took.astype(np.float64), after.astype(np.float64))
 
 
 def _idle_ns(facts: Facts, own: StepKernels, lists: _Lists) -> float:
