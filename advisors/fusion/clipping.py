@@ -33,7 +33,8 @@ NORM, NUMBER, SCALE = 0, 1, 2
 class Clipping:
     """``members``: rows of the frame of `StepKernels`, in order; ``clip_of``: the number of the clipping of each, from
     0; ``role``: `NORM`, `NUMBER` or `SCALE`; ``tensors``: gradients that it reads, of a product on a list all of the
-    clipping. By clipping: ``gradients`` of which a norm is computed."""
+    clipping; where a gradient is cast for its norm, the cast reads it. By clipping: ``gradients`` of which a norm is
+    computed."""
 
     members: Ints
     clip_of: Ints
@@ -81,6 +82,8 @@ def find_clipping(kernels: StepKernels, nodes: KernelNodes) -> Clipping:
     gradients = np.array([count for _, _, count in parts], dtype=np.int64)
     own = signature[members]
     tensors = np.where((role == SCALE) & kinds.on_lists[own], gradients[clip_of], kinds.tensors[own])
+    # A norm right behind a cast reads its result, and the cast the gradient.
+    tensors[1:] -= ((role == NORM) & kinds.cast[own])[:-1]
     return Clipping(members, clip_of, role, tensors, gradients)
 
 
@@ -108,7 +111,7 @@ def _clippings(nodes: Sequence[Node], kinds: _Kinds, own: Ints) -> list[tuple[In
     # What is computed of the norms that were put side by side is their norm, and no gradient's.
     behind_join = np.concatenate([[False], joins[:-1]]) & (is_norm | kinds.sum[own])
     of_gradient = is_norm & ~behind_join
-    feeds = _feeds(nodes, kinds.cast[own], own, of_gradient)
+    feeds = _feeds(nodes, kinds.cast[own] & ~kinds.number[own], own, of_gradient)
     passes = is_norm | behind_join | kinds.number[own] | joins | feeds
     stretch = np.cumsum(~passes)
     norms = np.flatnonzero(of_gradient)

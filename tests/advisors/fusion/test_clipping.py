@@ -149,3 +149,18 @@ def test_norms_that_the_host_reads_one_by_one_are_a_matter_of_reading(every: int
     assert found.state == state
     if state == "fail":
         assert 0 < found.first.observation["read_backs"] < 1
+
+
+def test_a_gradient_that_is_cast_for_its_norm_is_read_once() -> None:
+    cast: Kernel = ("Cast", 2, ("5000 BF16",), ("5000 FLOAT",))
+    observed = judge_rule("NS046", scene_of([YARDSTICK, *[cast, norm(5000)] * 25], 30).store()).observed
+    assert observed is not None
+    seen = observed.frame.iloc[0]
+    assert (seen["gradients"], seen["norm_kernels"], seen["list_kernels"]) == (25, 50, 2)
+    # The casts move 24 times 10 kB and 20 kB: 720 ns at 1 TB/s; the last gradient has a list of its own.
+    assert seen["fused_ns"] == pytest.approx(720 + 30)
+
+
+def test_a_number_that_is_cast_between_norms_is_no_gradient() -> None:
+    found = clipping_in(*[kernel for size in SIZES for kernel in (number("Cast"), norm(size))])
+    assert roles(found) == [9, 9, 0] and found.tensors[found.role == NORM].tolist() == [1] * 9
