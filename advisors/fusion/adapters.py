@@ -41,7 +41,7 @@ SERVES = ("cast", "dropout", "mul", "copy")
 """Operations on what the first product reads, right in front of it: a cast, and a dropout with its scale."""
 
 BASE, THIN, BESIDE = 0, 1, 2
-"""What a kernel is: the product that the adapter stands beside, one of its own products, or what serves it."""
+"""Roles of kernels: the product that the adapter stands beside, one of its own products, and others that serve it."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _Adapter:
         )
 
 
-_Known = dict[tuple[int, bytes, bytes], _Adapter | None]
+_Surroundings = dict[tuple[int, bytes, bytes], _Adapter | None]
 
 
 @fact("adapters", needs=(step_kernels, kernel_nodes))
@@ -96,17 +96,18 @@ def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
     is_heavy = np.isin(kernels.frame["operator_class"].astype(str).to_numpy()[kernels.firsts], HEAVY)
     rows: list[tuple[int, int, int]] = []
     every: list[_Adapter] = []
-    known: _Known = {}
+    surroundings: _Surroundings = {}
     for part in kernels.parts() if may_begin.any() else ():
-        own = signature[part]
-        search = _Search(nodes.nodes, sizes, own, np.flatnonzero(is_heavy[own]), known)
-        found = [one for place in np.flatnonzero(may_begin[own]).tolist() if (one := search.at(place)) is not None]
+        signatures = signature[part]
+        search = _Search(nodes.nodes, sizes, signatures, np.flatnonzero(is_heavy[signatures]), surroundings)
+        starts = np.flatnonzero(may_begin[signatures]).tolist()
+        found = [one for place in starts if (one := search.at(place)) is not None]
         for number, one in enumerate(found, len(every)):
             rows += [(int(part[one.base]), BASE, number)]
             rows += [(int(part[place]), THIN, number) for place in one.thin]
             rows += [(int(part[place]), BESIDE, number) for place in one.beside]
         every += found
-        products = search.gradients(found)
+        products = search.gradients(found, nodes.backward[part])
         rows += [(int(part[place]), THIN, -1) for place in products]
         rows += [(int(part[place]), BESIDE, -1) for place in search.in_front(products, found)]
     table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 3)
@@ -123,40 +124,46 @@ def find_adapters(kernels: StepKernels, nodes: KernelNodes) -> Adapters:
 
 
 class _Search:
-    """The kernels of a stream of a step: ``own``, their signatures, and ``heavy``, the places of the heavy ones. The
-    same surroundings are searched once (``known``)."""
+    """The kernels of a stream of a step: their signatures, and the places of the ``heavy`` ones. The same
+    ``surroundings`` are searched once, whatever stream they are of."""
 
     def __init__(
-        self, nodes: Sequence[Node], sizes: Sequence[Size | None], own: Ints, heavy: Ints, known: _Known
+        self,
+        nodes: Sequence[Node],
+        sizes: Sequence[Size | None],
+        signatures: Ints,
+        heavy: Ints,
+        surroundings: _Surroundings,
     ) -> None:
-        self._nodes, self._sizes, self._own, self._heavy, self._known = nodes, sizes, own, heavy, known
-        self._taken = np.zeros(len(own), dtype=np.bool_)
+        self._nodes, self._sizes, self._signatures, self._heavy = nodes, sizes, signatures, heavy
+        self._surroundings = surroundings
+        self._taken = np.zeros(len(signatures), dtype=np.bool_)
 
     def at(self, first: int) -> _Adapter | None:
         """The adapter whose first product is at this place; ``None`` if there is none."""
         start, end = max(first - AROUND, 0), first + AROUND + 1
-        key = (first - start, self._own[start:end].tobytes(), self._taken[start:end].tobytes())
-        if key not in self._known:
-            found = self._searched(first, start, min(end, len(self._own)))
-            self._known[key] = None if found is None else found.shifted(-start)
-        near = self._known[key]
+        key = (first - start, self._signatures[start:end].tobytes(), self._taken[start:end].tobytes())
+        if key not in self._surroundings:
+            searched = self._searched(first, start, min(end, len(self._signatures)))
+            self._surroundings[key] = None if searched is None else searched.shifted(-start)
+        near = self._surroundings[key]
         if near is None:
             return None
-        own = near.shifted(start)
-        self._taken[[own.base, *own.thin, *own.beside]] = True
-        return own
+        adapter = near.shifted(start)
+        self._taken[[adapter.base, *adapter.thin, *adapter.beside]] = True
+        return adapter
 
     def _searched(self, first: int, start: int, end: int) -> _Adapter | None:
         # Of the last kernels of the surroundings it is not known what stands behind them.
-        last = end if end == len(self._own) else end - BEHIND - 2
+        last = end if end == len(self._signatures) else end - BEHIND - 2
         heavy = self._heavy[slice(*np.searchsorted(self._heavy, [start, last]))].tolist()
         order = heavy.index(first)
-        size = self._sizes[self._own[first]]
+        size = self._sizes[self._signatures[first]]
         if size is None or self._taken[first] or order + 1 == len(heavy):
             return None
         rows, rank, depth = size
         second = heavy[order + 1]
-        back = self._sizes[self._own[second]]
+        back = self._sizes[self._signatures[second]]
         if back is None or (back[0], back[2]) != (rows, rank) or rank * TIMES_THINNER > back[1]:
             return None
         if second - first > BETWEEN + 1:
@@ -165,7 +172,7 @@ class _Search:
         # The product before the first one or behind the second, the nearest first.
         near = [heavy[number] for number in (order - 1, order - 2, order + 2, order - 3) if 0 <= number < len(heavy)]
         for base in near:
-            if self._taken[base] or self._sizes[self._own[base]] != whole:
+            if self._taken[base] or self._sizes[self._signatures[base]] != whole:
                 continue
             total = self._sum(max(second, base), rows * back[1])
             if total >= 0:
@@ -175,19 +182,23 @@ class _Search:
                 )
         return None
 
+    def _node(self, place: int) -> Node:
+        node: Node = self._nodes[self._signatures[place]]
+        return node
+
     def _item(self, place: int) -> float:
-        return DTYPE_BYTES.get(self._nodes[self._own[place]].writes[0][1][1], np.nan)
+        return DTYPE_BYTES.get(self._node(place).writes[0][1][1], np.nan)
 
     def _sum(self, last: int, elements: int) -> int:
         """The place of the sum of two tensors with so many elements, right behind; -1 if there is none."""
-        for place in range(last + 1, min(last + 1 + BEHIND, len(self._own))):
-            node = self._nodes[self._own[place]]
+        for place in range(last + 1, min(last + 1 + BEHIND, len(self._signatures))):
+            node = self._node(place)
             if node.operation == "add" and [key[0] for _, key in node.reads] == [elements] * 2:
                 return place
         return -1
 
     def _beside(self, thin: tuple[int, int], base: int, total: int, size: Size) -> list[int]:
-        """What serves the adapter: what prepares its input, what stands between its products, and what leads to the
+        """The kernels that serve the adapter: those that prepare its input, stand between its products and lead to the
         sum, with the cast of that."""
         rows, columns, depth = size
         first, second = thin
@@ -201,24 +212,26 @@ class _Search:
         return [place for place in (*before, *between, *behind, total, *after) if not self._taken[place]]
 
     def _casts_back(self, total: int, base: int) -> bool:
-        """Whether what follows the sum casts it into the type of the product beside the adapter."""
-        if total + 1 >= len(self._own):
+        """The next kernel casts the sum into the type of the product beside the adapter."""
+        if total + 1 >= len(self._signatures):
             return False
-        own, summed = self._nodes[self._own[base]].written_keys, self._nodes[self._own[total]].written_keys
-        cast: Node = self._nodes[self._own[total + 1]]
-        return cast.operation == "cast" and own != summed and cast.read_keys == summed and cast.written_keys == own
+        result, summed, cast = self._node(base).written_keys, self._node(total).written_keys, self._node(total + 1)
+        converts = result != summed and cast.read_keys == summed and cast.written_keys == result
+        return cast.operation == "cast" and converts
 
     def _writes(self, place: int, elements: int, operations: Sequence[str]) -> bool:
-        node: Node = self._nodes[self._own[place]]
+        node = self._node(place)
         return node.operation in operations and any(key[0] == elements for _, key in node.writes)
 
-    def gradients(self, found: Sequence[_Adapter]) -> list[int]:
-        """The places of the products that autograd runs for these adapters: of the same sizes in another order."""
+    def gradients(self, found: Sequence[_Adapter], backward: Bools) -> list[int]:
+        """The places of the products that autograd runs for these adapters: of the same sizes in another order, in the
+        ``backward`` pass. Forward they may be of an adapter whose sum is not seen."""
         of = {tuple(sorted((one.size[0], width, one.rank))) for one in found for width in one.size[1:]}
         if not of:
             return []
         fits = np.array([size is not None and tuple(sorted(size)) in of for size in self._sizes], dtype=np.bool_)
-        places: list[int] = self._heavy[fits[self._own[self._heavy]] & ~self._taken[self._heavy]].tolist()
+        chosen = fits[self._signatures[self._heavy]] & ~self._taken[self._heavy] & backward[self._heavy]
+        places: list[int] = self._heavy[chosen].tolist()
         return places
 
     def in_front(self, products: Sequence[int], found: Sequence[_Adapter]) -> list[int]:
@@ -233,7 +246,7 @@ class _Search:
         return sorted(places)
 
     def _prepares(self, place: int, sizes: set[int]) -> bool:
-        node: Node = self._nodes[self._own[place]]
+        node = self._node(place)
         fits = node.operation in ("cast", "mul") and "single" in node.roles and bool(node.writes)
         return fits and not self._taken[place] and node.writes[0][1][0] in sizes
 

@@ -133,3 +133,9 @@ def test_a_merged_weight_needs_no_adapter() -> None:
 
 def test_without_adapters_there_is_nothing_to_judge() -> None:
     assert judge_rule("NS047", scene_of([YARDSTICK, BASE_PRODUCT]).store()).state == "not_applicable"
+
+
+def test_without_a_backward_pass_no_adapter_is_trained() -> None:
+    """Of the second adapter the sum is not seen: its products have the sizes of those of the first."""
+    seen = judge_rule("NS047", scene_of([YARDSTICK, *ADAPTER, BASE_PRODUCT, DOWN, UP, SCALE]).store()).first.observation
+    assert not seen["trained"] and seen["backward_ns"] == 0
