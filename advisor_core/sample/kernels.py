@@ -214,11 +214,11 @@ def grouped_matmul(acl: str, a: Tensor, b: Tensor, out: Tensor, m: int, n: int, 
 
 
 def attention(
-    acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int, *, backward: bool
+    acl: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], flops: int, *, backward: bool, read: int = 0
 ) -> Kernel:
-    """A fused flash-attention kernel."""
+    """A fused flash-attention kernel; ``read``: bytes of keys and values that its few queries wait for."""
     type_ = acl.removeprefix("aclnn")
-    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32)
+    work = AttentionWork(flops, backward, inputs[0].dtype is DType.FP32, read)
     return Kernel(f"{acl}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
 
 

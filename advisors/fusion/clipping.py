@@ -26,7 +26,7 @@ LEAST_GRADIENTS = 8
 or stand beside what the optimizer computes for each weight."""
 
 NORM, NUMBER, SCALE = 0, 1, 2
-"""What a kernel does for clipping: the norm of gradients, arithmetic on single numbers, a product of each gradient."""
+"""Roles of kernels in clipping: the norm of gradients, arithmetic on single numbers, a product of each gradient."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _scales(
 
 
 def _ends(nodes: Sequence[Node], kinds: _Kinds, own: Ints, place: int) -> bool:
-    """Whether no step of an optimizer on the same list stands right behind."""
+    """No step of an optimizer on the same list stands right behind."""
     behind = place + 1
     while behind < len(own) and kinds.number[own[behind]]:
         behind += 1

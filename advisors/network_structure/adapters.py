@@ -94,7 +94,7 @@ def adapters_of_low_rank(facts: Facts, params: Params) -> Observations:
 
 
 def _behind_products(found: Adapters) -> npt.NDArray[np.bool_]:
-    """What stands behind the second product of each adapter: the scale, casts and the sum."""
+    """The kernels behind the second product of each adapter: the scale, casts and the sum."""
     thin = (found.role == THIN) & (found.adapter_of >= 0)
     last = np.zeros(len(found.rank), dtype=np.int64)
     np.maximum.at(last, found.adapter_of[thin], found.members[thin])

@@ -155,7 +155,7 @@ def _moved_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
 
 
 def fused_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
-    """What a fused kernel takes in place of each chain of `Chains`, with the kernels whose work stays and the copy that
+    """Time of a fused kernel in place of each chain of `Chains`, with the kernels whose work stays and the copy that
     it needs in front of it; NaN unknown."""
     kept, took = found["kept_ns"].to_numpy(), found["chain_ns"].to_numpy()
     moving = _moved_ns(own, found) + np.maximum(_reached(own, found)[1], _least_begin(own, found))

@@ -17,7 +17,7 @@ _SWITCHES = {
     "rotary": "fused_rotary",
     "cross-entropy": "fused_loss",
 }
-"""What turns them on in the models of the simulator."""
+"""The switches that turn them on in the models of the simulator."""
 
 _RECORDED: dict[str, Part] = {
     "rms-norm": "norm",

@@ -39,7 +39,7 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
 """The parts that were recorded both written out and as the fused operator of torch_npu, by program."""
 
 READ: Final = "ReadBack"
-"""What stands in a record where the host waits for the device and reads a number: no kernel."""
+"""The mark of a record where the host waits for the device and reads a number: no kernel."""
 
 _FOLDER = Path(__file__).parents[1] / "recorded"
 _DTYPES = {
@@ -138,7 +138,7 @@ class StepOfModel:
 
     @property
     def batch(self) -> Tensor:
-        """What the data loader gives. Only in training."""
+        """The batch of the data loader. Only in training."""
         assert self._record.batch is not None
         return self._memory[self._record.batch]
 

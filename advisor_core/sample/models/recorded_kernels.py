@@ -1,10 +1,10 @@
-"""The kernels of recorded operators: how much work each is, from its tensors."""
+"""The kernels of recorded operators, with the work that each is by its tensors."""
 
 from __future__ import annotations
 
 from math import prod
 
-from ..kernels import AttentionWork, ConvolutionWork, DType, Kernel, MatMulWork, Tensor, grouped_matmul, matmul, vector
+from ..kernels import ConvolutionWork, DType, Kernel, MatMulWork, Tensor, attention, grouped_matmul, matmul, vector
 
 _STRIDED = frozenset({"AsStrided", "StridedSlice", "TransData", "Transpose", "ViewCopy"})
 _CUTTING = frozenset({"AsStrided", "BroadcastTo", "GatherV2", "GatherV3", "Index", "Slice", "StridedSlice"})
@@ -34,7 +34,7 @@ def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tu
         *rows, columns = outputs[0].shape
         return grouped_matmul(function, inputs[0], inputs[1], outputs[0], prod(rows), columns, depth)
     if type_.startswith("FlashAttention"):
-        return _attention(type_, function, inputs, outputs, depth)
+        return _attention(function, inputs, outputs, depth)
     if type_.startswith("Conv2D"):
         return _convolution(type_, function, inputs, outputs)
     bytes_read, bytes_written = (sum(one.nbytes for one in tensors) for tensors in (inputs, outputs))
@@ -59,17 +59,14 @@ def _products(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tu
     return Kernel(f"{function}_{type_}_{type_}", type_, "AI_CORE", inputs, outputs, work)
 
 
-def _attention(
-    type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int
-) -> Kernel:
+def _attention(function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
     """Two products forward and five backward. A few queries wait for the keys and values, which all are read."""
     queries, keys, values = inputs[:3]
     *heads, positions, channels = queries.shape
-    backward = type_.endswith("Grad")
+    backward = function.endswith("Grad")
     flops = 4 * prod(heads) * positions * depth * channels
     read = keys.nbytes + values.nbytes if positions == 1 else 0
-    work = AttentionWork(flops * 5 // 2 if backward else flops, backward, single=queries.dtype is DType.FP32, read=read)
-    return Kernel(f"{function}_{type_}_{type_}", type_, "MIX_AIC", inputs, outputs, work)
+    return attention(function, inputs, outputs, flops * 5 // 2 if backward else flops, backward=backward, read=read)
 
 
 def _convolution(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> Kernel:

@@ -60,7 +60,7 @@ def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
     optimizer.step()
     for weight in model.parameters():
         weight.grad = None
-    with fused(program.code, program.prefix, frozenset(parts)), recording(program.found) as recorder:
+    with fused(program.code, program.prefix, frozenset(parts)), recording(program.nonzero_counts) as recorder:
         moments = [tensor for state in optimizer.state.values() for tensor in state.values() if tensor.dim()]
         first, *others = batch.values()
         others = [other for other in others if other is not first]

@@ -18,14 +18,14 @@ class Recorder(TorchDispatchMode):
     other devices it keeps the order of axes of what it was computed from.
 
     Meta tensors have no numbers. A question whether all of something is so is answered with yes, any other with no:
-    nothing is padded, no sequence has ended. ``found``: how many entries are not zero of each tensor that is searched
-    for them, in order."""
+    nothing is padded, no sequence has ended. ``nonzero_counts``: entries that are not zero of each tensor that is
+    searched for them, in order."""
 
-    def __init__(self, found: Iterable[int] = ()) -> None:
+    def __init__(self, nonzero_counts: Iterable[int] = ()) -> None:
         super().__init__()
         self.calls: list[Call] = []
         self.phase = "forward"
-        self._found = iter(found)
+        self._nonzero_counts = iter(nonzero_counts)
         self._memory: dict[int, tuple[int, tuple[int, ...], Any]] = {}
 
     def seen(self, tensor: torch.Tensor) -> Seen:
@@ -51,7 +51,7 @@ class Recorder(TorchDispatchMode):
             return 1 if args[0].dtype != torch.bool or asked_whether_all else 0
         if func is torch.ops.aten.nonzero.default:
             (source,) = args
-            result = source.new_empty((next(self._found), source.dim()), dtype=torch.int64)
+            result = source.new_empty((next(self._nonzero_counts), source.dim()), dtype=torch.int64)
         else:
             result = func(*args, **kwargs)
         changed = [one.name for one in schema.arguments if one.alias_info is not None and one.alias_info.is_write]
@@ -91,7 +91,7 @@ def _tensors(tree: Any) -> list[torch.Tensor]:
 
 
 def _on_host(tree: Any) -> bool:
-    """Whether there are tensors, all in the memory of the host."""
+    """There are tensors, all in the memory of the host."""
     return {tensor.device.type for tensor in _tensors(tree)} == {"cpu"}
 
 
@@ -100,8 +100,8 @@ def _contiguous(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def recording(found: Iterable[int] = ()) -> Iterator[Recorder]:
-    """Record what runs within the block; ``found`` as `Recorder` has it."""
-    recorder = Recorder(found)
+def recording(nonzero_counts: Iterable[int] = ()) -> Iterator[Recorder]:
+    """Record what runs within the block; ``nonzero_counts`` as `Recorder` has them."""
+    recorder = Recorder(nonzero_counts)
     with recorder:
         yield recorder

@@ -25,13 +25,13 @@ UNEVEN = 0.3
 
 
 def text(batch: int, length: int) -> dict[str, torch.Tensor]:
-    """What a language model trains on."""
+    """The batch of a language model."""
     tokens = torch.empty((batch, length), dtype=torch.int64)
     return {"input_ids": tokens, "labels": tokens}
 
 
 def pictures(batch: int, size: int) -> dict[str, torch.Tensor]:
-    """What a classifier of pictures trains on."""
+    """The batch of a classifier of pictures."""
     pixels = torch.empty((batch, 3, size, size), dtype=torch.bfloat16)
     return {"pixel_values": pixels, "labels": torch.empty((batch,), dtype=torch.int64)}
 
@@ -50,9 +50,9 @@ class Program:
     routing: tuple[int, int] | None = None
 
     @property
-    def found(self) -> list[int]:
-        """What the loops over the experts ask for, layer by layer: how many experts have tokens, and how many rows each
-        of them has. Always the same."""
+    def nonzero_counts(self) -> list[int]:
+        """The numbers that the loops over the experts ask for, layer by layer: how many experts have tokens, and how
+        many rows each of them has. Always the same."""
         if self.routing is None:
             return []
         experts, chosen = self.routing
@@ -73,7 +73,7 @@ class Training(Program):
     pictures: bool = False
 
     def batch(self) -> dict[str, torch.Tensor]:
-        """What the step reads; the first is what the data loader gives."""
+        """The tensors that the step reads; the first is that of the data loader."""
         return (pictures if self.pictures else text)(*self.inputs)
 
 
