@@ -282,8 +282,8 @@ def test_sample_problem_is_found_and_names_its_operators(problem: str, judged: R
 
 def test_sample_has_no_other_problem(judged: RunResult) -> None:
     assert not [rule for rule in judged.rules if rule.state == "error"]
-    # The norms of gradients that it clips run one by one.
-    assert {found.rule for found in judged.findings} == {rule for rule, _, _ in PROBLEMS.values()} | {"NS001", "NS046"}
+    # The norms of gradients that it clips run one by one, but the host reads each of them.
+    assert {found.rule for found in judged.findings} == {rule for rule, _, _ in PROBLEMS.values()} | {"NS001"}
 
 
 def test_sample_counts_agree_with_its_table(advisor_sample: Path, judged: RunResult) -> None:
