@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from advisor_core.remote.errors import CopyError, DriverError, RemoteError, cause
+from advisor_core.remote.errors import CopyError, DriverError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.signs import is_sign, time_of
 from advisor_core.remote.stand_ins import StandIn, stand_in
+from advisor_core.remote.url import Url
 
 HEAD_BYTES: Final = 1 << 20
 """Of a file of which only the beginning is looked at; our choice: what stands before the events of a trace of a small
@@ -131,10 +132,10 @@ def _is_there(place: Path, size: int) -> bool:
 
 
 def _written(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem, StandIn, Path], None]) -> None:
-    shown = f"{str(found.tree.url).rstrip('/')}/{found.name}".rstrip("/")
-    try:
-        system = file_system(found.tree.url)
-        folder = found.tree.files
+    url, folder = found.tree.url, found.tree.files
+    shown = f"{str(url).rstrip('/')}/{found.name}".rstrip("/")
+    with _copy_errors(url, shown):
+        system = file_system(url)
         use_folder(folder)
         _make_room(folder, found.tree.most_bytes, size)
         descriptor, name = tempfile.mkstemp(prefix=f".{os.getpid()}-", suffix=_BESIDE, dir=folder)
@@ -147,12 +148,16 @@ def _written(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem,
             beside.replace(place)
         finally:
             beside.unlink(missing_ok=True)
-    except CopyError:
-        raise
+
+
+@contextmanager
+def _copy_errors(url: Url, file: str = "") -> Iterator[None]:
+    """As `driver_errors`, raising `CopyError`."""
+    try:
+        with driver_errors(url, file):
+            yield
     except (DriverError, RemoteError) as error:
         raise CopyError(str(error)) from None
-    except Exception as error:  # a driver raises what it likes
-        raise CopyError(f"{shown}: {cause(found.tree.url, error)}") from None
 
 
 def _copy(system: FileSystem, found: StandIn, beside: Path) -> None:

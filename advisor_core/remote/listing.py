@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor_core.remote.errors import RemoteError, cause
+from advisor_core.remote.errors import RemoteError, driver_errors
 from advisor_core.remote.file_system import Entry, FileSystem
 from advisor_core.remote.signs import time_of
 
@@ -33,7 +33,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What is at a URL: ``files`` and ``directories`` by their places below it, '' for what the URL itself names."""
+    """All at a URL: ``files`` and ``directories`` by their places below it, '' for what the URL itself names."""
 
     files: Mapping[str, RemoteFile] = field(default_factory=dict)
     directories: Collection[str] = ()
@@ -41,15 +41,11 @@ class Listing:
 
 def listed(system: FileSystem) -> Listing:
     """All that loaders may look at. Raises `RemoteError`: a part that cannot be listed is not left out."""
-    try:
+    with driver_errors(system.url):
         root = system.entry("")
         if not _is_directory(system, root):
             return Listing({"": _file(system, "", root)})
         return _walked(system)
-    except RemoteError:
-        raise
-    except Exception as error:  # a driver raises what it likes
-        raise RemoteError(f"{system.url}: {cause(system.url, error)}") from None
 
 
 def _walked(system: FileSystem) -> Listing:

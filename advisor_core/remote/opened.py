@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor_core.remote.copies import copied, temporary_folder, use_folder
-from advisor_core.remote.errors import CopyError, RemoteError, cause
+from advisor_core.remote.errors import CopyError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.kept import kept_folder
 from advisor_core.remote.listing import listed
@@ -59,13 +59,11 @@ def _whole(system: FileSystem, folder: Path) -> Path:
     target = Path(tempfile.mkdtemp(dir=folder)).joinpath(*system.url.parts)
     show_as(target, system.url)
     listing = listed(system)
-    try:
+    with driver_errors(system.url):
         for name in listing.directories:
             (target / name).mkdir(parents=True, exist_ok=True)
         for name in listing.files:
             place = target / name if name else target
             place.parent.mkdir(parents=True, exist_ok=True)
             system.copy(name, place, lambda size: None)
-    except Exception as error:  # a driver raises what it likes
-        raise RemoteError(f"{system.url}: {cause(system.url, error)}") from None
     return target
