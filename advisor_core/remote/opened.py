@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from advisor_core.remote.copies import copied, temporary_folder, use_folder
+from advisor_core.remote.copies import copy_all, temporary_folder, use_folder
 from advisor_core.remote.errors import CopyError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.kept import kept_folder
@@ -44,12 +44,15 @@ def _tree(system: FileSystem, folder: Path, most_bytes: int) -> Path:
     tree = Tree(folder, system.url, most_bytes)
     show_as(tree.root, system.url)
     use_folder(tree.files)
-    found = listed(system)
-    files = found.files
-    tree.lay_out(files, found.directories)
-    small = [name for name, file in files.items() if file.bytes <= SMALL_BYTES and _READ_FIRST.search(name)]
+    listing = listed(system)
+    tree.lay_out(listing.files, listing.directories)
+    small = [
+        StandIn(tree, name, file)
+        for name, file in listing.files.items()
+        if file.bytes <= SMALL_BYTES and _READ_FIRST.search(name)
+    ]
     try:
-        system.each(lambda name: copied(StandIn(tree, name, files[name])), small[:_MOST_SMALL])
+        copy_all(small[:_MOST_SMALL], tree, system)
     except CopyError as error:
         raise RemoteError(str(error.strerror)) from None
     return tree.root

@@ -142,6 +142,16 @@ def test_copies_that_were_not_used_for_longest_make_room(shelf: type[Shelf], cac
     assert read(name="a.json", most=1) == LARGE, "what a run needs is copied, whatever the limit is"
 
 
+def test_room_for_small_files_is_made_once(shelf: type[Shelf], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[int] = []
+    monkeypatch.setattr(copies, "_make_room", lambda tree, size: wanted.append(size))
+    shelf.files |= {f"job/{name}.json": b"{}" for name in "abc"}
+    for _ in range(2):
+        with opened([Url("shelf://job")], MOST) as (path,):
+            here(path / "a.json")
+    assert wanted == [6], "it looks at all copies each time"
+
+
 def test_all_can_be_deleted(shelf: type[Shelf], cache: Path) -> None:
     assert kept.held() == (0, 0)
     kept.clear()
