@@ -70,9 +70,10 @@ def _walked(system: FileSystem) -> Listing:
                     found[name] = entry
         directories |= {*below}
         waiting = [name for name in dict.fromkeys(below) if not _RAW.search(name)]
-    names = [name for name in found if name not in directories]  # an object store may have both of one name
-    files = system.each(lambda name: _file(system, name, found[name]), names)
-    return Listing(dict(zip(names, files, strict=True)), directories)
+    files = {name: entry for name, entry in found.items() if name not in directories}  # an object store may have both
+    unsized = [name for name, entry in files.items() if entry.get("size") is None]  # links on a page of a web server
+    files |= zip(unsized, system.each(system.entry, unsized), strict=True)
+    return Listing({name: _file(system, name, entry) for name, entry in files.items()}, directories)
 
 
 def _child(system: FileSystem, entry: Entry, above: str) -> str | None:
@@ -94,8 +95,6 @@ def _is_directory(system: FileSystem, root: Entry) -> bool:
 
 
 def _file(system: FileSystem, name: str, entry: Entry) -> RemoteFile:
-    if entry.get("size") is None:  # the links on a page of a web server
-        entry = system.entry(name)
     if not isinstance(size := entry.get("size"), int):
         raise RemoteError(f"{system.url}: it is not told how large {name or 'it'} is; copy the profile")
     return RemoteFile(size, time_of(entry))

@@ -48,6 +48,26 @@ def test_what_lies_deep_and_raw_data_are_not_listed(shelf: type[Shelf]) -> None:
     assert set(found.files) == {*below, *raw[2:]} and "PROF_1/host/sqlite" in found.directories
 
 
+def test_a_size_that_a_directory_does_not_tell_is_asked_of_the_file(
+    shelf: type[Shelf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ls = Shelf.ls
+    shelf.files |= {"job/page/a": b"12", "job/page/b": b"3"}
+    monkeypatch.setattr(Shelf, "ls", lambda self, path, **more: [{**one, "size": None} for one in ls(self, path)])
+    found = listed(file_system(Url("shelf://job")))
+    assert {name: file.bytes for name, file in found.files.items()} == {"page/a": 2, "page/b": 1}
+    asked: list[str] = []
+
+    def info(self: Shelf, path: str, **more: object) -> dict[str, object]:
+        asked.append(path)
+        return {"name": path, "type": "file"}
+
+    monkeypatch.setattr(Shelf, "info", info)
+    with pytest.raises(RemoteError, match="shelf://job: it is not told how large it is"):
+        listed(file_system(Url("shelf://job")))
+    assert asked == ["job"]
+
+
 @pytest.mark.parametrize(
     ("entry", "sign"),
     [
