@@ -105,6 +105,11 @@ def test_urls() -> None:
     assert str(url) == "https://host:80/a/job/trace.json.gz"
     assert url.parts == ("host_80", "a", "job", "trace.json.gz")
     assert url.hidden(f"GET {url.text} failed") == f"GET {url} failed"
+    signed = Url("https://host/a?X-Amz-Credential=KEY%2F1&X-Amz-Signature=secret")
+    told = "403, message='Forbidden', url='https://host/a{}'"
+    assert signed.hidden(told.format("?X-Amz-Credential=KEY/1&X-Amz-Signature=secret")) == told.format("")
+    assert Url("ftp://me:a%62c@host/x").hidden("no ftp://me:abc@host/x/y") == "no ftp://host/x/y"
+    assert Url("s3://bucket/job/").hidden("no s3://bucket/job/x") == "no s3://bucket/job/x"
     assert Url("zip://job::s3://key:secret@bucket/x.zip").parts == ("job",)
     assert Url("s3://bucket/../..").parts == ("bucket",)
     assert Url("zip::s3://bucket/x.zip").parts[-1] == "x.zip" and Url("memory://").parts == ("memory",)
