@@ -1,4 +1,4 @@
-"""Where profiles are: paths, or URLs that fsspec knows."""
+"""Places of profiles: paths, or URLs that fsspec knows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ class DriverError(Exception):
 
 
 class RemoteError(InputError):
-    """A URL that cannot be listed or copied; the message names the URL and says why. Exit code 3."""
+    """A URL, or a file there, that cannot be listed or copied; the message names the URL and says why. Exit code 3."""
 
 
 class CopyError(OSError):

@@ -27,7 +27,7 @@ def read(url: str = "shelf://job", name: str = "trace_view.json", most: int = MO
 
 
 def left(cache: Path) -> list[str]:
-    """What was not finished, and how many copies there are."""
+    """The files that were not finished, and the number of files."""
     names = [file.name for file in (cache / "files").iterdir()]
     return [name for name in names if name.startswith(".")] + [str(len(names))]
 

@@ -1,4 +1,4 @@
-"""What is at a URL, and the signs of contents."""
+"""The files at a URL, and the signs of their contents."""
 
 from __future__ import annotations
 
