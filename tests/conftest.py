@@ -47,7 +47,7 @@ def profiles() -> Path:
 
 @pytest.fixture(scope="session")
 def once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """What any process of the session has made for all of them."""
+    """Folders that any process of the session makes for all of them."""
     own = tmp_path_factory.getbasetemp()
     return Once((own.parent if hasattr(request.config, "workerinput") else own) / "once")
 

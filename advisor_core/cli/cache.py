@@ -72,7 +72,7 @@ def _held(folder: CacheFolder) -> Held:
 
 
 def _copies() -> Held:
-    """Of files at URLs."""
+    """The copies of files at URLs."""
     from advisor_core.cache.folder import Held
     from advisor_core.remote import kept
 

@@ -131,23 +131,26 @@ def _result(path: Path, options: RunOptions, deep: DeepRanks, jobs: int | None, 
     from advisor_core.result.result_file import is_result
     from advisor_core.run.kept_results import kept_or_run
     from advisor_core.run.nothing_judged import nothing_judged
-    from advisor_core.run.pipeline import run
+    from advisor_core.run.pipeline import analysed
     from advisor_core.run.request import Request
     from advisor_core.run.work import Work
 
+    request = Request((path,), options, deep=deep)
+
     def measured() -> RunResult:
         with progress.of(Work()) as work:
-            return run([path], options, deep=deep, jobs=jobs, progress=progress, work=work)
+            return analysed(request, jobs=jobs, progress=progress, work=work)[0]
 
-    if is_result(content(path)):
+    file = content(path)
+    if is_result(file):
         return read_result(path)
-    if is_baseline(content(path)):
+    if is_baseline(file):
         stop(
             EXIT_INPUT,
             f"{with_urls(str(path))} is no profile; a baseline stands first, and what is compared with it behind",
         )
     with engine_call():
-        result = kept_or_run(Request((path,), options, deep=deep), measured)
+        result = kept_or_run(request, measured)
     if unusable := nothing_judged(result):
         stop(EXIT_INPUT, unusable)
     return result

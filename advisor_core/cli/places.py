@@ -1,9 +1,9 @@
-"""Where profiles are: paths, or URLs that fsspec knows."""
+"""Places of profiles: paths, or URLs that fsspec knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +57,6 @@ def reached(places: Sequence[Path | Url], cache_bytes: int, progress: Progress) 
 
 @contextmanager
 def _reached(places: Sequence[Path | Url], cache_bytes: int, progress: Progress) -> Iterator[tuple[Path, ...]]:
-    from contextlib import ExitStack
-
     from advisor_core.contracts.isolation import quiet
     from advisor_core.remote.copies import listen_to_copies
     from advisor_core.remote.errors import DriverError, RemoteError
@@ -73,9 +71,9 @@ def _reached(places: Sequence[Path | Url], cache_bytes: int, progress: Progress)
         try:
             with progress.of(Work()) as work, quiet():
                 listen_to_copies(work.copy)
-                found = iter(stack.enter_context(opened(urls, cache_bytes, whole=foreign)))
+                opened_urls = iter(stack.enter_context(opened(urls, cache_bytes, whole=foreign)))
         except DriverError as error:
             stop(EXIT_USAGE, str(error))
         except RemoteError as error:
             stop(EXIT_INPUT, str(error))
-        yield tuple(place if isinstance(place, Path) else next(found) for place in places)
+        yield tuple(place if isinstance(place, Path) else next(opened_urls) for place in places)

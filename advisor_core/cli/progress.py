@@ -94,7 +94,7 @@ class Estimate:
 
 
 def _told(work: Work) -> tuple[str, str, float]:
-    """What is going on, in a word and in a line, and which part of it is done."""
+    """The stage of a run, in a word and in a line, and the part of it that is done."""
     copied = f", {size / _MB:.0f} MB copied" if (size := work.copied_bytes()) else ""
     if work.stage == "find":
         return "find", f"looking for profiles{copied}", 0.0

@@ -10,16 +10,17 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from advisor_core.remote.errors import CopyError, DriverError, RemoteError, cause
+from advisor_core.remote.errors import CopyError, DriverError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.signs import is_sign, time_of
-from advisor_core.remote.stand_ins import StandIn, stand_in
+from advisor_core.remote.stand_ins import StandIn, Tree, stand_in
+from advisor_core.remote.url import Url
 
 HEAD_BYTES: Final = 1 << 20
 """Of a file of which only the beginning is looked at; our choice: what stands before the events of a trace of a small
@@ -70,7 +71,8 @@ def beginning(path: Path) -> Beginning:
         return Beginning(copied(found), True)
     place = found.copy.with_suffix(_HEAD)
     if not _is_there(place, HEAD_BYTES):
-        _written(found, place, HEAD_BYTES, _copy_head)
+        _make_room(found.tree, HEAD_BYTES)
+        _write(found, place, HEAD_BYTES, _copy_head)
     return Beginning(place, False)
 
 
@@ -78,8 +80,17 @@ def copied(found: StandIn) -> Path:
     """The copy of a file, made now unless it is there. Raises `CopyError`."""
     place = found.copy
     if not _is_there(place, found.file.bytes):
-        _written(found, place, found.file.bytes, _copy)
+        _make_room(found.tree, found.file.bytes)
+        _write(found, place, found.file.bytes, _copy)
     return place
+
+
+def copy_all(files: Sequence[StandIn], tree: Tree, system: FileSystem) -> None:
+    """Copy those of these files of a tree that are not there, several at the same time. Raises `CopyError`."""
+    lacking = [file for file in files if not _is_there(file.copy, file.file.bytes)]
+    if lacking:
+        _make_room(tree, sum(file.file.bytes for file in lacking))  # once: it looks at all copies
+        system.each(lambda file: _write(file, file.copy, file.file.bytes, _copy), lacking)
 
 
 def forget(found: StandIn) -> None:
@@ -130,13 +141,12 @@ def _is_there(place: Path, size: int) -> bool:
     return True
 
 
-def _written(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem, StandIn, Path], None]) -> None:
-    shown = f"{str(found.tree.url).rstrip('/')}/{found.name}".rstrip("/")
-    try:
-        system = file_system(found.tree.url)
-        folder = found.tree.files
+def _write(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem, StandIn, Path], None]) -> None:
+    url, folder = found.tree.url, found.tree.files
+    shown = f"{str(url).rstrip('/')}/{found.name}".rstrip("/")
+    with _copy_errors(url, shown):
+        system = file_system(url)
         use_folder(folder)
-        _make_room(folder, found.tree.most_bytes, size)
         descriptor, name = tempfile.mkstemp(prefix=f".{os.getpid()}-", suffix=_BESIDE, dir=folder)
         os.close(descriptor)
         beside = Path(name)
@@ -147,12 +157,16 @@ def _written(found: StandIn, place: Path, size: int, copy: Callable[[FileSystem,
             beside.replace(place)
         finally:
             beside.unlink(missing_ok=True)
-    except CopyError:
-        raise
+
+
+@contextmanager
+def _copy_errors(url: Url, file: str = "") -> Iterator[None]:
+    """As `driver_errors`, raising `CopyError`."""
+    try:
+        with driver_errors(url, file):
+            yield
     except (DriverError, RemoteError) as error:
         raise CopyError(str(error)) from None
-    except Exception as error:  # a driver raises what it likes
-        raise CopyError(f"{shown}: {cause(found.tree.url, error)}") from None
 
 
 def _copy(system: FileSystem, found: StandIn, beside: Path) -> None:
@@ -180,24 +194,28 @@ def _is_unchanged(system: FileSystem, found: StandIn) -> bool:
     return any(system.relative(str(one["name"])) == name and time_of(one) == file.time_ns for one in entries)
 
 
-def _make_room(folder: Path, most_bytes: int, size: int) -> None:
-    """Delete copies, those first that were not used for longest, until ``size`` bytes fit; those in use stay."""
-    now, total, found = time.time(), size, []
-    for entry in os.scandir(folder):
-        try:
-            status = entry.stat()
-        except OSError:  # another run has taken it away
-            continue
-        unfinished = entry.name.startswith(".")
-        if unfinished and now - status.st_mtime < _LEFT_BEHIND_S:
-            continue
-        total += status.st_size
-        found.append((0.0 if unfinished else status.st_mtime, status.st_size, entry.path))
-    for used_s, own, path in sorted(found) if most_bytes else ():
-        if used_s and (total <= most_bytes or now - used_s < _IN_USE_S):
-            return
-        Path(path).unlink(missing_ok=True)
-        total -= own
+def _make_room(tree: Tree, size: int) -> None:
+    """Delete copies, those first that were not used for longest, until ``size`` bytes fit; those in use stay. Raises
+    `CopyError`."""
+    if not tree.most_bytes:
+        return
+    with _copy_errors(tree.url):
+        now, total, copies = time.time(), size, []
+        for entry in os.scandir(tree.files):
+            try:
+                status = entry.stat()
+            except OSError:  # another run has taken it away
+                continue
+            unfinished = entry.name.startswith(".")
+            if unfinished and now - status.st_mtime < _LEFT_BEHIND_S:
+                continue
+            total += status.st_size
+            copies.append((0.0 if unfinished else status.st_mtime, status.st_size, entry.path))
+        for used_s, bytes_, path in sorted(copies):
+            if used_s and (total <= tree.most_bytes or now - used_s < _IN_USE_S):
+                return
+            Path(path).unlink(missing_ok=True)
+            total -= bytes_
 
 
 def _tell(size: int) -> None:

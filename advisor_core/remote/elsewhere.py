@@ -9,7 +9,7 @@ from pathlib import Path
 
 from advisor_core.contracts.profile import RankInput
 from advisor_core.remote.copies import forget
-from advisor_core.remote.errors import DriverError, RemoteError, cause
+from advisor_core.remote.errors import DriverError, RemoteError, driver_errors
 from advisor_core.remote.file_system import file_system
 from advisor_core.remote.kept import kept_folder
 from advisor_core.remote.listing import RemoteFile
@@ -70,10 +70,8 @@ def part_of(source: RankInput) -> Part | None:
 def not_reached(url: Url) -> str:
     """The reason why this machine cannot list a URL, '' where it can."""
     try:
-        system = file_system(url)
-        system.entry("")
+        with driver_errors(url):
+            file_system(url).entry("")
     except (DriverError, RemoteError) as error:
         return str(error)
-    except Exception as error:  # a driver raises what it likes
-        return f"{url}: {cause(url, error)}"
     return ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from advisor_core.contracts.profile import InputError
 from advisor_core.remote.url import Url
@@ -13,7 +15,7 @@ class DriverError(Exception):
 
 
 class RemoteError(InputError):
-    """What is at a URL cannot be listed or copied; the message names the URL and says why. Exit code 3."""
+    """A URL, or a file there, that cannot be listed or copied; the message names the URL and says why. Exit code 3."""
 
 
 class CopyError(OSError):
@@ -23,8 +25,20 @@ class CopyError(OSError):
         super().__init__(errno.EIO, why)
 
 
-def cause(url: Url, error: Exception) -> str:
-    """The reason in an error of a driver, which may be of any kind: in a line, without secrets."""
+@contextmanager
+def driver_errors(url: Url, file: str = "") -> Iterator[None]:
+    """Raises `RemoteError`, about a file at a URL or about the URL itself, for whatever a driver raises meanwhile.
+    Errors of this module stay what they are."""
+    try:
+        yield
+    except (DriverError, RemoteError, CopyError):
+        raise
+    except Exception as error:
+        raise RemoteError(f"{file or url}: {_cause(url, error)}") from None
+
+
+def _cause(url: Url, error: Exception) -> str:
+    """The reason in an error of a driver: in a line, without secrets."""
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     text = " ".join(url.hidden(str(error)).split())[:300]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from advisor_core.remote.errors import DriverError, RemoteError, cause
+from advisor_core.remote.errors import DriverError, driver_errors
 from advisor_core.remote.url import Url
 
 Entry = Mapping[str, Any]
@@ -88,10 +88,9 @@ def file_system(url: Url) -> FileSystem:
         if (error.name or "").partition(".")[0] != "fsspec":
             raise
         raise DriverError(f'{url}: fsspec is not installed: pip install "npu-advisor[remote]"') from None
-    try:
-        driver, root = url_to_fs(url.text)
-    except ImportError as error:
-        raise DriverError(f"{url}: the package that reads such URLs is not installed ({error})") from None
-    except Exception as error:  # a driver raises what it likes
-        raise RemoteError(f"{url}: {cause(url, error)}") from None
+    with driver_errors(url):
+        try:
+            driver, root = url_to_fs(url.text)
+        except ImportError as error:
+            raise DriverError(f"{url}: the package that reads such URLs is not installed ({error})") from None
     return FileSystem(url, driver, root)

@@ -24,7 +24,7 @@ def kept_folder(most_bytes: int) -> Path | None:
 
 
 def held() -> tuple[int, int]:
-    """How many copies there are, and the bytes that they take. Raises OSError where that cannot be told."""
+    """The number of copies, and the bytes that they take. Raises OSError where that cannot be told."""
     folder = _place()
     if folder is None or not (folder / FILES).is_dir():
         return 0, 0

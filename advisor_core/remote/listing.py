@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from advisor_core.remote.errors import RemoteError, cause
+from advisor_core.remote.errors import RemoteError, driver_errors
 from advisor_core.remote.file_system import Entry, FileSystem
 from advisor_core.remote.signs import time_of
 
@@ -33,7 +33,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What is at a URL: ``files`` and ``directories`` by their places below it, '' for what the URL itself names."""
+    """All at a URL: ``files`` and ``directories`` by their places below it, '' for what the URL itself names."""
 
     files: Mapping[str, RemoteFile] = field(default_factory=dict)
     directories: Collection[str] = ()
@@ -41,15 +41,11 @@ class Listing:
 
 def listed(system: FileSystem) -> Listing:
     """All that loaders may look at. Raises `RemoteError`: a part that cannot be listed is not left out."""
-    try:
+    with driver_errors(system.url):
         root = system.entry("")
         if not _is_directory(system, root):
             return Listing({"": _file(system, "", root)})
         return _walked(system)
-    except RemoteError:
-        raise
-    except Exception as error:  # a driver raises what it likes
-        raise RemoteError(f"{system.url}: {cause(system.url, error)}") from None
 
 
 def _walked(system: FileSystem) -> Listing:
@@ -74,9 +70,10 @@ def _walked(system: FileSystem) -> Listing:
                     found[name] = entry
         directories |= {*below}
         waiting = [name for name in dict.fromkeys(below) if not _RAW.search(name)]
-    names = [name for name in found if name not in directories]  # an object store may have both of one name
-    files = system.each(lambda name: _file(system, name, found[name]), names)
-    return Listing(dict(zip(names, files, strict=True)), directories)
+    files = {name: entry for name, entry in found.items() if name not in directories}  # an object store may have both
+    unsized = [name for name, entry in files.items() if entry.get("size") is None]  # links on a page of a web server
+    files |= zip(unsized, system.each(system.entry, unsized), strict=True)
+    return Listing({name: _file(system, name, entry) for name, entry in files.items()}, directories)
 
 
 def _child(system: FileSystem, entry: Entry, above: str) -> str | None:
@@ -98,8 +95,6 @@ def _is_directory(system: FileSystem, root: Entry) -> bool:
 
 
 def _file(system: FileSystem, name: str, entry: Entry) -> RemoteFile:
-    if entry.get("size") is None:  # the links on a page of a web server
-        entry = system.entry(name)
     if not isinstance(size := entry.get("size"), int):
         raise RemoteError(f"{system.url}: it is not told how large {name or 'it'} is; copy the profile")
     return RemoteFile(size, time_of(entry))

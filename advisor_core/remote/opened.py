@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from advisor_core.remote.copies import copied, temporary_folder, use_folder
-from advisor_core.remote.errors import CopyError, RemoteError, cause
+from advisor_core.remote.copies import copy_all, temporary_folder, use_folder
+from advisor_core.remote.errors import CopyError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.kept import kept_folder
 from advisor_core.remote.listing import listed
@@ -44,12 +44,15 @@ def _tree(system: FileSystem, folder: Path, most_bytes: int) -> Path:
     tree = Tree(folder, system.url, most_bytes)
     show_as(tree.root, system.url)
     use_folder(tree.files)
-    found = listed(system)
-    files = found.files
-    tree.lay_out(files, found.directories)
-    small = [name for name, file in files.items() if file.bytes <= SMALL_BYTES and _READ_FIRST.search(name)]
+    listing = listed(system)
+    tree.lay_out(listing.files, listing.directories)
+    small = [
+        StandIn(tree, name, file)
+        for name, file in listing.files.items()
+        if file.bytes <= SMALL_BYTES and _READ_FIRST.search(name)
+    ]
     try:
-        system.each(lambda name: copied(StandIn(tree, name, files[name])), small[:_MOST_SMALL])
+        copy_all(small[:_MOST_SMALL], tree, system)
     except CopyError as error:
         raise RemoteError(str(error.strerror)) from None
     return tree.root
@@ -59,13 +62,11 @@ def _whole(system: FileSystem, folder: Path) -> Path:
     target = Path(tempfile.mkdtemp(dir=folder)).joinpath(*system.url.parts)
     show_as(target, system.url)
     listing = listed(system)
-    try:
+    with driver_errors(system.url):
         for name in listing.directories:
             (target / name).mkdir(parents=True, exist_ok=True)
         for name in listing.files:
             place = target / name if name else target
             place.parent.mkdir(parents=True, exist_ok=True)
             system.copy(name, place, lambda size: None)
-    except Exception as error:  # a driver raises what it likes
-        raise RemoteError(f"{system.url}: {cause(system.url, error)}") from None
     return target

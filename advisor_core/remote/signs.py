@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
@@ -28,12 +27,15 @@ _OF_CONTENT: Final = (
     "sha",
     "generation",
 )
-"""What drivers call a digest or a number of the version of a content (s3fs, gcsfs, adlfs, http, zip); the first that is
-there is enough."""
+"""Names by which drivers tell a digest or a number of the version of a content (s3fs, gcsfs, adlfs, http, zip); the
+first that is there is enough."""
 
 _OF_TIME: Final = ("mtime", "lastmodified", "last_modified", "last-modified", "modificationtime", "modified", "modify")
-_OF_CREATION: Final = ("updated", "created", "ino", "inode", "date_time")
+_OF_CREATION: Final = ("updated", "created", "date_time")
 """Times, where there is no digest: all that are there."""
+
+_OF_PLACE: Final = ("ino", "inode")
+"""Numbers of files, which tell one from another of the same times: no sign by themselves."""
 
 SETTLED_S: Final = 2.0
 """A content that changed within this may change again without another time, as clocks of file systems tick."""
@@ -64,19 +66,16 @@ def sign_of(entry: Entry, now_s: float) -> str | None:
     for name in _OF_CONTENT:
         if name in known:
             return f"{name} {str(known[name]).removeprefix('W/').strip(chr(34))}"
-    times: dict[str, Any] = {name: _seconds(known[name]) for name in (*_OF_TIME, *_OF_CREATION) if name in known}
-    if not any(name in times for name in (*_OF_TIME, "updated", "created", "date_time")):
+    times: dict[str, float | str] = {
+        name: _seconds(known[name]) for name in (*_OF_TIME, *_OF_CREATION) if name in known
+    }
+    if not times or any(isinstance(value, float) and now_s - SETTLED_S < value for value in times.values()):
         return None
-    if any(now_s - SETTLED_S < value for value in _numbers(times)):
-        return None
+    times |= {name: _seconds(known[name]) for name in _OF_PLACE if name in known}
     return " ".join(f"{name} {value!r}" for name, value in sorted(times.items()))
 
 
-def _numbers(times: dict[str, Any]) -> Iterator[float]:
-    return (value for name, value in times.items() if name not in ("ino", "inode") and isinstance(value, float))
-
-
-def _seconds(value: Any) -> Any:
+def _seconds(value: Any) -> float | str:
     """Seconds since the epoch, of a time in whatever form; what is none stays as it is."""
     if isinstance(value, datetime):
         return value.timestamp()

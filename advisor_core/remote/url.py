@@ -11,6 +11,8 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(?:://|::)")
 
 _USER: Final = re.compile(r"(?<=://)[^/@]*@")
 _QUERY: Final = re.compile(r"(https?://[^?#]*)[?#].*?(?=::|$)")
+_USER_IN_TEXT: Final = re.compile(r"(?<=://)[^\s/@]*@")
+_QUERY_IN_TEXT: Final = re.compile(r"""(https?://[^\s?#'"<>]*)[?#][^\s'"<>]*""")
 _NOT_IN_NAMES: Final = re.compile(r'[\\:*?"<>|\0]')
 """Characters that one system or another does not have in names of files."""
 
@@ -36,8 +38,10 @@ class Url:
         return _QUERY.sub(r"\1", _USER.sub("", self.text))
 
     def hidden(self, text: str) -> str:
-        """A text, such as that of an error of a driver, without what is secret in the URL."""
-        return text.replace(self.text, str(self)).replace(self.place, str(self))
+        """A text, such as that of an error of a driver, without what is secret in this URL and in any other there:
+        drivers write it with other escapes (``%2F``)."""
+        text = text.replace(self.place, str(self).rstrip("/"))
+        return _QUERY_IN_TEXT.sub(r"\1", _USER_IN_TEXT.sub("", text))
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -25,8 +25,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _PID, _READ, _COPIED = 0, 1, 2
-"""What a further process tells in shared memory: its id, how many bytes it has read, and how many it has copied
-from URLs."""
+"""Places in the memory that a further process shares: its id, and how many bytes it has read, and copied from URLs."""
 
 
 def usable_processors() -> int:

@@ -6,6 +6,7 @@ To start a browser takes longer than to look at a page with it: one is started f
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import selectors
@@ -35,7 +36,7 @@ class Browser:
         self._in, theirs_out = os.pipe()
         log = os.open(folder / "browser.log", os.O_WRONLY | os.O_CREAT, 0o644)
         # Numbers above those of the pair, so that neither takes the place of the other on the way.
-        given = [_above(end) for end in (theirs_in, theirs_out)]
+        given = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, TOLD_ON + 1) for end in (theirs_in, theirs_out)]
         self._process = os.posix_spawnp(
             program,
             [program, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
@@ -54,7 +55,7 @@ class Browser:
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._in, selectors.EVENT_READ)
         self.events: list[dict[str, Any]] = []
-        """What the browser told by itself, all pages together."""
+        """The events that the browser told by itself, all pages together."""
 
     def ask(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
         """The result of a command, of the whole browser or of the page of a session."""
@@ -131,7 +132,7 @@ class Page:
         self._browser.ask("Emulation.setDeviceMetricsOverride", self._session, **metrics)
 
     def value(self, script: str) -> Any:
-        """What an expression is, or what the promise that it is gives. No policy of the page stops it."""
+        """The value of an expression, or of the promise that it is. No policy of the page stops it."""
         options = {"awaitPromise": True, "returnByValue": True}
         told = self._browser.ask("Runtime.evaluate", self._session, expression=script, **options)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
@@ -142,7 +143,7 @@ class Page:
         return base64.b64decode(self._browser.ask("Page.captureScreenshot", self._session, format="png")["data"])
 
     def complaints(self) -> list[str]:
-        """What stands in the console: what scripts wrote, and what the browser did not like or stopped."""
+        """The lines of the console: those that scripts wrote, and those on what the browser did not like or stopped."""
         self.value("0")  # whatever was told before this answer has arrived
         found = []
         for told in self._browser.events:
@@ -155,16 +156,6 @@ class Page:
             elif told["method"] == "Log.entryAdded":
                 found.append(told["params"]["entry"]["text"])
         return found
-
-
-def _above(end: int) -> int:
-    """The same end of a pipe under a number above `TOLD_ON`."""
-    low = []
-    while (other := os.dup(end)) <= TOLD_ON:
-        low.append(other)
-    for number in low:
-        os.close(number)
-    return other
 
 
 def _write(end: int, message: bytes) -> None:

@@ -50,7 +50,7 @@ PAPER = 680
 
 
 def seen(page: Page, width: int, paper: bool = False) -> dict[str, Any]:
-    """What a page becomes in a window of this width. ``paper``: as it is printed, which it stays."""
+    """The measures of a page in a window of this width. ``paper``: as it is printed, which it stays."""
     page.resize(width, HEIGHT)
     return dict(page.value(PROBE.format(width=width, print=json.dumps(paper))))
 

@@ -17,7 +17,7 @@ from advisor_core.compare.names import short_names
 from advisor_core.contracts.profile import InputError
 from advisor_core.run import pipeline
 from advisor_core.run.deep_ranks import DeepRanks
-from advisor_core.run.prepared import RunOptions
+from advisor_core.run.request import Request
 from advisor_core.sample import job_from, write_sample
 from reports.sections.plan import TRUSTED_ERROR
 
@@ -62,11 +62,11 @@ def compared(folder: Path, *names: str) -> dict[str, Any]:
 def test_each_profile_is_read_as_deep_as_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[DeepRanks] = []
 
-    def run(paths: list[Path], options: RunOptions, *, deep: DeepRanks, **others: object) -> None:
-        asked.append(deep)
+    def analysed(request: Request, **others: object) -> None:
+        asked.append(request.deep)
         raise InputError("read")
 
-    monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(pipeline, "analysed", analysed)
     assert advisor("compare", tmp_path, tmp_path, "--no-config", "--deep", "0,4-5").exit_code == EXIT_INPUT
     (tmp_path / "advisor.toml").write_text('deep = "all"')
     assert advisor("compare", tmp_path, tmp_path, "--config", tmp_path / "advisor.toml").exit_code == EXIT_INPUT

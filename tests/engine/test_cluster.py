@@ -20,6 +20,8 @@ from click.testing import CliRunner
 from advisor_core.cli.console import EXIT_USAGE
 from advisor_core.cli.main import cli
 from advisor_core.contracts.profile import InputError, RankInput
+from advisor_core.remote.copies import here
+from advisor_core.remote.elsewhere import part_of
 from advisor_core.remote.opened import opened
 from advisor_core.remote.stand_ins import FOLDER, tree_of
 from advisor_core.remote.url import Url
@@ -27,10 +29,11 @@ from advisor_core.result.run import RunResult
 from advisor_core.run import pipeline, rank
 from advisor_core.run.cluster import on_worker, sameness
 from advisor_core.run.cluster.error import ClusterError
-from advisor_core.run.cluster.on_worker import Expected, Phase, require
+from advisor_core.run.cluster.on_worker import Expected, Phase, Question, require
 from advisor_core.run.cluster.sameness import differences, files, installed, rules
 from advisor_core.run.pipeline import run
-from advisor_core.run.prepared import RunOptions
+from advisor_core.run.prepared import RunOptions, installed_host
+from advisor_core.run.sources import sources
 from advisor_core.run.work import Work
 from advisor_core.sample import write_sample
 from tests.cache.rank import write_rank
@@ -134,6 +137,19 @@ def test_workers_copy_what_they_read_of_a_url(address: str, tmp_path: Path, monk
         for place in asking.run(lambda dask_worker: dask_worker.local_directory).values():
             copies = Path(place, FOLDER, "files")
             assert not copies.exists() or not list(copies.iterdir()), "nothing is kept"
+
+
+@pytest.mark.parametrize("error", [InputError("broken"), RuntimeError("broken")])
+def test_no_copy_is_left_of_a_rank_that_raises(error: Exception, tmp_path: Path) -> None:
+    write_rank(tmp_path / "job" / "rank0_ascend_pt")
+    with opened([Url(f"file://{tmp_path / 'job'}")], 0) as (path,):
+        (source,) = sources(installed_host(), [path])
+        asked = Question(Expected({}, {}, None), rank.derive, source, part=part_of(source))
+        with pytest.raises(type(error), match="broken"), on_worker._here(asked, tmp_path / "worker") as there:
+            assert here(there.directory / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").is_file()
+            assert len(copies_of(there.directory)) == 1
+            raise error
+        assert copies_of(there.directory) == set()
 
 
 def test_nothing_is_left_of_an_interrupted_run(job: Path, address: str) -> None:

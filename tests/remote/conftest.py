@@ -21,6 +21,6 @@ def shelf() -> Iterator[type[Shelf]]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What lies there of URLs."""
+    """The folder there for what is at URLs."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "npu-advisor" / "advisor-remote"

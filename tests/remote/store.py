@@ -74,4 +74,4 @@ class _Broken(io.BytesIO):
     def read(self, size: int | None = -1) -> bytes:
         if self.tell() >= self._after:
             raise ConnectionResetError("the server has gone")
-        return super().read(min(self._after, size or 0) if size and size > 0 else self._after)
+        return super().read(min(self._after, size) if size and size > 0 else self._after)

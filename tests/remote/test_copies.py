@@ -27,7 +27,7 @@ def read(url: str = "shelf://job", name: str = "trace_view.json", most: int = MO
 
 
 def left(cache: Path) -> list[str]:
-    """What was not finished, and how many copies there are."""
+    """The files that were not finished, and the number of files."""
     names = [file.name for file in (cache / "files").iterdir()]
     return [name for name in names if name.startswith(".")] + [str(len(names))]
 
@@ -140,6 +140,16 @@ def test_copies_that_were_not_used_for_longest_make_room(shelf: type[Shelf], cac
         read(name=f"{name}.json", most=most)
     assert not shelf.opened, "a was not used for longest"
     assert read(name="a.json", most=1) == LARGE, "what a run needs is copied, whatever the limit is"
+
+
+def test_room_for_small_files_is_made_once(shelf: type[Shelf], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[int] = []
+    monkeypatch.setattr(copies, "_make_room", lambda tree, size: wanted.append(size))
+    shelf.files |= {f"job/{name}.json": b"{}" for name in "abc"}
+    for _ in range(2):
+        with opened([Url("shelf://job")], MOST) as (path,):
+            here(path / "a.json")
+    assert wanted == [6], "it looks at all copies each time"
 
 
 def test_all_can_be_deleted(shelf: type[Shelf], cache: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is at a URL, and the signs of contents."""
+"""The files at a URL, and the signs of their contents."""
 
 from __future__ import annotations
 
@@ -48,6 +48,26 @@ def test_what_lies_deep_and_raw_data_are_not_listed(shelf: type[Shelf]) -> None:
     assert set(found.files) == {*below, *raw[2:]} and "PROF_1/host/sqlite" in found.directories
 
 
+def test_a_size_that_a_directory_does_not_tell_is_asked_of_the_file(
+    shelf: type[Shelf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ls = Shelf.ls
+    shelf.files |= {"job/page/a": b"12", "job/page/b": b"3"}
+    monkeypatch.setattr(Shelf, "ls", lambda self, path, **more: [{**one, "size": None} for one in ls(self, path)])
+    found = listed(file_system(Url("shelf://job")))
+    assert {name: file.bytes for name, file in found.files.items()} == {"page/a": 2, "page/b": 1}
+    asked: list[str] = []
+
+    def info(self: Shelf, path: str, **more: object) -> dict[str, object]:
+        asked.append(path)
+        return {"name": path, "type": "file"}
+
+    monkeypatch.setattr(Shelf, "info", info)
+    with pytest.raises(RemoteError, match="shelf://job: it is not told how large it is"):
+        listed(file_system(Url("shelf://job")))
+    assert asked == ["job"]
+
+
 @pytest.mark.parametrize(
     ("entry", "sign"),
     [
@@ -85,6 +105,11 @@ def test_urls() -> None:
     assert str(url) == "https://host:80/a/job/trace.json.gz"
     assert url.parts == ("host_80", "a", "job", "trace.json.gz")
     assert url.hidden(f"GET {url.text} failed") == f"GET {url} failed"
+    signed = Url("https://host/a?X-Amz-Credential=KEY%2F1&X-Amz-Signature=secret")
+    told = "403, message='Forbidden', url='https://host/a{}'"
+    assert signed.hidden(told.format("?X-Amz-Credential=KEY/1&X-Amz-Signature=secret")) == told.format("")
+    assert Url("ftp://me:a%62c@host/x").hidden("no ftp://me:abc@host/x/y") == "no ftp://host/x/y"
+    assert Url("s3://bucket/job/").hidden("no s3://bucket/job/x") == "no s3://bucket/job/x"
     assert Url("zip://job::s3://key:secret@bucket/x.zip").parts == ("job",)
     assert Url("s3://bucket/../..").parts == ("bucket",)
     assert Url("zip::s3://bucket/x.zip").parts[-1] == "x.zip" and Url("memory://").parts == ("memory",)

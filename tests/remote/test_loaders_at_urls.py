@@ -1,4 +1,4 @@
-"""What loaders read at a URL is what they read on a disk, and they fetch no more than they open."""
+"""Loaders read the same at a URL as on a disk, and fetch no more than they open."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def loaded(source: RankInput) -> Profile:
 
 
 def told(source: RankInput) -> RankInput:
-    """What does not depend on where the rank lies."""
+    """The rank without what depends on its place."""
     return replace(source, root=Path(), directory=source.directory.relative_to(source.root))
 
 

@@ -26,5 +26,5 @@ def rank(short_job: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def clean(short_job: Path, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    """What a run says of rank 0 before it is damaged."""
+    """The result of rank 0 before it is damaged."""
     return run(sorted(short_job.iterdir())[0], tmp_path_factory.mktemp("clean"), "--format", "json").result

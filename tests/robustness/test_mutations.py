@@ -28,7 +28,7 @@ SMALL = (
 )
 """The others: each gets the kinds of damage in turn."""
 HARMLESS = (shuffled_rows, byte_order_mark, crlf)
-"""What has a test of its own on the main files: order of rows, a byte order mark and line ends are no information."""
+"""Kinds with a test of their own on the main files: order of rows, byte order mark and line ends are no information."""
 
 
 def _cases() -> Iterator[tuple[str, Damage, int]]:

@@ -45,7 +45,7 @@ def silent(runs: Iterable[Ended]) -> list[str]:
 
 
 def said(runs: Iterable[Ended]) -> dict[str, str]:
-    """What each run says, none of which may be silent; without a word where nothing has changed."""
+    """The words of each run, none of which may be silent; without a word where nothing has changed."""
     ended = list(runs)
     assert silent(ended) == []
     return {name: run.why for name, run in ended}
@@ -87,7 +87,7 @@ OF_A_TRACE = {
     "shuffled": "",
     "reversed": "",
 }
-"""What is told of a written trace; of the last ones nothing is lost that answers hang on."""
+"""Words that are told of a written trace; of the last ones nothing is lost that answers hang on."""
 
 
 def test_a_written_trace(tmp_path: Path) -> None:

@@ -117,8 +117,11 @@ def _here(asked: Question, otherwise: Path) -> Iterator[RankInput]:
     tree = part.laid_out(otherwise)
     try:
         yield part.moved(asked.source, tree)
-    except InputError as error:
-        raise type(error)(str(error).replace(str(tree.root), str(part.tree.root))) from None
+    except BaseException as error:
+        part.forget_temporary(otherwise)  # no further phase of the rank is asked for
+        if isinstance(error, InputError):
+            raise type(error)(str(error).replace(str(tree.root), str(part.tree.root))) from None
+        raise
 
 
 def require(place: str, expected: Expected, source: RankInput) -> None:
