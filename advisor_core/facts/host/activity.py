@@ -27,8 +27,8 @@ _FRAMEWORK = ("cpu_op", "python_function", "user_annotation", "enqueue", "dequeu
 class HostActivity:
     """``activities``: the labels of the host, outermost cause first. ``labels``: at each moment the number of one, in
     device time. ``steps``: moments inside a
-    recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: synchronising calls
-    of the threads that feed the device, in device time; ids are rows of ``host_events``. ``feeders``: those threads;
+    recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: calls of the threads
+    that feed the device that return when it has done its work (copies too), in device time; ids are rows of ``host_events``. ``feeders``: those threads;
     ``launchers``: the threads that empty the task queue; ``launching``: what these did, as ``labels``. ``framework``:
     calls of the framework were recorded; else time outside of calls into CANN may be Python's or the framework's."""
 
@@ -69,9 +69,9 @@ def host_activity(facts: Facts) -> HostActivity:
     }
     if not calls["sync"].any() and not runtime.any():
         calls["sync"] = operators & matching(events["name"], words.sync_operators)
-    if DEVICE_TASKS in facts and FLOWS in facts:
-        waiting = waiting_copies(events, facts[DEVICE_TASKS], facts[FLOWS], skew, words)
-        calls["sync"] = calls["sync"] | (waiting & active)
+    waits = calls["sync"]
+    if DEVICE_TASKS in facts and FLOWS in facts:  # these drain the queue; what the device lacks meanwhile is the copy's
+        waits = waits | (waiting_copies(events, facts[DEVICE_TASKS], facts[FLOWS], skew, words) & active)
     loading = fed & matching(events["name"], words.data_loader)
     annotated = (category["user_annotation"] | category["cpu_op"]) & matching(events["name"], words.step_mark)
     window = annotated if annotated.any() else active
@@ -88,7 +88,7 @@ def host_activity(facts: Facts) -> HostActivity:
         "framework": layer(operators | (category["enqueue"] & fed)),
         "python": (_span(layer(window)) if framework else empty()) if not annotated.any() else layer(annotated),
     }
-    syncs = np.flatnonzero(calls["sync"] & fed)
+    syncs = np.flatnonzero(waits & fed)
     starts = events["start_ns"].to_numpy()[syncs] - skew
     outer = earliest_start_wins(starts, starts + events["duration_ns"].to_numpy()[syncs])
     return HostActivity(
