@@ -26,11 +26,11 @@ _FRAMEWORK = ("cpu_op", "python_function", "user_annotation", "enqueue", "dequeu
 @dataclass(frozen=True)
 class HostActivity:
     """``activities``: the labels of the host, outermost cause first. ``labels``: at each moment the number of one, in
-    device time. ``steps``: moments inside a
-    recorded step of the framework (``ProfilerStep#N``); empty where none is recorded. ``syncs``: calls of the threads
-    that feed the device that return when it has done its work (copies too), in device time; ids are rows of ``host_events``. ``feeders``: those threads;
-    ``launchers``: the threads that empty the task queue; ``launching``: what these did, as ``labels``. ``framework``:
-    calls of the framework were recorded; else time outside of calls into CANN may be Python's or the framework's."""
+    device time. ``steps``: moments inside a recorded step of the framework (``ProfilerStep#N``); empty where none is
+    recorded. ``syncs``: calls of the threads that feed the device that return when it has done its work (copies too),
+    in device time; ids are rows of ``host_events``. ``feeders``: those threads; ``launchers``: the threads that empty
+    the task queue; ``launching``: what these did, as ``labels``. ``framework``: calls of the framework were recorded;
+    else time outside of calls into CANN may be Python's or the framework's."""
 
     activities: tuple[str, ...]
     labels: Layer
