@@ -31,13 +31,12 @@ def job_file_page() -> str:
         "## Causes",
         "An entry of `causes` is a name, or a name with its settings. `dose` is the share of the cause's strength, "
         "more than 0 and at most 1; a cause that is either there or not has no other dose than 1.",
-        table(("Cause", "Settings", "Doses", "Cure"), map(_row, CAUSES.items())),
+        table(("Cause", "Settings", "Doses", "Cure"), [_row(name, known) for name, known in CAUSES.items()]),
         *model_sections(schema, page),
     )
 
 
-def _row(named: tuple[str, KnownCause]) -> tuple[str, str, str, str]:
-    name, known = named
+def _row(name: str, known: KnownCause) -> tuple[str, str, str, str]:
     some = next(cause for job in SCENARIOS.values() for cause in job.causes if cause.name == name)
     settings = ", ".join(_settings(known)) or "none"
     return code(name), settings, "yes" if some.divisible else "no", prose(some.cure)
