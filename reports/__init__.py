@@ -10,11 +10,8 @@ def advisor_register_renderers(registry: Registry[Renderer]) -> None:
     """Add ``html``, ``md`` and ``json``, what programs read: ``sarif``, ``junit``, ``github``, ``gitlab``, ``lines``;
     ``trace`` for viewers of traces, ``timeline`` as a page, and ``jira`` for a ticket there."""
     from reports.json_file import JsonRenderer
-    from reports.machine.junit import JunitRenderer
-    from reports.machine.lines import GithubRenderer, GitlabRenderer, LinesRenderer
-    from reports.machine.sarif import SarifRenderer
-    from reports.on_demand import Html, Jira, Markdown, Timeline, Trace
+    from reports.on_demand import Github, Gitlab, Html, Jira, Junit, Lines, Markdown, Sarif, Timeline, Trace
 
     registry.add(Html(), Markdown(), JsonRenderer())
-    registry.add(SarifRenderer(), JunitRenderer(), GithubRenderer(), GitlabRenderer(), LinesRenderer())
+    registry.add(Sarif(), Junit(), Github(), Gitlab(), Lines())
     registry.add(Trace(), Timeline(), Jira())

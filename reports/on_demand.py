@@ -1,5 +1,5 @@
-"""The renderers that need templates, Markdown and charts, each imported when it is first asked for a report: a command
-without one, and a further process that reads ranks, have no use for them."""
+"""The renderers, each imported when it is first asked for a report: a command without one, and a further process that
+reads ranks, have no use for templates, Markdown, charts and XML."""
 
 from __future__ import annotations
 
@@ -97,3 +97,68 @@ class Timeline:
         from reports.timeline.page import TimelineRenderer
 
         return TimelineRenderer().render(result, lang)
+
+
+class Sarif:
+    """Of `reports.machine.sarif`."""
+
+    name = "sarif"
+    filename = "report.sarif"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.machine.sarif import SarifRenderer
+
+        return SarifRenderer().render(result, lang)
+
+
+class Junit:
+    """Of `reports.machine.junit`."""
+
+    name = "junit"
+    filename = "report.junit.xml"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.machine.junit import JunitRenderer
+
+        return JunitRenderer().render(result, lang)
+
+
+class Github:
+    """Of `reports.machine.lines`."""
+
+    name = "github"
+    filename = "github.txt"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.machine.lines import GithubRenderer
+
+        return GithubRenderer().render(result, lang)
+
+
+class Gitlab:
+    """Of `reports.machine.lines`."""
+
+    name = "gitlab"
+    filename = "gl-code-quality-report.json"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.machine.lines import GitlabRenderer
+
+        return GitlabRenderer().render(result, lang)
+
+
+class Lines:
+    """Of `reports.machine.lines`."""
+
+    name = "lines"
+    filename = "findings.txt"
+    on_request = True
+
+    def render(self, result: RunResult, lang: str) -> str:
+        from reports.machine.lines import LinesRenderer
+
+        return LinesRenderer().render(result, lang)

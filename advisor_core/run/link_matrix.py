@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from advisor_core.facts.communication.links import link_speeds
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.store import FactStore
 from advisor_core.result.finding import Finding
 from advisor_core.result.links import Link, LinkCell, LinkMatrix, TransportLinks
@@ -98,8 +99,8 @@ def _cells(placed: pd.DataFrame, width: int) -> list[LinkCell]:
         return []
     rows, columns = (placed[name] - placed[name] % width for name in ("source", "target"))
     moved = placed.assign(moved=placed["bandwidth"] * placed["transit_ns"], row=rows, column=columns)
-    cells = moved.groupby(["row", "column"]).agg(
-        moved=("moved", "sum"), ns=("transit_ns", "sum"), links=("row", "size")
+    cells = aggregated(
+        moved, ("row", "column"), moved=("moved", "sum"), ns=("transit_ns", "sum"), links=("row", "size")
     )
     called: dict[tuple[int, int], list[str]] = {}
     for row, column, own in moved.loc[moved["called"], ["row", "column", "findings"]].itertuples(index=False):
@@ -107,9 +108,7 @@ def _cells(placed: pd.DataFrame, width: int) -> list[LinkCell]:
         known += [fingerprint for fingerprint in own if fingerprint not in known]
     return [
         LinkCell(source=row, target=column, bandwidth=moved / ns, links=links, findings=called.get((row, column), []))
-        for (row, column), moved, ns, links in zip(
-            cells.index.tolist(), cells["moved"].tolist(), cells["ns"].tolist(), cells["links"].tolist(), strict=True
-        )
+        for row, column, moved, ns, links in zip(*(cells[name].tolist() for name in cells), strict=True)
     ]
 
 

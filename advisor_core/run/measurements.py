@@ -91,9 +91,13 @@ Source = Callable[[], tuple[FactSource, Mapping[str, Table]]]
 """Facts and tables of a rank; of a job, which has no tables, facts."""
 
 
+_written = json.JSONEncoder(sort_keys=True, default=str).encode
+"""Made once: `json.dumps` makes one for each call with these options."""
+
+
 def asked(advisor: Advisor, params: Mapping[str, Any]) -> Asked:
     """The name of a measurement."""
-    return advisor.name, json.dumps(params, sort_keys=True, default=str)
+    return advisor.name, _written(params)
 
 
 class Measurements:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor_core.contracts.advisor import Advisor, Scope
@@ -46,10 +46,12 @@ class RuleRun:
     states: dict[str, RuleState] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
 
-    def fired(self) -> dict[str, bool | None]:
-        """Rule id to whether it found something; ``None`` where it could not tell."""
-        known: dict[State, bool | None] = {"fail": True, "pass": False, "not_applicable": False}
-        return {rule: known.get(state.state) for rule, state in self.states.items()}
+    def fired(self, rules: Iterable[str]) -> dict[str, bool | None]:
+        """Rule id to whether it found something, of these rules; ``None`` where it could not tell, or was not run."""
+        return {rule: _FIRED.get(self.states[rule].state) if rule in self.states else None for rule in rules}
+
+
+_FIRED: Mapping[State, bool] = {"fail": True, "pass": False, "not_applicable": False}
 
 
 def run_rules(
@@ -83,7 +85,7 @@ def run_rules(
             result.states[compiled.rule.id] = frame
             continue
         places = functools.partial(measurements.places, compiled) if scope is Scope.RANK else None
-        judgement = Context(profile=context, fired=result.fired(), job=job, places=places)
+        judgement = Context(profile=context, fired=result.fired(compiled.after), job=job, places=places)
         try:
             with measurements.watch.of("judge"):
                 verdict = judge(compiled, frame, judgement)

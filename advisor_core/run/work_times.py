@@ -14,6 +14,7 @@ import pandas as pd
 from advisor_core.contracts.tables import KERNELS
 from advisor_core.facts.communication.calls import collective_calls
 from advisor_core.facts.device.work import work
+from advisor_core.facts.grouping import aggregated
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
 from advisor_core.result.work import CollectiveTime, OperatorTime, Work
@@ -78,7 +79,7 @@ def _operators(device: pd.DataFrame, windows: pd.DataFrame, kernels: pd.DataFram
             "ns": (own["end_ns"] - own["start_ns"]).to_numpy(),
         }
     )
-    sums = rows.groupby(["type", "name", "shapes", "operator_class"], sort=False, as_index=False).sum()
+    sums = _summed(rows, ("type", "name", "shapes", "operator_class"), ["ns"], sort=False)
     types, names, classes = (own[column].cat.categories for column in ("type", "name", "operator_class"))
     type_texts = [
         _short(types[kind] if name < 0 else kernel_type(names[name]))
@@ -92,7 +93,8 @@ def _operators(device: pd.DataFrame, windows: pd.DataFrame, kernels: pd.DataFram
         },
         dtype=object,
     )
-    return pd.concat([texts, sums[["calls", "ns"]]], axis=1).groupby(_OPERATOR, sort=False, as_index=False).sum()
+    told = texts.assign(calls=sums["calls"], ns=sums["ns"])
+    return _summed(told, _OPERATOR, ["ns"], sort=False)
 
 
 def _collectives(store: FactStore) -> pd.DataFrame:
@@ -113,7 +115,13 @@ def _collectives(store: FactStore) -> pd.DataFrame:
             "waiting_ns": own["wait_ns"],
         }
     )
-    return rows.groupby(_COLLECTIVE, sort=False, as_index=False).sum()
+    return _summed(rows, _COLLECTIVE, _TIMES, sort=False)
+
+
+def _summed(rows: pd.DataFrame, keys: Sequence[str], times: Sequence[str], *, sort: bool) -> pd.DataFrame:
+    """Calls and times of the rows that have the same ``keys``, by these or in the order of the first of them."""
+    summed: pd.DataFrame = aggregated(rows, keys, sort=sort, **{name: (name, "sum") for name in ("calls", *times)})
+    return summed
 
 
 def _short(text: str) -> str:
@@ -158,12 +166,11 @@ _Row = dict[str, Any]
 def _listed(frames: Sequence[pd.DataFrame], keys: Sequence[str], kind: str, times: Sequence[str]) -> list[_Row]:
     """The sums by ``keys``, largest first: the `LISTED` largest by themselves, what is left by ``kind``, and of these
     again the largest; the last row is the rest. A key that a row is not divided by is ``None``."""
-    sums = ["calls", *times]
-    every = pd.concat(frames).groupby(list(keys), as_index=False)[sums].sum()
+    every = _summed(pd.concat(frames), keys, times, sort=True)
     every = every.sort_values(["ns", *keys], ascending=[False, *[True] * len(keys)], kind="stable")
-    left = every.iloc[LISTED:].groupby(kind, as_index=False)[sums].sum()
+    left = _summed(every.iloc[LISTED:], [kind], times, sort=True)
     left = left.sort_values(["ns", kind], ascending=[False, True], kind="stable")
-    rest = left.iloc[LISTED:][sums].sum()
+    rest = left.iloc[LISTED:][["calls", *times]].sum()
     rows = [_row(keys, row, listed=True) for row in every.head(LISTED).to_dict("records")]
     rows += [_row(keys, row, listed=False) for row in left.head(LISTED).to_dict("records")]
     if len(left) > LISTED:

@@ -22,10 +22,6 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class JunitRenderer:
     """Writes a suite for each role, or for the whole job; rules for other devices are left out."""
 
-    name = "junit"
-    filename = "report.junit.xml"
-    on_request = True
-
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels.of_result(result, lang)
         findings: dict[tuple[str | None, str], list[Finding]] = defaultdict(list)

@@ -16,10 +16,6 @@ class LinesRenderer:
     """``findings.txt``: number, severity, rule, name, ranks, ns and share of the step, basis, title; between them
     tabs. Times are ns, shares are ratios, so that other programs can compute with them."""
 
-    name = "lines"
-    filename = "findings.txt"
-    on_request = True
-
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels.of_result(result, lang)
         lines = []
@@ -38,10 +34,6 @@ class GithubRenderer:
     Source: GitHub, "Workflow commands for GitHub Actions" (``::warning title={title}::{message}``; what to escape).
     """
 
-    name = "github"
-    filename = "github.txt"
-    on_request = True
-
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels.of_result(result, lang)
         return "".join(
@@ -57,10 +49,6 @@ class GitlabRenderer:
     Source: GitLab, "Code Quality report format". Its entries need a file and a line; evidence that is no line of a file
     stands at line 1.
     """
-
-    name = "gitlab"
-    filename = "gl-code-quality-report.json"
-    on_request = True
 
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels.of_result(result, lang)

@@ -26,10 +26,6 @@ Json = dict[str, Any]
 class SarifRenderer:
     """Writes one run with a result for each problem, and diagnostics as notifications of the tool."""
 
-    name = "sarif"
-    filename = "report.sarif"
-    on_request = True
-
     def render(self, result: RunResult, lang: str) -> str:
         t = Labels.of_result(result, lang)
         items = list(told(result))

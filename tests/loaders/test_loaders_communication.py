@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor_core.contracts.missing import Unavailable
-from advisor_core.loaders.ascend_pytorch.communication_json import read_communication, read_matrix
+from advisor_core.loaders.ascend_pytorch.communication_json import _find, read_communication, read_matrix
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
 
@@ -123,3 +125,17 @@ def test_unexpected_shapes_give_empty_tables(tmp_path: Path) -> None:
     for odd in odds:
         frames, _ = read(tmp_path / "c.json", read_communication, json.dumps(odd).encode())
         assert frames["collectives"].empty and "start_ns" in frames["collectives"]
+
+
+@given(st.text('"a: é\n', max_size=30), st.text('"aé', max_size=2), st.integers(0, 8))
+def test_a_key_is_found_where_a_colon_follows_it(text: str, key: str, start: int) -> None:
+    data = text.encode()
+    keys = (json.dumps(key, ensure_ascii=False).encode(), json.dumps(key).encode())
+    ends = [
+        data[at + len(one) :].lstrip()[:1] for one in keys for at in range(start, len(data)) if data.startswith(one, at)
+    ]
+    found = _find(data, key, start)
+    assert found == start if b":" not in ends else data.startswith(keys, found)
+    if b":" in ends:
+        rest = next(data[found + len(one) :] for one in keys if data.startswith(one, found))
+        assert found >= start and rest.lstrip().startswith(b":")

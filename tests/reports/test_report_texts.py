@@ -18,8 +18,11 @@ from reports.html import HtmlRenderer
 from reports.jira import JiraRenderer
 from reports.json_file import JsonRenderer
 from reports.labels import Labels, catalogue
+from reports.machine.junit import JunitRenderer
+from reports.machine.lines import GithubRenderer, GitlabRenderer, LinesRenderer
+from reports.machine.sarif import SarifRenderer
 from reports.markdown import TICKET, MarkdownRenderer
-from reports.on_demand import Html, Jira, Markdown, Timeline, Trace
+from reports.on_demand import Github, Gitlab, Html, Jira, Junit, Lines, Markdown, Sarif, Timeline, Trace
 from reports.outline import STATE_ORDER, Outline
 from reports.terminal import summary
 from reports.timeline.page import TimelineRenderer
@@ -202,6 +205,11 @@ def test_the_plugin_adds_a_report_and_formats_for_programs() -> None:
         (Jira, JiraRenderer),
         (Trace, TraceRenderer),
         (Timeline, TimelineRenderer),
+        (Sarif, SarifRenderer),
+        (Junit, JunitRenderer),
+        (Github, GithubRenderer),
+        (Gitlab, GitlabRenderer),
+        (Lines, LinesRenderer),
     ],
 )
 def test_a_renderer_that_is_imported_on_demand_lacks_nothing(standing_in: type, renderer: type) -> None:

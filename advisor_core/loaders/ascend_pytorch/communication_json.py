@@ -125,12 +125,17 @@ def _operations(data: bytes, steps: Mapping[str, Any]) -> Iterator[tuple[int, st
                     yield int(step[1]) if step else -1, kind, key, offset, body
 
 
+_COLON = re.compile(rb"\s*:")
+
+
 def _find(data: bytes, key: str, start: int) -> int:
     """Offset of the next ``"key":`` at or after ``start``; ``start`` where it is spelled in another way."""
     for spelled in (json.dumps(key, ensure_ascii=False).encode("utf-8", "replace"), json.dumps(key).encode()):
-        found = re.compile(re.escape(spelled) + rb"\s*:").search(data, start)
-        if found:
-            return found.start()
+        at = data.find(spelled, start)
+        while at >= 0 and not _COLON.match(data, at + len(spelled)):
+            at = data.find(spelled, at + 1)
+        if at >= 0:
+            return at
     return start
 
 
