@@ -17,9 +17,9 @@ from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records,
 CONVERSIONS = ("format_conversion", "cast", "transpose", "concat", "cut", "index")
 _CUTS = re.compile(r"Slice|Split|AsStrided|ViewCopy|Unpack|Unstack", re.I)
 """Types that copy a part of a tensor, or a view of it whose elements do not lie one behind the other."""
-_INDEXES = re.compile(r"^(?!.*(cache|kv|IndexCopy)).*(Gather|Index|Embedding|Scatter|Take|NonZero)", re.I)
+_INDEXES = re.compile(r"^(?!.*(cache|kv|IndexCopy)).*(Gather|Index|Scatter|Take|NonZero)", re.I)
 """Types that read or write where another tensor says, but for those that write caches of keys and values (static caches
-of transformers by ``index_copy_``)."""
+of transformers by ``index_copy_``). Embeddings are left out: they look up what the model learns."""
 _QUANTISES = re.compile(r"quant", re.I)
 _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
 """Names of kernels that an operator runs besides its own work. Code asks for the conversions ``aclnnNpuFormatCast`` and

@@ -103,7 +103,6 @@ MOVES = {
     "NS005": ("Cast", TENSOR, ("64,96 BF16 ND",)),
     "NS006": ("Transpose", TENSOR, ("96,64 FLOAT ND",)),
     "NS052": ("AsStrided", ("64,192 FLOAT ND",), TENSOR),
-    "NS053": ("GatherV2", ("1024,96 FLOAT ND", "64 INT64 ND"), TENSOR),
 }
 
 
@@ -146,7 +145,13 @@ def test_conversions_that_nobody_makes_are_in_order() -> None:
     )
 
 
-@pytest.mark.parametrize("type_", ["ScatterPaKvCache", "InplaceIndexCopy", "SelectV2", "MaskedFill"])
+@pytest.mark.parametrize(("duration", "state"), [(29, "pass"), (30, "fail")])
+def test_reading_by_index_counts_above_the_lookup_of_tokens(duration: float, state: str) -> None:
+    picked = ("GatherV2", duration, ("1024,96 FLOAT ND", "64 INT64 ND"), TENSOR)
+    assert judge_rule("NS053", scene_of(("Relu", 50, TENSOR, TENSOR), picked).store()).state == state
+
+
+@pytest.mark.parametrize("type_", ["ScatterPaKvCache", "EmbeddingDenseGrad", "InplaceIndexCopy", "SelectV2", "MaskedFill"])
 def test_caches_and_choices_by_element_are_not_read_by_index(type_: str) -> None:
     store = scene_of((type_, 300, (*TENSOR, *TENSOR), TENSOR)).store()
     assert {rule: judge_rule(rule, store).state for rule in ("NS052", "NS053")} == {"NS052": "pass", "NS053": "pass"}
