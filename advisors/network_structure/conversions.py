@@ -140,7 +140,9 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
 def _kind(frame: pd.DataFrame) -> np.ndarray:
     """The conversion of each kernel, empty for other kernels."""
     classes = frame["operator_class"].astype(object).to_numpy()
-    of_slices = np.where(matching(frame["type"], _CUTS), "cut", np.where(matching(frame["type"], _INDEXES), "index", ""))
+    of_slices = np.where(
+        matching(frame["type"], _CUTS), "cut", np.where(matching(frame["type"], _INDEXES), "index", "")
+    )
     kind = np.where(np.isin(classes, CONVERSIONS), classes, np.where(classes == "slice", of_slices, ""))
     return np.asarray(kind, dtype=object)
 

@@ -151,7 +151,9 @@ def test_reading_by_index_counts_above_the_lookup_of_tokens(duration: float, sta
     assert judge_rule("NS053", scene_of(("Relu", 50, TENSOR, TENSOR), picked).store()).state == state
 
 
-@pytest.mark.parametrize("type_", ["ScatterPaKvCache", "EmbeddingDenseGrad", "InplaceIndexCopy", "SelectV2", "MaskedFill"])
+@pytest.mark.parametrize(
+    "type_", ["ScatterPaKvCache", "EmbeddingDenseGrad", "InplaceIndexCopy", "SelectV2", "MaskedFill"]
+)
 def test_caches_and_choices_by_element_are_not_read_by_index(type_: str) -> None:
     store = scene_of((type_, 300, (*TENSOR, *TENSOR), TENSOR)).store()
     assert {rule: judge_rule(rule, store).state for rule in ("NS052", "NS053")} == {"NS052": "pass", "NS053": "pass"}
