@@ -74,6 +74,7 @@ def advisor_register_advisors(registry: Registry[Advisor]) -> None:
 
 @hookimpl
 def advisor_register_drawings(registry: Registry[Drawing]) -> None:
+    from advisors.communication import group_overlap
     from advisors.communication import groups as of_groups
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
@@ -88,5 +89,6 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     registry.add(*of_host.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
+    registry.add(*group_overlap.DRAWINGS)
     registry.add(*operators.DRAWINGS)
     registry.add(*rates.DRAWINGS)

@@ -10,7 +10,8 @@ from advisor_core.compare.apis import api_differences
 from advisor_core.compare.baseline import accepted, against, run_of
 from advisor_core.compare.causes import causes
 from advisor_core.compare.comparability import obstacles, spoilt, trunks_as_a_whole
-from advisor_core.compare.difference import ledger_differences, memory_differences, phase_differences
+from advisor_core.compare.difference import covered_shares, ledger_differences, memory_differences, phase_differences
+from advisor_core.compare.drawings import drawn_differences
 from advisor_core.compare.findings import Judged, finding_differences, judged
 from advisor_core.compare.match import Match, matched
 from advisor_core.compare.promises import promises
@@ -93,8 +94,13 @@ def _compared(match: Match, earlier: Judged, place: int) -> Comparison:
         operators=operators,
         operator_shapes=changed(shapes),
         collectives=collectives,
+        covered=(None, None) if "communication" in withheld else covered_shares(match),
         apis=unless("operators", api_differences(match)),
         memory=unless("memory", memory_differences(match)),
+        drawings=[
+            *unless("operators", drawn_differences(match, "layers")),
+            *unless("memory", drawn_differences(match, "memory_peak")),
+        ],
         settings={} if match.of_baseline else _settings(before, after),
         findings=findings,
         promises=None if "promises" in withheld else promises(before, after, findings, told),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from advisor_core.compare.match import Match
+from advisor_core.compare.match import Match, Side
 from advisor_core.contracts.ledger_paths import summed
 from advisor_core.result.comparison import LedgerDifference, MemoryDifference, PhaseDifference
+from advisor_core.result.run import COVERED
 
 
 def ledger_differences(match: Match, whole: Collection[str] = ()) -> list[LedgerDifference]:
@@ -23,6 +24,20 @@ def ledger_differences(match: Match, whole: Collection[str] = ()) -> list[Ledger
         for old, new in [(before.get(path, 0), after.get(path, 0))]
     ]
     return sorted(rows, key=lambda row: (-abs(row.difference_ns), row.path))
+
+
+def covered_shares(match: Match) -> tuple[float | None, float | None]:
+    """Share of the communication of the compared ranks that computing covers, on both sides; ``None`` without any, and
+    of a baseline, which does not hold it."""
+    before, after = (_covered_share(side) for side in (match.before, match.after))
+    return before, after
+
+
+def _covered_share(side: Side) -> float | None:
+    entries = [entry for step in side.ledger for entry in step.entries]
+    covered = sum(int(entry.detail.get(COVERED) or 0) for entry in entries)
+    uncovered = sum(entry.ns for entry in entries if entry.path.partition("/")[0] == "communication")
+    return covered / (covered + uncovered) if covered + uncovered else None
 
 
 def phase_differences(match: Match) -> list[PhaseDifference]:

@@ -191,6 +191,27 @@ class MemoryDifference(Model):
     reserved_after: int
 
 
+class DrawnPart(Model):
+    """A row of a drawing on both sides, in the unit of the drawing; ``None``: that side does not draw it, as it is too
+    small there or does not exist. ``depth``: how many rows above contain it."""
+
+    label: str | Text
+    depth: int
+    before: float | None
+    after: float | None
+
+
+class DrawnDifference(Model):
+    """A drawing that divides a whole by rows, on both sides; means over the ranks that have it on both. ``kind``: its
+    id without the rank, ``title``: that of the earlier side."""
+
+    kind: str
+    role: str | None
+    title: Text
+    unit: str
+    parts: list[DrawnPart]
+
+
 FindingState = Literal[
     "new", "worse", "other_subject", "unknown_before", "gone", "better", "unknown_after", "same", "judged_differently"
 ]
@@ -265,10 +286,17 @@ class Comparison(Model):
     operators: list[OperatorDifference] = Field(description="by type; types that did not change are left out")
     operator_shapes: list[OperatorDifference] = Field(description="the same by type and shapes")
     collectives: list[CollectiveDifference]
+    covered: tuple[float | None, float | None] = Field(
+        (None, None), description="share of the communication that computing covers, before and after"
+    )
     apis: list[ApiDifference] = Field(
         default_factory=list, description="calls of the host by API; empty where a side has no totals of them"
     )
     memory: list[MemoryDifference]
+    drawings: list[DrawnDifference] = Field(
+        default_factory=list,
+        description="parts of the model, modules and holders of memory, where both sides draw them",
+    )
     settings: dict[str, tuple[str | None, str | None]] = Field(
         description="environment variables that differ; `None`: not recorded"
     )

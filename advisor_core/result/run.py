@@ -103,6 +103,10 @@ class Profile(Model):
     roles: dict[str, str] = Field(default_factory=dict)
 
 
+COVERED = "overlapped_communication_ns"
+"""Detail of an entry of the ledger: ns of communication that ran under its computing."""
+
+
 class LedgerEntry(Model):
     """A leaf: ``ns`` of the step booked under ``path`` (``idle/host/framework``). ``pieces``: the largest stretches of
     it, with what they point at in the files; told for the slowest step of a rank. ``reason`` and ``collect``: why an

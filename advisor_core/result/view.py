@@ -103,14 +103,21 @@ class StripView(_View):
 
 class Heatmap(Model):
     """``values``: a line for each row, with a value for each column; ``None``: not measured. ``rows`` and ``columns``:
-    names from the profile, or texts of the report."""
+    names from the profile, or texts of the report. ``total``: the column that has the whole of each row, where the rows
+    divide a whole. ``depths``: how many rows above each contain it, 0 for all where empty."""
 
     rows: list[str | Text]
     columns: list[str | Text]
     values: list[list[Number | None]]
+    total: int | None = Field(None, ge=0)
+    depths: list[int] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_a_rectangle(self) -> Self:
+        if self.total is not None and self.total >= len(self.columns):
+            raise ValueError("the whole of a row is one of its columns")
+        if self.depths and len(self.depths) != len(self.rows):
+            raise ValueError("each row has a depth, or none has")
         if len(self.values) != len(self.rows) or any(len(line) != len(self.columns) for line in self.values):
             raise ValueError("a heatmap needs a value for each row and column")
         return self

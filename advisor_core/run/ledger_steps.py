@@ -22,7 +22,7 @@ from advisor_core.facts.steps.kernel_list import kernel_list
 from advisor_core.facts.steps.rank_summary import EXPORTER, rank_summary
 from advisor_core.facts.steps.steps import steps
 from advisor_core.facts.store import FactStore
-from advisor_core.result.run import Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
+from advisor_core.result.run import COVERED, Diagnostic, LedgerEntry, LedgerStep, LedgerWindow, StepInfo
 from advisor_core.run.ledger_pieces import Derivations
 from advisor_core.run.why_unknown import why_unknown
 from advisor_core.text.base import Scalar, Text
@@ -85,7 +85,7 @@ def _entries(leaves: pd.DataFrame, why: Mapping[str, Why], pieces: Mapping[str, 
             ns=ns,
             reason=why[path][0],
             collect=why[path][1],
-            detail={"overlapped_communication_ns": overlapped} if overlapped else {},
+            detail={COVERED: overlapped} if overlapped else {},
             pieces=list(pieces.get(path, ())),
         )
         for path, ns, overlapped in leaves[["path", "ns", "overlapped_ns"]].itertuples(index=False, name=None)

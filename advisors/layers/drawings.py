@@ -56,7 +56,7 @@ def _by_pass(model_layers: Layers, rank: int) -> View:
         title=_title(model_layers, rank),
         unit="ns",
         rank=rank,
-        data=Heatmap(rows=[_block(row) for row in rows], columns=names, values=values),
+        data=Heatmap(rows=[_block(row) for row in rows], columns=names, values=values, total=len(passes)),
     )
 
 

@@ -53,7 +53,13 @@ def by_module(facts: Facts) -> list[View]:
             title=message("modules.view", rank=rank, share=share, shown=len(order), count=len(places)),
             unit="ns",
             rank=rank,
-            data=Heatmap(rows=names, columns=[*columns, message("layers.sum"), message("modules.own")], values=values),
+            data=Heatmap(
+                rows=names,
+                columns=[*columns, message("layers.sum"), message("modules.own")],
+                values=values,
+                total=len(columns),
+                depths=places["depth"].iloc[order].tolist(),
+            ),
         )
     ]
 

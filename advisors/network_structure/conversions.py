@@ -1,4 +1,4 @@
-"""NS003 to NS006: kernels that only convert between what one operator writes and the next one wants."""
+"""NS003 to NS006, NS052 and NS053: kernels that only hand over to the next operator what another one wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
 from advisors.step_kernels import StepKernels, call_stack, kernel_rows, records, step_kernels
 
-CONVERSIONS = ("format_conversion", "cast", "transpose", "concat")
+CONVERSIONS = ("format_conversion", "cast", "transpose", "concat", "cut", "index")
+_CUTS = re.compile(r"Slice|Split|AsStrided|ViewCopy|Unpack|Unstack", re.I)
+"""Types that copy a part of a tensor, or a view of it whose elements do not lie one behind the other."""
+_INDEXES = re.compile(r"^(?!.*(cache|kv|IndexCopy)).*(Gather|Index|Scatter|Take|NonZero)", re.I)
+"""Types that read or write where another tensor says, but for those that write caches of keys and values (static caches
+of transformers by ``index_copy_``). Embeddings are left out: they look up what the model learns."""
 _QUANTISES = re.compile(r"quant", re.I)
 _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
 """Names of kernels that an operator runs besides its own work. Code asks for the conversions ``aclnnNpuFormatCast`` and
@@ -25,7 +30,7 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
     "network_structure.conversions",
     needs=(step_kernels, fusion_chains),
     wants=(launches, HOST_EVENTS),
-    about=(Column("conversion", "text", "", "format_conversion, cast, transpose or concat", zh="转换"),),
+    about=(Column("conversion", "text", "", "format_conversion, cast, transpose, concat, cut or index", zh="转换"),),
     columns=(
         KERNELS_PER_STEP,
         TOTAL_NS,
@@ -59,7 +64,7 @@ _INSIDE = re.compile(r"^aclnn(?!NpuFormatCast|TransMatmulWeight)")
     ),
 )
 def conversions(facts: Facts, params: Params) -> Observations:
-    """Kernels that only convert between what one operator writes and what the next one wants."""
+    """Kernels that only hand over to the next operator what another one wrote: convert, join, cut or pick."""
     kernels = facts[step_kernels]
     part = _part(kernels)
     undone = _undone(part, kernels, int(params["reach"]))
@@ -117,11 +122,12 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
     types = frame["type"].astype(object).to_numpy()
     starts_chain, ends_chain = kernels.breaks, np.append(kernels.breaks[1:], True)
     # Quantising has a class with the casts, but it computes scales and is there on purpose.
-    converts = frame["operator_class"].isin(CONVERSIONS).to_numpy() & ~matching(frame["type"], _QUANTISES)
+    kind = _kind(frame)
+    converts = (kind != "") & ~matching(frame["type"], _QUANTISES)
     described_by = [f"{side}_{what}" for side in ("input", "output") for what in ("shapes", "dtypes", "formats")]
     found: pd.DataFrame = frame[["name", "duration_ns", "row", "work", *described_by]][converts]
     part: pd.DataFrame = found[["name", "duration_ns", "row", "work"]].assign(
-        conversion=frame["operator_class"][converts].astype(object),
+        conversion=kind[converts],
         type=types[converts],
         before=np.where(starts_chain, "", np.roll(types, 1))[converts],
         after=np.where(ends_chain, "", np.roll(types, -1))[converts],
@@ -129,6 +135,16 @@ def _part(kernels: StepKernels) -> pd.DataFrame:
         writes=described(found, "output"),
     )
     return part
+
+
+def _kind(frame: pd.DataFrame) -> np.ndarray:
+    """The conversion of each kernel, empty for other kernels."""
+    classes = frame["operator_class"].astype(object).to_numpy()
+    of_slices = np.where(
+        matching(frame["type"], _CUTS), "cut", np.where(matching(frame["type"], _INDEXES), "index", "")
+    )
+    kind = np.where(np.isin(classes, CONVERSIONS), classes, np.where(classes == "slice", of_slices, ""))
+    return np.asarray(kind, dtype=object)
 
 
 def described(part: pd.DataFrame, side: str) -> pd.Series:

@@ -112,9 +112,11 @@ def _times(before: int, after: int, t: Labels) -> tuple[Line, ...]:
 
 
 def collectives(comparison: Comparison, t: Labels) -> Iterator[Section]:
-    """Communication by kind, group and size."""
+    """Communication by kind, group and size, and how much of it is covered."""
     if not comparison.collectives:
         return
+    old, new = comparison.covered
+    shares = None if old is None or new is None else t("compare.covered", before=t.share(old), after=t.share(new))
     heads = (
         Column(t("compare.operation")),
         Column(t("compare.group")),
@@ -125,7 +127,8 @@ def collectives(comparison: Comparison, t: Labels) -> Iterator[Section]:
     )
     shown = tuple(_collective(row, t) for row in comparison.collectives[:ROWS])
     note = Paragraph(line(t("compare.collectives_note")), "small")
-    blocks = (note, Table(heads, shown), *cut(len(comparison.collectives), ROWS, t))
+    told = () if shares is None else (Paragraph(line(shares)),)
+    blocks = (*told, note, Table(heads, shown), *cut(len(comparison.collectives), ROWS, t))
     yield Section("communication", t("compare.collectives"), blocks)
 
 

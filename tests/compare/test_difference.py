@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from advisor_core.compare.causes import MATTERS
 from advisor_core.compare.compare import compare
-from advisor_core.compare.difference import ledger_differences
+from advisor_core.compare.difference import covered_shares, ledger_differences
 from advisor_core.compare.match import matched
-from advisor_core.result.run import LedgerStep
+from advisor_core.result.run import COVERED, LedgerEntry, LedgerStep
 from tests.compare.results import finding, result, step, work
 
 PATHS = (
@@ -89,3 +89,14 @@ def test_two_causes_in_one_regression_stand_apart() -> None:
     (slower,) = (told.operators[place] for place in computing.operators)
     assert (slower.type, slower.change, slower.by_count_ns, slower.by_time_ns) == ("MatMulV2", "time", 0, 300)
     assert computing.findings == []
+
+
+def test_covered_communication_is_compared() -> None:
+    def covering(covered: int, bare: int) -> LedgerStep:
+        computing = LedgerEntry(path="compute/matmul", ns=900, detail={COVERED: covered} if covered else {})
+        plain = step({"compute/cast": 100, "communication/transmit": bare})
+        return plain.model_copy(update={"wall_ns": 1000 + bare, "entries": [computing, *plain.entries]})
+
+    before, after = result([covering(30, 90), covering(20, 60)]), result([covering(80, 20)])
+    assert covered_shares(matched(before, after)) == (0.25, 0.8)
+    assert covered_shares(matched(before, result([covering(0, 0)]))) == (0.25, None)

@@ -100,7 +100,7 @@ EXPECTATIONS: dict[str, Expectation] = {
     "unfused-optimizer": _expect("NS015", *VECTOR, "NS005"),
     "unfused-attention": _expect("NS013", *VECTOR, *PRODUCT, "NS002", "NS006"),
     # Where experts run one by one, the host asks the device for each of them.
-    "unfused-experts": _expect({"NS039": anything}, *VECTOR, *IDLE, "NS002", "HD002", "HD004"),
+    "unfused-experts": _expect({"NS039": anything}, *VECTOR, *IDLE, "NS002", "NS052", "HD002", "HD004"),
     "unfused-cache-write": _expect({"NS045": anything}, *VECTOR, "NS004"),
     "unfused-sampling": _expect("NS040", *VECTOR, "NS005"),
     "unaligned-vocabulary": _expect("SA001", *PRODUCT, "NS003", "NS001"),

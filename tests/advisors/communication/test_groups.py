@@ -1,4 +1,4 @@
-"""The table of communication groups."""
+"""The tables of communication groups."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from advisor_core.api.renderers import TableView
 from advisor_core.api.testing import Scene
 from advisor_core.testing.tables import fact_store, profile, table
+from advisors.communication.group_overlap import group_overlap
 from advisors.communication.groups import groups, spans
 
 
@@ -28,3 +29,18 @@ def test_groups_by_link_with_their_ranks_and_what_they_reach() -> None:
 
 def test_numbers_in_a_row_are_joined() -> None:
     assert [spans([3]), spans([0, 1, 2]), spans([0, 2, 3, 9])] == ["3", "0-2", "0,2-3,9"]
+
+
+def test_what_runs_beside_computing_is_told_by_group() -> None:
+    scene = Scene().step(1, 0, 1000).kernel(0, 300).collective(100, 400)
+    scene.collective(600, 100, operation="allGather", group=1)
+    members = {"100": (0, 1, 2, 3), "101": (0, 1)}
+    store = scene.store(groups=members, parallel={"dp": 4, "tp": 2, "ep": 2})
+    (view,) = group_overlap.draw(store.view(group_overlap.needs, group_overlap.wants))
+    assert isinstance(view, TableView)
+    heads = [column.label.en for column in view.data.columns]
+    wide, narrow = (dict(zip(heads, row, strict=True)) for row in view.data.rows)
+    assert (wide["Ranks"], wide["Parallelism, by its size"], wide["Operations"]) == ("0,1,2,3", "dp", "allReduce")
+    assert (wide["Time in it"], wide["Beside computing"], wide["Not covered"]) == (400e3, 0.5, 200e3)
+    assert (narrow["Ranks"], narrow["Parallelism, by its size"]) == ("0,1", None)
+    assert (narrow["Calls"], narrow["Beside computing"], narrow["Not covered"]) == (1, 0, 100e3)

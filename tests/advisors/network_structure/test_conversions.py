@@ -1,4 +1,4 @@
-"""NS003 to NS006: kernels that only convert."""
+"""NS003 to NS006, NS052, NS053: kernels that only hand a tensor over."""
 
 from __future__ import annotations
 
@@ -102,6 +102,7 @@ MOVES = {
     "NS004": ("ConcatD", ("64,48 FLOAT ND", "64,48 FLOAT ND"), TENSOR),
     "NS005": ("Cast", TENSOR, ("64,96 BF16 ND",)),
     "NS006": ("Transpose", TENSOR, ("96,64 FLOAT ND",)),
+    "NS052": ("AsStrided", ("64,192 FLOAT ND",), TENSOR),
 }
 
 
@@ -142,6 +143,20 @@ def test_conversions_that_nobody_makes_are_in_order() -> None:
     assert {rule: judge_rule(rule, scene.store()).state for rule in ("NS003", *MOVES)} == dict.fromkeys(
         ("NS003", *MOVES), "pass"
     )
+
+
+@pytest.mark.parametrize(("duration", "state"), [(29, "pass"), (30, "fail")])
+def test_reading_by_index_counts_above_the_lookup_of_tokens(duration: float, state: str) -> None:
+    picked = ("GatherV2", duration, ("1024,96 FLOAT ND", "64 INT64 ND"), TENSOR)
+    assert judge_rule("NS053", scene_of(("Relu", 50, TENSOR, TENSOR), picked).store()).state == state
+
+
+@pytest.mark.parametrize(
+    "type_", ["ScatterPaKvCache", "EmbeddingDenseGrad", "InplaceIndexCopy", "SelectV2", "MaskedFill"]
+)
+def test_caches_and_choices_by_element_are_not_read_by_index(type_: str) -> None:
+    store = scene_of((type_, 300, (*TENSOR, *TENSOR), TENSOR)).store()
+    assert {rule: judge_rule(rule, store).state for rule in ("NS052", "NS053")} == {"NS052": "pass", "NS053": "pass"}
 
 
 def test_quantising_is_no_needless_cast() -> None:

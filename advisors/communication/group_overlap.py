@@ -1,0 +1,82 @@
+"""How much of the communication of each group runs under computing, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from advisor_core.api.advisors import Drawing, drawing
+from advisor_core.api.facts import PROFILE, Facts, aggregated, collective_calls, steps, union, work
+from advisor_core.api.renderers import Cell, View
+from advisors.communication.calls import calls_in_steps
+from advisors.measuring import step_count
+from advisors.messages import message
+from advisors.rank_tables import rank_table
+
+SHOWN = 40
+"""Rows of the table, those whose communication takes longest; the title says of how many."""
+
+_COLUMNS = (
+    ("communication.group.name", ""),
+    ("communication.group.ranks", ""),
+    ("communication.group.members", ""),
+    ("communication.group.dimension", ""),
+    ("communication.group.operations", ""),
+    ("communication.group.calls", ""),
+    ("communication.group.took", "ns"),
+    ("communication.group.covered", "ratio"),
+    ("communication.group.uncovered", "ns"),
+    ("communication.group.waiting", "ns"),
+)
+
+
+@drawing("communication.group_overlap", needs=(collective_calls, work, steps, PROFILE))
+def group_overlap(facts: Facts) -> list[View]:
+    """Groups of the rank: time in them per step, and how much of it kernels run beside."""
+    calls, device, profile = calls_in_steps(facts), facts[work], facts[PROFILE]
+    if calls.empty:
+        return []
+    computes = ~device["communication"].to_numpy(dtype=np.bool_)
+    starts, ends = (device[edge].to_numpy()[computes] for edge in ("start_ns", "end_ns"))
+    computing = union(starts, ends)
+    beside = computing.measure(calls["end_ns"].to_numpy()) - computing.measure(calls["start_ns"].to_numpy())
+    sums = aggregated(
+        calls.assign(beside=beside),
+        "group",
+        ranks=("ranks", "first"),
+        members=("members", "max"),
+        operations=("operation", lambda of: ", ".join(sorted(set(of)))),
+        calls=("work", "size"),
+        took=("elapse_ns", "sum"),
+        beside=("beside", "sum"),
+        uncovered=("uncovered_ns", "sum"),
+        waiting=("wait_ns", "sum"),
+    ).sort_values("took", ascending=False, kind="stable")
+    count = step_count(facts)
+    rows: list[list[Cell]] = [
+        [
+            str(row.group),
+            row.ranks or None,
+            int(row.members) if row.members > 0 else None,
+            _dimension(int(row.members), profile.parallel),
+            row.operations,
+            row.calls / count,
+            row.took / count,
+            row.beside / row.took if row.took else None,
+            row.uncovered / count,
+            row.waiting / count,
+        ]
+        for row in sums.head(SHOWN).itertuples()
+    ]
+    title = message("communication.view.group_overlap", rank=profile.rank, shown=len(rows), count=len(sums))
+    return [rank_table("group-overlap", title, profile.rank, _COLUMNS, rows)]
+
+
+def _dimension(members: int, parallel: Mapping[str, int]) -> str | None:
+    """The only dimension of the layout that has this size; a guess, as a group can join several dimensions."""
+    alike = [name for name, size in parallel.items() if size == members and size > 1]
+    return alike[0] if len(alike) == 1 else None
+
+
+DRAWINGS: tuple[Drawing, ...] = (group_overlap,)
