@@ -114,6 +114,9 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
+    read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))
+    if read_int8 != written_int8:
+        roles.add("quantises" if written_int8 else "restores")
     if any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
         roles.add("append")
     if largest_shape[-1] <= MOST_EXPERTS:

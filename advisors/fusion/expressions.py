@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow", "append")
+ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow", "append", "quantises", "restores")
 _TOKEN = re.compile(r"\s*([@~^]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 
