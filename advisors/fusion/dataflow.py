@@ -152,6 +152,11 @@ class Window:
         among = self._writers_of_halves if halves else self._writers
         return [number for number in reversed(among.get(key, ())) if number < reader][:CANDIDATES]
 
+    def given(self, key: Key, reader: int) -> bool:
+        """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""
+        before = (self.nodes[number] for number in self._writers.get(key, ()) if number < reader)
+        return all(node.carries and key in node.read_keys for node in before)
+
     def readers(self, key: Key, writer: int) -> list[int]:
         """The kernels behind ``writer`` that can read the tensor, the nearest first."""
         return [number for number in self._readers.get(key, ()) if number > writer][:CANDIDATES]

@@ -25,7 +25,7 @@ def quantised_rows(stream: Stream) -> Iterator[set[int]]:
         if rounded is None or rounded.name != "round":
             continue
         before = stream.before([last.number], lambda one: one.forward and one.name in TO_INT8 | {"sub"})
-        largest = [stream.operators[number] for number in before if stream.operators[number].name in LARGEST]
+        largest = [stream.operators[number] for number in sorted(before) if stream.operators[number].name in LARGEST]
         if not largest:
             continue
         reads = {tensor.writer for tensor in largest[-1].reads}
@@ -41,7 +41,8 @@ def quantised_rows(stream: Stream) -> Iterator[set[int]]:
 def restored_weights(stream: Stream) -> Iterator[set[int]]:
     """What turns a weight in INT8 back for a product, with the product and the scale behind it."""
     for first in _casts(stream, "i8", of=True):
-        if stream.writer(first.reads[0]) is not None:  # no weight: the program wrote it
+        # What the program wrote is no weight, and what is smaller than a weight is its offset or scale.
+        if stream.writer(first.reads[-1]) is not None:
             continue
         own, one = {first.number}, first
         while (readers := [reader for reader in stream.behind(one.number) if reader.name in TO_A_WEIGHT]) and not _product(
@@ -50,7 +51,7 @@ def restored_weights(stream: Stream) -> Iterator[set[int]]:
             one = readers[0]
             own.add(one.number)
         product = _product(stream, one)
-        if product is None:
+        if product is None or first.reads[-1].bytes * 2 != one.writes[0].bytes:
             continue
         behind = [reader.number for reader in stream.behind(product.number) if reader.name == "mul"]
         is_scaled = any(stream.operators[number].name == "mul" for number in own)
