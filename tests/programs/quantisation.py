@@ -28,13 +28,12 @@ def quantised_rows(stream: Stream) -> Iterator[set[int]]:
         largest = [stream.operators[number] for number in sorted(before) if stream.operators[number].name in LARGEST]
         if not largest:
             continue
-        reads = {tensor.writer for tensor in largest[-1].reads}
         of_row = largest[-1].writes[0].bytes * largest[-1].reads[0].shape[-1] == largest[-1].reads[0].bytes
         # What the largest numbers were taken of, through the magnitude and casts.
         start, passed = stream.source(largest[-1].reads[0], lambda one: one.name in (*CARRYING, "abs"))
         first = start.number if start is not None else -1
         own = {number for number in before | passed if number > first} | {last.number}
-        if of_row and reads and all(stream.operators[number].name != "sub" for number in own):
+        if of_row and all(stream.operators[number].name != "sub" for number in own):
             yield own
 
 
@@ -45,9 +44,10 @@ def restored_weights(stream: Stream) -> Iterator[set[int]]:
         if stream.writer(first.reads[-1]) is not None:
             continue
         own, one = {first.number}, first
-        while (readers := [reader for reader in stream.behind(one.number) if reader.name in TO_A_WEIGHT]) and not _product(
-            stream, one
-        ):
+        while _product(stream, one) is None:
+            readers = [reader for reader in stream.behind(one.number) if reader.name in TO_A_WEIGHT]
+            if not readers:
+                break
             one = readers[0]
             own.add(one.number)
         product = _product(stream, one)

@@ -7,7 +7,7 @@ import pytest
 from advisor_core.api.testing import judge_rule
 from tests.advisors.fusion.chains import Kernel, X, found_in, scene_of
 
-XI, SCALE = "2000,500 INT8", "2000,1 BF16"  # 1 MB, 4 kB
+XI, SCALE, COLUMNS = "2000,500 INT8", "2000,1 BF16", "1,500 BF16"  # 1 MB, 4 kB, 1 kB
 WEIGHT, RESTORED, RESULT = "500,700 INT8", "500,700 BF16", "2000,700 BF16"  # 0.35 MB, 0.7 MB
 
 LARGEST: list[Kernel] = [
@@ -74,7 +74,7 @@ def test_quantised_rows_are_read_and_written_once() -> None:
         [*LARGEST, *INTO_INT8[:3], ("Mul", 10, (X, SCALE), (X,))],
         INTO_INT8,
         WITH_OFFSET,
-        [LARGEST[0], ("ReduceMax", 10, (X,), ("1,500 BF16",)), ("RealDiv", 10, (X, "1,500 BF16"), (X,)), *INTO_INT8[1:]],
+        [LARGEST[0], ("ReduceMax", 10, (X,), (COLUMNS,)), ("RealDiv", 10, (X, COLUMNS), (X,)), *INTO_INT8[1:]],
     ],
     ids=["stays in BF16", "a given scale", "an offset", "a scale for each column"],
 )
