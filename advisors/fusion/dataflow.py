@@ -114,6 +114,9 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
         roles.add("single")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
+    read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))
+    if read_int8 != written_int8:
+        roles.add("quantises" if written_int8 else "restores")
     if any(_is_row_of(shape, reads[0][0]) for shape, _ in reads[1:]):
         roles.add("append")
     if largest_shape[-1] <= MOST_EXPERTS:
@@ -148,6 +151,11 @@ class Window:
         of which it is a half."""
         among = self._writers_of_halves if halves else self._writers
         return [number for number in reversed(among.get(key, ())) if number < reader][:CANDIDATES]
+
+    def given(self, key: Key, reader: int) -> bool:
+        """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""
+        before = (self.nodes[number] for number in self._writers.get(key, ()) if number < reader)
+        return all(node.carries and key in node.read_keys for node in before)
 
     def readers(self, key: Key, writer: int) -> list[int]:
         """The kernels behind ``writer`` that can read the tensor, the nearest first."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow", "append")
-_TOKEN = re.compile(r"\s*([@~^]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow", "append", "quantises", "restores")
+_TOKEN = re.compile(r"\s*(=?[@~^]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
+_GIVEN = "weight"
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,9 @@ class Expression:
     """A step and what it reads. ``operations``: either of them; none stands for any tensor. ``role``: one of `ROLES`,
     '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
-    belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader."""
+    belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader.
+    ``whole``: its result is as large as that of its reader, and not extended there. ``given``: a tensor that no kernel
+    nearby wrote, but copies of it."""
 
     operations: tuple[str, ...]
     operands: tuple[Expression, ...] = ()
@@ -25,6 +28,13 @@ class Expression:
     anchor: bool = False
     beside: bool = False
     close: bool = False
+    whole: bool = False
+    given: bool = False
+
+    @property
+    def constrains(self) -> bool:
+        """Whether not every tensor will do."""
+        return self.given or bool(self.operations)
 
     def steps(self) -> list[Expression]:
         """This step and all below it."""
@@ -59,13 +69,24 @@ def _read(text: str, start: int, *, beside: bool = False, close: bool = False) -
     if role is not None and role not in ROLES:
         raise ValueError(f"{text!r}: no role {role!r}; there are {', '.join(ROLES)}")
     names = [name.strip() for name in repeated.split(",")] if repeated else alternatives.split("|")
-    operations = () if tuple(names) in [(name,) for name in _ANY] else tuple(names)
-    close = close or mark == "^"
-    beside = beside or close or mark == "~"
+    operations = () if tuple(names) in [(name,) for name in (*_ANY, _GIVEN)] else tuple(names)
+    close = close or "^" in mark
+    beside = beside or close or "~" in mark
     operands, end = _operands(text, token.end(), beside=beside, close=close)
     if (optional or repeated) and len(operands) > 1:
         raise ValueError(f"{text!r}: a step that may be missing reads one operand")
-    step = Expression(operations, operands, role or "", bool(optional), bool(repeated), mark == "@", beside, close)
+    step = Expression(
+        operations,
+        operands,
+        role or "",
+        bool(optional),
+        bool(repeated),
+        "@" in mark,
+        beside,
+        close,
+        whole="=" in mark,
+        given=names == [_GIVEN],
+    )
     return step, end
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from advisors.fusion.dataflow import CANDIDATES, NEARBY, Key, Window, fits
+from advisors.fusion.dataflow import CANDIDATES, NEARBY, Key, Node, Window, fits
 from advisors.fusion.expressions import Expression
 
 Kernels = frozenset[int]
@@ -52,6 +52,11 @@ def _nearest(ways: Iterable[Kernels], number: int) -> list[Kernels]:
     return sorted(set(ways), key=span)[:WAYS]
 
 
+def _extends(written: Node, reader: Node) -> bool:
+    """Whether the reader writes more elements than this kernel wrote."""
+    return max((key[0] for _, key in reader.writes), default=1) > max((key[0] for _, key in written.writes), default=1)
+
+
 class _Matching:
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -60,7 +65,7 @@ class _Matching:
     def _of_tensor(self, step: Expression, key: Key, reader: int, depth: int) -> list[Kernels]:
         """Ways in which the step wrote the tensor that a kernel reads."""
         if not step.operations:
-            return [_NOTHING]
+            return [_NOTHING] if not step.given or self._window.given(key, reader) else []
         ways: list[Kernels] = []
         for number in self._window.writers(key, reader, halves=step.role == "halves")[: self._tried(step, key, reader)]:
             node = self._window.nodes[number]
@@ -87,7 +92,7 @@ class _Matching:
         key = (id(step), "below", number)
         if key not in self._ways_of:
             self._ways_of[key] = []
-            self._ways_of[key] = self._operands([operand for operand in step.operands if operand.operations], number)
+            self._ways_of[key] = self._operands([operand for operand in step.operands if operand.constrains], number)
         return self._ways_of[key]
 
     def _operands(self, steps: Sequence[Expression], number: int, used: Kernels = _NOTHING) -> list[Kernels]:
@@ -143,7 +148,7 @@ class _Matching:
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:
                     continue
-                if fits(above, node):
+                if fits(above, node) and not (path[place].whole and _extends(self._window.nodes[number], node)):
                     if above.repeated:
                         ways += [way | {reader} for way in self.above(path, place, reader, depth + 1)]
                     else:
@@ -158,7 +163,7 @@ class _Matching:
         self, path: Sequence[Expression], place: int, number: int, reader: int, depth: int
     ) -> list[Kernels]:
         step, above = path[place], path[place + 1]
-        other_operands = [operand for operand in above.operands if operand.operations and operand is not step]
+        other_operands = [operand for operand in above.operands if operand.constrains and operand is not step]
         return [
             siblings | higher | {reader}
             for siblings in self._operands(other_operands, reader)

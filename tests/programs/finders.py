@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tests.programs.experts import LONG_AXIS, layers_with_experts
+from tests.programs.quantisation import quantised_rows, restored_weights
 from tests.programs.streams import CARRYING, PRODUCTS, Operator, Stream, Tensor
 
 SCORES = frozenset({"mul", "div", "add", "sub", "masked_fill", "where", "tanh", "cat", "maximum", *CARRYING})
@@ -356,6 +357,8 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "moe_expert_loop": _expert_loops,
     "moe_token_permute": _permutations,
     "moe_token_unpermute": _combinations,
+    "dynamic_quant": quantised_rows,
+    "weight_dequant": restored_weights,
     "kv_cache_write": _cache_writes,
     "gradient_clipping": _clippings,
     "adam": _updates,

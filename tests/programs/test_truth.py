@@ -21,22 +21,23 @@ class Program:
         self.writers: dict[str, int] = {}
         self.storages: dict[str, int] = {}
         self.shapes: dict[str, list[int]] = {}
+        self.dtypes: dict[str, str] = {}
         self.node = 0
 
     def run(self, name: str, reads: str, out: str, shape: list[int], **given: Any) -> None:
         number = len(self.records)
-        phase, sequence = given.pop("ph", "fwd"), given.pop("seq", None)
+        phase, sequence, dtype = given.pop("ph", "fwd"), given.pop("seq", None), given.pop("dtype", "bf16")
         if phase == "fwd":
             self.node += 1
         inputs = [
-            [self._storage(one), self.shapes.get(one, shape), "bf16", self.writers.get(one, -1)]
+            [self._storage(one), self.shapes.get(one, shape), self.dtypes.get(one, "bf16"), self.writers.get(one, -1)]
             for one in reads.split()
         ]
         record = {"i": number, "op": f"aten::{name}", "ph": phase, "in": inputs, **given}
         record["seq"] = self.node if sequence is None else sequence
-        record["out"] = [[self._storage(out), shape, "bf16"]]
+        record["out"] = [[self._storage(out), shape, dtype]]
         self.records.append(record)
-        self.writers[out], self.shapes[out] = number, shape
+        self.writers[out], self.shapes[out], self.dtypes[out] = number, shape, dtype
 
     def _storage(self, name: str) -> int:
         return self.storages.setdefault(name, len(self.storages))
@@ -124,3 +125,35 @@ def test_rows_in_the_order_of_experts_are_told_with_what_orders_them(tmp_path: P
     program.run("sum", "res", "y", [32, 16])
     found = [(name, own) for name, _, own, _ in found_in(program.stream(tmp_path))]
     assert found == [("moe_routing", [2, 3, 4, 5]), ("moe_token_permute", [6, 7, 8]), ("moe_token_unpermute", [11])]
+
+
+def test_quantised_rows_have_a_scale_that_was_computed(tmp_path: Path) -> None:
+    program, size, row = Program(), [8, 4], [8, 1]
+    program.run("add", "a b", "x", size)
+    program.run("abs", "x", "size", size)
+    program.run("amax", "size", "largest", row)
+    program.run("div", "largest", "scale", row)
+    for scale in ("scale", "given"):
+        program.run("div", f"x {scale}", "part", size)
+        program.run("round", "part", "rounded", size)
+        program.run("_to_copy", "rounded", "quantised", size, dtype="i8")
+    # 64 bytes in, 32 out; the scale is read by nothing else.
+    assert found_in(program.stream(tmp_path)) == [("dynamic_quant", False, list(range(1, 7)), 64 + 32)]
+
+
+def test_a_restored_weight_is_no_input(tmp_path: Path) -> None:
+    program, size = Program(), [4, 4]
+    program.dtypes |= {"w": "i8", "zero": "i8"}
+    program.shapes |= {"w": size, "zero": [4, 1]}
+    program.run("_to_copy", "w", "wide", size)
+    program.run("mul", "wide scale", "restored", size)
+    program.run("mm", "x restored", "y", size)
+    program.run("_to_copy", "y", "z", size, dtype="i8")
+    program.run("_to_copy", "z", "back", size)
+    program.run("mm", "back v", "out", size)
+    program.run("mul", "out scale", "scaled", size)
+    program.run("_to_copy", "zero", "offset", [4, 1])
+    program.run("sub", "v offset", "moved", size)
+    program.run("mm", "scaled moved", "last", size)
+    program.run("mul", "last scale", "end", size)
+    assert found_in(program.stream(tmp_path)) == [("weight_dequant", False, [0, 1, 2], 0)]

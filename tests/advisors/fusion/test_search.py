@@ -47,6 +47,8 @@ def test_an_expression_reads_as_it_is_written() -> None:
     assert anything.operations == () and several.repeated and several.operations == ("mul", "div")
     assert several.operands[0].operations == ("exp", "tanh") and several.operands[0].role == "row"
     assert [step.operations for step in read.above_anchor()] == [("exp", "tanh"), ("mul", "div"), ("add",), ("mul",)]
+    whole = parse("mul(=@cast(weight), x)").operands[0]
+    assert whole.whole and whole.anchor and whole.operands[0].given and not whole.given
 
 
 @pytest.mark.parametrize(
