@@ -50,8 +50,8 @@ class CauseInLayers(Cause):
 class Unfused(CauseInLayers):
     """A part of the model is written out as a chain of operators (docs/sources.md#fused-operators). The dose is the
     share of the layers, for the optimizer that of the weights; a micro-batch has only one cross-entropy. Experts,
-    attention, writes into a cache, sampling, GroupNorm with SiLU and GeGLU are written out in recorded programs only, and
-    there each is there or not."""
+    attention, writes into a cache, sampling, GroupNorm with SiLU and GeGLU are written out in recorded programs only,
+    and there each is there or not."""
 
     cure: ClassVar[str] = "the fused operator"
 

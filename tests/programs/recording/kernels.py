@@ -109,7 +109,12 @@ class Kernels:
         scalars = "List" if call.overload.startswith("List") else "Scalar" if call.overload.startswith("Scalar") else ""
         scalars += "List" if call.overload == "ScalarList" else ""
         kind = f"Foreach{camel(base.removeprefix('_foreach_'))}{scalars}"
-        return Task(kind, f"aclnn{kind}", tuple(map(self._formats.operand, call.reads)), tuple(map(self._formats.operand, call.writes)))
+        return Task(
+            kind,
+            f"aclnn{kind}",
+            tuple(map(self._formats.operand, call.reads)),
+            tuple(map(self._formats.operand, call.writes)),
+        )
 
     def _copied(self, call: Call, base: str) -> Iterator[Task]:
         """A conversion or a copy; a part of a tensor is written by a kernel of its own."""

@@ -42,7 +42,11 @@ class Diffusion(Training):
     def layers(self) -> str:
         """How deep it is, in words."""
         config = self.config
-        return f"{config['num_layers']} layers" if "num_layers" in config else f"{len(config['block_out_channels'])} stages"
+        return (
+            f"{config['num_layers']} layers"
+            if "num_layers" in config
+            else f"{len(config['block_out_channels'])} stages"
+        )
 
     @property
     def work(self) -> str:

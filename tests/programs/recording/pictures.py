@@ -101,9 +101,7 @@ class Pictures:
         sums = tuple(Operand(self._new(), one.shape, "float32") for one in statistics)
         read, written = self._like(x, result)
         yield Task("BNTrainingReduce", function, (read,), sums)
-        yield Task(
-            "BNTrainingUpdate", function, (read, *sums, *weights), (written, *map(operand_of, statistics))
-        )
+        yield Task("BNTrainingUpdate", function, (read, *sums, *weights), (written, *map(operand_of, statistics)))
 
     def _norm_gradients(self, call: Call) -> Iterator[Task]:
         function = "aclnnBatchNormBackward"

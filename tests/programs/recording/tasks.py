@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+
 @dataclass(frozen=True)
 class Operand:
     """A tensor that a kernel reads or writes. ``format``: of its memory, where that is none of plain arrays only."""
