@@ -238,15 +238,15 @@ def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels, *, at_once: b
     members = chains.members[inside]
     tasks = own.frame["work"].to_numpy()[members]
     group = _in_a_row(members, number, len(mine)) if at_once else np.arange(len(mine))
-    begin = _reached(own, mine)[1]
+    begin = _reached(own, mine)[1] if at_once else 0.0
 
     def together(ns: np.ndarray) -> np.ndarray:
-        """One kernel begins and ends once."""
-        count = np.bincount(group)
-        return np.asarray(np.bincount(group, np.where(unknown, before, ns)) - begin * (count - 1))
+        """The times of the chains as one kernel, which begins and ends once."""
+        moving = np.bincount(group, np.maximum(np.where(unknown, before, ns) - begin, 0.0))
+        return np.asarray(moving + begin, dtype=np.float64)
 
     shortest, longest = (mine[name].to_numpy(dtype=np.float64) for name in ("least_ns", "longest_ns"))
-    took = np.bincount(group, before)
+    took = np.asarray(np.bincount(group, before), dtype=np.float64)
     return Merging(
         tasks,
         group[number],
