@@ -17,9 +17,9 @@ class Computation:
     """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
     they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor, or
     (``appends``) only the smallest that comes from outside.
-    ``in_a_row`` is 1 where it counts wherever it stands. ``plain_input``: the fused kernel needs the copy that makes a
-    plain array of its input. ``across``: its forward kernels lie on both sides of a
-    collective."""
+    ``in_a_row`` is 1 where it counts wherever it stands. ``at_once``: one fused kernel takes all of them that stand
+    right behind one another. ``plain_input``: the fused kernel needs the copy that makes a plain array of its input.
+    ``across``: its forward kernels lie on both sides of a collective."""
 
     name: str
     backward: bool
@@ -31,6 +31,7 @@ class Computation:
     keeps: tuple[str, ...]
     passes: float
     in_a_row: int
+    at_once: bool
     wide: bool
     appends: bool
     plain_input: bool
@@ -101,6 +102,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         tuple(entry.get("keeps", ())),
         float(entry.get("backward_passes" if backward else "passes", 0)),
         int(entry.get("in_a_row", 1)),
+        bool(entry.get("at_once", False)),
         bool(entry.get("wide", False)),
         bool(entry.get("appends", False)),
         bool(entry.get("plain_input", False)),

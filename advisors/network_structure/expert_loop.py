@@ -26,13 +26,14 @@ from advisors.layers.places import PLACES, origin
 from advisors.measuring import row
 from advisors.messages import message
 from advisors.network_structure.memory_bound_chains import series_text
+from advisors.roofline.bounds import roofline
 from advisors.step_kernels import EVIDENCE_COLUMNS, kernel_rows, step_kernels
 
 
 @advisor(
     "network_structure.expert_loop",
     needs=(step_kernels, expert_loops),
-    wants=(replay, launches, HOST_EVENTS, PROFILE, sync_calls, layers),
+    wants=(replay, launches, HOST_EVENTS, PROFILE, sync_calls, layers, roofline),
     columns=(
         Column("loops", "float", "count", "loops over experts per step, in both passes", zh="循环数"),
         Column("experts", "float", "count", "experts in the longest loop", zh="专家数"),
@@ -100,7 +101,15 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
     tasks = own.frame["work"].to_numpy()[found.members]
     waits = _waits(facts, tasks, found)
     gone = HostChange() if waits is None else waits_gone(waits)
-    merging = Merging(tasks, found.loop_of, loop_ns, after_ns, waits=gone)
+    merging = Merging(
+        tasks,
+        found.loop_of,
+        loop_ns,
+        after_ns,
+        waits=gone,
+        least=Merging(tasks, found.loop_of, loop_ns, after_ns, longest=1.0, waits=gone),
+        most=Merging(tasks, found.loop_of, loop_ns, _at_least(facts, found, after_ns), longest=np.inf, waits=gone),
+    )
     replayed = facts.get(replay)
     kernel_saving = float((loop_ns - after_ns).sum()) if known else np.nan
     saving = kernel_saving if replayed is None or not known else float(replayed.saved_by_each([merging])[0])
@@ -133,6 +142,18 @@ def expert_loop(facts: Facts, params: Params) -> Observations:
         ]
 
     return Observations(result, evidence, cure=lambda _: merging)
+
+
+def _at_least(facts: Facts, found: ExpertLoops, otherwise: np.ndarray) -> np.ndarray:
+    """The least that grouped products and fused kernels take in place of each loop: one large product can be as quick
+    as its operations and bytes allow, where each expert alone has too few rows for that. ``otherwise`` where that is
+    unknown."""
+    bounds = facts.get(roofline)
+    if bounds is None:
+        return otherwise
+    products = np.where(found.is_product, bounds.least_ns[found.members], 0.0)
+    least = np.bincount(found.loop_of, products, len(found.experts)) + found.exchanged / bounds.peaks.hbm * 1e9
+    return np.asarray(np.fmin(least, otherwise), dtype=np.float64)
 
 
 def _waits(facts: Facts, tasks: np.ndarray, found: ExpertLoops) -> pd.DataFrame | None:

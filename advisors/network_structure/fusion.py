@@ -19,13 +19,14 @@ from advisors.fusion.computations import Computation, computations, matches
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
+from advisors.roofline.bounds import roofline
 from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, records, step_kernels
 
 
 @advisor(
     "network_structure.fusion",
     needs=(step_kernels, fusion_chains),
-    wants=(replay, launches, HOST_EVENTS, layers, peaks),
+    wants=(replay, launches, HOST_EVENTS, layers, peaks, roofline),
     about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
         Column("api", "text", "", "what replaces the chain", zh="接口"),
@@ -90,7 +91,10 @@ def fusion(facts: Facts, params: Params) -> Observations:
     found = found.assign(
         fused_ns=fused,
         least_ns=_fused_at(
-            found, chip.hbm if (chip := facts.get(peaks)) is not None else np.nan, _least_begin(own, found), fused
+            found,
+            chip.hbm if (chip := facts.get(peaks)) is not None else np.nan,
+            _least_begin(own, found),
+            _products_at_least(facts, own, chains, fused),
         ),
         longest_ns=_fused_at(found, np.fmin(found["best_bandwidth"], _reached(own, found)[0]), own.least_ns, fused),
         moved_ns=np.where(found["kept_ns"] > 0, np.nan, moved),
@@ -103,10 +107,10 @@ def fusion(facts: Facts, params: Params) -> Observations:
     replayed = facts.get(replay)
     by_pattern, none = dict(iter(found.groupby("pattern"))), found.iloc[:0]
     chains_of = [(computation, by_pattern.get(computation.name, none)) for computation in forward]
-    merged = [_merging(mine, chains, own) for _, mine in chains_of]
+    merged = [_merging(mine, chains, own, at_once=computation.at_once) for computation, mine in chains_of]
     of_step = _of_step(merged, replayed)
     rows = [
-        _row(*mine, own) | _savings(mine[1], merging, own, total)
+        _row(*mine, own, merging) | _savings(mine[1], merging, own, total)
         for mine, merging, total in zip(chains_of, merged, of_step, strict=True)
     ]
     frame = pd.DataFrame(rows).assign(
@@ -169,6 +173,18 @@ def _least_begin(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
     return np.where(found["pattern"].isin(appending), own.least_ns, 0.0)
 
 
+def _products_at_least(facts: Facts, own: StepKernels, chains: Chains, fused: np.ndarray) -> np.ndarray:
+    """The least that a fused kernel takes in which products stay: their operations at the peak of the chip, as it does
+    not write the scores that bound them now. ``fused``: what it takes otherwise, and where that is unknown."""
+    bounds = facts.get(roofline)
+    kept = chains.frame["kept_ns"].to_numpy(dtype=np.float64)
+    if bounds is None or not (kept > 0).any():
+        return fused
+    computing = np.bincount(chains.chain_of, bounds.computing_ns[chains.members], minlength=len(kept))
+    known = (kept > 0) & (computing > 0)
+    return np.where(known, np.minimum(fused, fused - kept + computing), fused)
+
+
 def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float | np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """What fused kernels take that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise`` where
     a kernel of the chain stays, or the bandwidth is unknown."""
@@ -185,9 +201,10 @@ def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]
     return [sum(count for name, count in run.items() if matches(name, names)) / own.steps for names in fused]
 
 
-def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict[str, object]:
+def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels, merging: Merging | None) -> dict[str, object]:
     took, kernels, kept, moved_ns = (mine[name].to_numpy() for name in ("chain_ns", "kernels", "kept_ns", "moved_ns"))
     backward, moving = mine["backward"].to_numpy(dtype=np.bool_), moved_ns > 0
+    fused = len(mine) if merging is None else len(merging.after_ns)
     largest: Any = (None, None)
     if not backward.all():
         largest = mine[~backward].groupby(["types", "shape"], sort=False)["chain_ns"].sum().idxmax()
@@ -198,7 +215,7 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict
         "shape": largest[1],
         "chains": float((~backward).sum()) / own.steps,
         "kernels": float(kernels.sum()) / own.steps,
-        "saved_launches": float(kernels.sum() - len(mine) - (mine["copied_ns"] > 0).sum()) / own.steps,
+        "saved_launches": float(kernels.sum() - fused - (mine["copied_ns"] > 0).sum()) / own.steps,
         "chain_ns": float(took.sum()) / own.steps,
         "backward_ns": float(took[backward].sum()) / own.steps,
         "kept_ns": float(kept.sum() + mine["copied_ns"].sum()) / own.steps,
@@ -208,8 +225,9 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels) -> dict
     }
 
 
-def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | None:
-    """Each chain of a pattern as one kernel; ``None`` where the bytes of no chain are known."""
+def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels, *, at_once: bool) -> Merging | None:
+    """Each chain of a pattern as one kernel, or (``at_once``) all that stand right behind one another; ``None`` where
+    the bytes of no chain are known."""
     before, fused = (mine[name].to_numpy(dtype=np.float64) for name in ("chain_ns", "fused_ns"))
     unknown = np.isnan(fused)
     if unknown.all():
@@ -217,16 +235,39 @@ def _merging(mine: pd.DataFrame, chains: Chains, own: StepKernels) -> Merging | 
     # The numbers of chains are those of the whole frame, ascending.
     inside = np.isin(chains.chain_of, mine.index.to_numpy())
     number = np.searchsorted(mine.index.to_numpy(), chains.chain_of[inside])
-    tasks = own.frame["work"].to_numpy()[chains.members[inside]]
+    members = chains.members[inside]
+    tasks = own.frame["work"].to_numpy()[members]
+    group = _in_a_row(members, number, len(mine)) if at_once else np.arange(len(mine))
+    begin = _reached(own, mine)[1] if at_once else 0.0
+
+    def together(ns: np.ndarray) -> np.ndarray:
+        """The times of the chains as one kernel, which begins and ends once."""
+        moving = np.bincount(group, np.maximum(np.where(unknown, before, ns) - begin, 0.0))
+        return np.asarray(moving + begin, dtype=np.float64)
+
     shortest, longest = (mine[name].to_numpy(dtype=np.float64) for name in ("least_ns", "longest_ns"))
+    took = np.asarray(np.bincount(group, before), dtype=np.float64)
     return Merging(
         tasks,
-        number,
-        before,
-        np.where(unknown, before, fused),
-        least=Merging(tasks, number, before, np.where(unknown, before, np.maximum(longest, fused)), longest=1.0),
-        most=Merging(tasks, number, before, np.where(unknown, before, np.minimum(shortest, fused)), longest=np.inf),
+        group[number],
+        took,
+        together(fused),
+        least=Merging(tasks, group[number], took, together(np.maximum(longest, fused)), longest=1.0),
+        most=Merging(tasks, group[number], took, together(np.minimum(shortest, fused)), longest=np.inf),
     )
+
+
+def _in_a_row(members: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
+    """For each chain which of the runs of chains, with no other kernel in between, it belongs to. ``members``: rows of
+    kernels in order of stream and start; ``number``: of their chains."""
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
+    np.minimum.at(first, number, members)
+    np.maximum.at(last, number, members)
+    order = np.argsort(first, kind="stable")
+    runs = np.concatenate([[0], np.cumsum(first[order][1:] != last[order][:-1] + 1)])
+    group = np.empty(count, dtype=np.int64)
+    group[order] = runs
+    return group
 
 
 def _of_step(merged: Sequence[Merging | None], replayed: Replay | None) -> list[float | None]:

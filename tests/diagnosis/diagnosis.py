@@ -95,10 +95,15 @@ def analyse(scenario: Scenario, seed: int, level: Level = "level1", *drop: str) 
                 if path.is_file() and path.name.startswith(drop):
                     path.unlink()
         result = run([Path(folder)], RunOptions(), jobs=1)
+    refuse_broken(scenario, result)
+    return result
+
+
+def refuse_broken(scenario: Scenario, result: RunResult) -> None:
+    """Raise `RuntimeError` where a rule failed."""
     broken = [f"{rule.rule}: {rule.reason.en if rule.reason else ''}" for rule in result.rules if rule.state == "error"]
     if broken:
         raise RuntimeError(f"{scenario.name}: {'; '.join(broken)}")
-    return result
 
 
 def write(scenario: Scenario, seed: int, folder: Path, level: Level = "level1") -> list[Path]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 
 from advisor_core.sample.models.recorded import READ
 from tests.programs.recording.calls import READ_BACK, Call, Seen
-from tests.programs.recording.kernels import Kernels, UnknownOperatorError
+from tests.programs.recording.formats import blocked, packed
+from tests.programs.recording.kernels import Kernels
+from tests.programs.recording.tasks import UnknownOperatorError
 
 
 def tensor(
@@ -81,19 +84,44 @@ def test_places_are_int32_until_they_are_cast() -> None:
     assert cast.reads == (kernel.writes[1],) and cast.reads[0].dtype == "int32"
 
 
-def test_a_convolution_converts_what_it_reads_and_writes() -> None:
-    pixels, weight, result = tensor(2, 3, 8, 8), tensor(5, 3, 4, 4), tensor(2, 5, 2, 2)
-    assert types("convolution", pixels, weight, writes=result) == ["TransData", "TransData", "Conv2D", "TransData"]
-    call = Call(
-        "aten::convolution_backward", "", "backward", "", 1, (result, pixels, weight), (weight, tensor(5)), False
+def convolution(keeps_format: bool, *gradients: Seen) -> list[str]:
+    pixels, weight, result = (
+        replace(tensor(*shape), storage=place) for place, shape in enumerate([(2, 3, 8, 8), (5, 3, 4, 4), (2, 5, 2, 2)])
     )
-    assert [task.type for task in Kernels(100).of(call)] == [
+    kernels = Kernels(100, keeps_format=keeps_format)
+    forward = Call("aten::convolution", "", "forward", "", 1, (pixels, weight), (result,), False)
+    back = Call("aten::convolution_backward", "", "backward", "", 1, (result, pixels, weight), gradients, False)
+    return [task.type for call in (forward, back) for task in kernels.of(call)]
+
+
+def test_a_convolution_converts_what_it_reads_and_writes() -> None:
+    """The gradient of the weight is computed by itself and converts its operands again."""
+    dw, bias = replace(tensor(5, 3, 4, 4), storage=4), replace(tensor(5), storage=5)
+    forward = ["TransData", "TransData", "Conv2D", "TransData"]
+    of_weight = ["TransData", "TransData", "Conv2DBackpropFilter", "TransData", "ReduceSum"]
+    of_input = ["TransData", "TransData", "Conv2DBackpropInput", "TransData"]
+    assert convolution(False, dw, bias) == [*forward, *of_weight]
+    dx = replace(tensor(2, 3, 8, 8), storage=3)
+    assert convolution(False, dx, dw, bias) == [*forward, *of_input, *of_weight]
+
+
+def test_pictures_in_the_format_of_the_cube_are_not_converted_again() -> None:
+    """But for the pixels that nothing has converted yet, which both passes read."""
+    dx, dw = replace(tensor(2, 3, 8, 8), storage=3), replace(tensor(5, 3, 4, 4), storage=4)
+    assert convolution(True, dx, dw) == [
         "TransData",
+        "Conv2D",
+        "Conv2DBackpropInput",
         "TransData",
         "Conv2DBackpropFilter",
-        "TransData",
-        "ReduceSum",
     ]
+
+
+def test_shapes_of_the_formats_of_the_cube() -> None:
+    """As in the recorded AlexNet job: FP32 in blocks of 8."""
+    assert blocked((32, 3, 224, 224), "float32") == (32, 1, 224, 224, 8)
+    assert packed((64, 3, 11, 11), "float32") == (121, 4, 16, 8)
+    assert packed((256, 256, 3, 3), "float32") == (288, 16, 16, 8)
 
 
 def test_attention_knows_how_many_keys_a_query_sees() -> None:

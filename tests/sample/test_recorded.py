@@ -9,7 +9,7 @@ import pytest
 
 from advisor_core.sample.causes.code import Unfused
 from advisor_core.sample.job import simulate
-from advisor_core.sample.kernels import AttentionWork, Kernel, MatMulWork, VectorWork
+from advisor_core.sample.kernels import AttentionWork, ConvolutionWork, Kernel, MatMulWork, VectorWork
 from advisor_core.sample.loops.recorded import RecordedLoop, RecordedServing, RecordedTraining
 from advisor_core.sample.models.recorded import (
     PARTS,
@@ -25,18 +25,20 @@ from advisor_core.sample.scenario import Scenario
 from advisor_core.sample.scenarios import SCENARIOS
 from advisor_core.sample.setup import Setup
 
-FUSED: dict[Part, str] = {
-    "norm": "RmsNorm",
-    "rotary": "RotaryPositionEmbedding",
-    "swiglu": "SwiGlu",
-    "experts": "GroupedMatmul",
-    "attention": "FlashAttentionScore",
-    "optimizer": "ApplyAdamWV2",
-    "cache": "ScatterNdUpdate",
-    "sampling": "ApplyTopKTopPWithSorted",
+FUSED: dict[Part, set[str]] = {
+    "norm": {"RmsNorm"},
+    "rotary": {"RotaryPositionEmbedding"},
+    "swiglu": {"SwiGlu"},
+    "experts": {"GroupedMatmul"},
+    "attention": {"FlashAttentionScore"},
+    "optimizer": {"ApplyAdamWV2", "ForeachMulScalar"},
+    "cache": {"ScatterNdUpdate"},
+    "sampling": {"ApplyTopKTopPWithSorted"},
+    "group-norm": {"GroupNormSwish"},
+    "geglu": {"GeGluV2"},
 }
-"""The kernel of a part that is not written out."""
-LAYERS = {"qwen3-moe": 3, "mixtral": 2}
+"""The kernels of a part that is not written out; formats have none of their own."""
+ATTENTIONS = {"qwen3-moe": 3, "mixtral": 2, "unet": 14, "resnet": 0}
 NORM = ["Cast", "Pows", "ReduceMean", "Add", "Rsqrt", "Mul", "Cast", "Mul"]
 """The kernels of a norm of Llama, as a published table of an NPU has them."""
 
@@ -67,9 +69,41 @@ def test_parts_are_written_out_or_fused(program: ProgramName) -> None:
         step = RecordedModel(record_of(program, written_out)).step()
         kernels = kernels_of([*step.forward(), *step.backward(), *step.optimizer(), *step.decode()])
         types = [kernel.type for kernel in kernels]
-        assert {part for part in PARTS[program] if FUSED[part] in types} == {*PARTS[program]} - {*written_out}
+        parts = {*PARTS[program]} - {"formats"}
+        assert {part for part in parts if FUSED[part] & {*types}} == parts - {*written_out}
         if "attention" not in written_out:
-            assert types.count("FlashAttentionScore") == LAYERS.get(program, 4)
+            assert types.count("FlashAttentionScore") == ATTENTIONS.get(program, 4)
+
+
+def test_pictures_are_converted_at_each_convolution_or_stay_as_the_cube_reads_them() -> None:
+    """53 convolutions and a pooling of ResNet-50: four conversions of a pooling, three of a convolution, three of the
+    gradient of its weight and three of that of its input, which the first has not. Kept, what the loader gives and the
+    result of the last block are converted, and of what they read the gradients."""
+    written_out, kept = (
+        [
+            kernel
+            for kernel in kernels_of([*step.forward(), *step.backward(), *step.optimizer()])
+            if kernel.type == "TransData"
+        ]
+        for step in (RecordedModel(record_of("resnet", parts)).step() for parts in (("formats",), ()))
+    )
+    assert len(written_out) == 2 + 3 + 3 * (53 + 53 + 52) and len(kept) == 4
+    into = {(one.inputs[0].fmt, one.outputs[0].fmt) for one in written_out}
+    assert into == {("NCHW", "NC1HWC0"), ("NCHW", "FRACTAL_Z"), ("NC1HWC0", "NCHW"), ("FRACTAL_Z", "NCHW")}
+
+
+def test_convolutions_have_the_work_of_their_shapes() -> None:
+    """ResNet-50 has 4.09 billion multiplications for a picture of 224 x 224, as the page of its weights at torchvision
+    says; the three colours are filled up to a block of 16."""
+    step = RecordedModel(record_of("resnet", ())).step()
+    works = [kernel.work for kernel in kernels_of([*step.forward(), *step.backward()])]
+    flops = {
+        pass_: sum(work.flops for work in works if isinstance(work, ConvolutionWork) and work.pass_ == pass_)
+        for pass_ in ("forward", "input", "filter")
+    }
+    stem = 2 * 64 * 112 * 112 * 64 * 49
+    assert flops["forward"] - (16 - 3) * stem == pytest.approx(64 * 2 * 4.09e9, rel=0.01)
+    assert flops["filter"] == flops["forward"] == flops["input"] + 16 * stem
 
 
 def test_experts_one_by_one_ask_the_device_for_their_rows() -> None:

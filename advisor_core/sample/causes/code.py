@@ -28,6 +28,8 @@ _RECORDED: dict[str, Part] = {
     "optimizer": "optimizer",
     "cache-write": "cache",
     "sampling": "sampling",
+    "group-norm": "group-norm",
+    "geglu": "geglu",
 }
 """The parts of recorded programs by the names of causes."""
 
@@ -48,8 +50,8 @@ class CauseInLayers(Cause):
 class Unfused(CauseInLayers):
     """A part of the model is written out as a chain of operators (docs/sources.md#fused-operators). The dose is the
     share of the layers, for the optimizer that of the weights; a micro-batch has only one cross-entropy. Experts,
-    attention, writes into a cache and sampling are written out in recorded programs only, and there each is there or
-    not."""
+    attention, writes into a cache, sampling, GroupNorm with SiLU and GeGLU are written out in recorded programs only,
+    and there each is there or not."""
 
     cure: ClassVar[str] = "the fused operator"
 
@@ -63,6 +65,8 @@ class Unfused(CauseInLayers):
         "attention",
         "cache-write",
         "sampling",
+        "group-norm",
+        "geglu",
     ]
 
     @property
@@ -178,4 +182,6 @@ class ConvertedPictures(Cause):
     cure: ClassVar[str] = "torch_npu.npu.config.allow_internal_format = True"
 
     def afflict(self, setup: Setup) -> Setup:
+        if isinstance(setup.training, RecordedTraining):
+            return change_work(setup, written_out=(*setup.training.written_out, "formats"))
         return change_work(setup, keeps_format=False)

@@ -83,6 +83,10 @@ CAUSES: Mapping[str, KnownCause] = MappingProxyType(
         "unfused-sampling": _known(
             code.Unfused, "a filter of logits that is written out", "采样过滤未融合", what="sampling"
         ),
+        "unfused-group-norm": _known(
+            code.Unfused, "an unfused GroupNorm with SiLU", "GroupNorm 与 SiLU 未融合", what="group-norm"
+        ),
+        "unfused-geglu": _known(code.Unfused, "an unfused GeGLU", "GeGLU 未融合", what="geglu"),
         "unaligned-vocabulary": _known(code.UnalignedVocabulary, "a vocabulary that is not aligned", "词表未对齐"),
         "tail-of-16-kib": _known(code.SixteenKibTail, "a last axis of 16 KiB", "尾轴为 16 KiB 的倍数"),
         "small-matmuls-on-one-input": _known(

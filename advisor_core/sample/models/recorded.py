@@ -20,10 +20,22 @@ from ..kernels import DType, Kernel, Tensor
 from ..program import Instruction, Item, Launch, Node, Op
 from .recorded_kernels import kernel_of
 
-TrainingName = Literal["gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit"]
+TrainingName = Literal["gpt2", "llama", "qwen3", "qwen3-moe", "mixtral", "vit", "resnet", "unet", "dit"]
 DecodingName = Literal["llama-decode", "qwen3-decode"]
 ProgramName = TrainingName | DecodingName
-Part = Literal["norm", "rotary", "swiglu", "experts", "attention", "optimizer", "cache", "sampling"]
+Part = Literal[
+    "norm",
+    "rotary",
+    "swiglu",
+    "experts",
+    "attention",
+    "optimizer",
+    "cache",
+    "sampling",
+    "group-norm",
+    "geglu",
+    "formats",
+]
 PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
     {
         "gpt2": (),
@@ -32,6 +44,9 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
         "qwen3-moe": ("norm", "experts"),
         "mixtral": ("rotary", "experts"),
         "vit": ("attention", "optimizer"),
+        "resnet": ("formats", "optimizer"),
+        "unet": ("attention", "group-norm", "geglu"),
+        "dit": ("attention", "optimizer"),
         "llama-decode": ("norm", "cache", "sampling"),
         "qwen3-decode": ("norm", "rotary", "cache"),
     }
@@ -41,6 +56,9 @@ PARTS: Mapping[ProgramName, tuple[Part, ...]] = MappingProxyType(
 READ: Final = "ReadBack"
 """The mark of a record where the host waits for the device and reads a number: no kernel."""
 
+ND: Final = "FORMAT_ND"
+"""The format of tensors of which the record names none."""
+
 _FOLDER = Path(__file__).parents[1] / "recorded"
 _DTYPES = {
     "bfloat16": DType.BF16,
@@ -48,6 +66,7 @@ _DTYPES = {
     "int64": DType.INT64,
     "int32": DType.INT32,
     "bool": DType.BOOL,
+    "uint16": DType.UINT16,
 }
 _CALLED = {"aclnnInplaceZero": "aten::zero_", "aclnnInplaceCopy": "aten::copy_"}
 """The operators that others call for a part of their work, by the function of CANN."""
@@ -67,11 +86,13 @@ class Operator(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``tensors``: memory, shape and type of each. ``kept``: the memory of weights and moments, which is there before
-    the step; ``batch`` and ``loss``: in training, that of what the data loader gives and of the result."""
+    """``tensors``: memory, shape, type and format of each. ``kept``: the memory of weights and moments, which is there
+    before the step; in training, ``optimizer`` is its class, ``batch`` and ``loss`` the memory of what the data loader
+    gives and of the result."""
 
-    tensors: tuple[tuple[int, tuple[int, ...], DType], ...]
+    tensors: tuple[tuple[int, tuple[int, ...], DType, str], ...]
     kept: frozenset[int]
+    optimizer: str | None
     batch: int | None
     loss: int | None
     operators: tuple[Operator, ...]
@@ -92,8 +113,12 @@ def record_of(program: ProgramName, written_out: tuple[Part, ...]) -> Record:
     parts = [part for part in PARTS[program] if part not in written_out]
     data: dict[str, Any] = json.loads(gzip.decompress(record_file(program, parts).read_bytes()))
     return Record(
-        tuple((storage, tuple(shape), _DTYPES[dtype]) for storage, shape, dtype in data["tensors"]),
+        tuple(
+            (storage, tuple(shape), _DTYPES[dtype], form[0] if form else ND)
+            for storage, shape, dtype, *form in data["tensors"]
+        ),
         frozenset(data["kept"]),
+        data.get("optimizer"),
         data["batch"],
         data["loss"],
         tuple(
@@ -109,8 +134,8 @@ class RecordedModel:
     def __init__(self, record: Record) -> None:
         self._record = record
         owners: dict[int, Tensor] = {}
-        for storage, shape, dtype in record.tensors:
-            tensor = Tensor(shape, dtype, persistent=storage in record.kept)
+        for storage, shape, dtype, form in record.tensors:
+            tensor = Tensor(shape, dtype, form, persistent=storage in record.kept)
             if storage not in owners or tensor.nbytes > owners[storage].nbytes:
                 owners[storage] = tensor
         self._owners = owners
@@ -127,14 +152,19 @@ class StepOfModel:
 
     def __init__(self, record: Record, memory: dict[int, Tensor]) -> None:
         self._record, self._memory = record, memory
-        self._tensors = [self._view(storage, shape, dtype) for storage, shape, dtype in record.tensors]
+        self._tensors = [self._view(*tensor) for tensor in record.tensors]
         self._taken = {id(owner) for owner in memory.values() if owner.persistent}
 
-    def _view(self, storage: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    def _view(self, storage: int, shape: tuple[int, ...], dtype: DType, form: str) -> Tensor:
         owner = self._memory[storage]
-        if shape == owner.shape and dtype is owner.dtype:
+        if (shape, dtype, form) == (owner.shape, owner.dtype, owner.fmt):
             return owner
-        return Tensor(shape, dtype, persistent=owner.persistent, base=owner)
+        return Tensor(shape, dtype, form, persistent=owner.persistent, base=owner)
+
+    @property
+    def optimizer_class(self) -> str:
+        """The optimizer of the program. Only in training; old records have AdamW and do not name it."""
+        return self._record.optimizer or "AdamW"
 
     @property
     def batch(self) -> Tensor:

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Literal
 
-from ..kernels import ConvolutionWork, DType, Kernel, MatMulWork, Tensor, attention, grouped_matmul, matmul, vector
+from ..kernels import (
+    ConvolutionWork,
+    DType,
+    Kernel,
+    MatMulWork,
+    PoolingWork,
+    Tensor,
+    attention,
+    grouped_matmul,
+    matmul,
+    vector,
+)
 
 _STRIDED = frozenset({"AsStrided", "StridedSlice", "TransData", "Transpose", "ViewCopy"})
 _CUTTING = frozenset({"AsStrided", "BroadcastTo", "GatherV2", "GatherV3", "Index", "Slice", "StridedSlice"})
@@ -19,13 +31,10 @@ _PUTTING = frozenset({"IndexPutV2", "InplaceIndexAdd", "ScatterNdUpdate"})
 _ADDING = frozenset({"IndexPutV2", "InplaceIndexAdd"})
 """Those of them that add the rows to what is there."""
 
-_CUBE_BLOCK = 16
-"""Elements of BF16 that the cube takes at once: channels of a convolution are padded to whole blocks."""
-
 
 def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], depth: int) -> Kernel:
     """A kernel of this type. ``depth``: of a product, the length of the axis that is summed; of attention, how many
-    keys a query sees."""
+    keys a query sees; of a convolution, the channels of its input."""
     if type_ == "MatMulV3":
         return matmul(function, inputs[0], inputs[1], outputs[0], depth)
     if type_ == "BatchMatMulV2":
@@ -36,7 +45,9 @@ def kernel_of(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tu
     if type_.startswith("FlashAttention"):
         return _attention(function, inputs, outputs, depth)
     if type_.startswith("Conv2D"):
-        return _convolution(type_, function, inputs, outputs)
+        return _convolution(type_, function, inputs, outputs, depth)
+    if type_.startswith("MaxPool"):
+        return _pooling(type_, function, inputs, outputs)
     bytes_read, bytes_written = (sum(one.nbytes for one in tensors) for tensors in (inputs, outputs))
     if type_ in _WRITING:
         bytes_read = 0
@@ -69,21 +80,34 @@ def _attention(function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor,
     return attention(function, inputs, outputs, flops * 5 // 2 if backward else flops, backward=backward, read=read)
 
 
-def _convolution(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> Kernel:
-    """A convolution of pictures by a weight, or the gradient of that weight from pictures and the gradient of the
-    result."""
-    pixels, other = inputs
-    forward = type_ == "Conv2D"
-    weight, result = (other, outputs[0]) if forward else (outputs[0], other)
-    channels = pixels.shape[1]
-    padded = -(-channels // _CUBE_BLOCK) * _CUBE_BLOCK
-    flops = 2 * prod(result.shape) * padded * prod(weight.shape[2:])
+def _convolution(
+    type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], channels: int
+) -> Kernel:
+    """A convolution of pictures by a weight, or one of its gradients, all in the formats of the cube. ``channels``: of
+    the pictures that the convolution reads, without those that fill up a block."""
+    backward = {"Conv2D": "forward", "Conv2DBackpropInput": "input", "Conv2DBackpropFilter": "filter"}
+    pass_: Literal["forward", "input", "filter"] = backward[type_]  # type: ignore[assignment]
+    weight, result = {
+        "forward": (inputs[1], outputs[0]),
+        "input": (inputs[0], inputs[1]),
+        "filter": (outputs[0], inputs[1]),
+    }[pass_]
+    rows, _, _, block = weight.shape
     work = ConvolutionWork(
-        "forward" if forward else "filter",
-        flops,
-        pixels.shape[0],
+        pass_,
+        2 * prod(result.shape) * rows * block,
+        result.shape[0],
         sum(one.nbytes for one in (*inputs, *outputs)),
-        narrow=2 * channels < _CUBE_BLOCK,
-        single=pixels.dtype is DType.FP32,
+        narrow=2 * channels < block,
+        single=result.dtype is DType.FP32,
     )
     return Kernel(f"{function}_{type_}_{type_}", type_, "AI_CORE", inputs, outputs, work)
+
+
+def _pooling(type_: str, function: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> Kernel:
+    """The maximum of windows of the pictures, which stand first, or its gradient."""
+    pooled = inputs[0]
+    work = PoolingWork(
+        prod(pooled.shape), sum(one.nbytes for one in (*inputs, *outputs)), backward=type_ == "MaxPoolGradWithArgmaxV1"
+    )
+    return Kernel(f"{function}_{type_}AiCore_{type_}", type_, "AI_VECTOR_CORE", inputs, outputs, work)

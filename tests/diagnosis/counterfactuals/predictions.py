@@ -15,20 +15,21 @@ from advisor_core.run.prepared import RunOptions
 from advisor_core.run.request import Request
 from advisor_core.sample.causes import Cause
 from advisor_core.sample.scenarios import Scenario
-from tests.diagnosis.diagnosis import write
+from tests.diagnosis.diagnosis import refuse_broken, write
 from tests.diagnosis.expectations import names
 
 Range = tuple[float, float]
 
 
 class Prediction:
-    """What the recording of a simulated job says of it without some of its causes. Raises ValueError where nothing of
-    it can be replayed."""
+    """What the recording of a simulated job says of it without some of its causes. Raises `ValueError` where nothing of
+    it can be replayed, and `RuntimeError` where a rule fails: its findings would count as missing."""
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         with tempfile.TemporaryDirectory(prefix="counterfactuals-") as folder:
             write(scenario, seed, Path(folder))
             self.result, replayed = analysed(Request((Path(folder),), RunOptions()), jobs=1)
+        refuse_broken(scenario, self.result)
         if replayed is None:
             raise ValueError(f"{scenario.name} cannot be replayed")
         self._replayed = replayed

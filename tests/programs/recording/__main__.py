@@ -12,16 +12,19 @@ from functools import wraps
 from itertools import chain, combinations
 from typing import Any
 
+import diffusers
 import torch
 import transformers
 
 from advisor_core.sample.models.recorded import PARTS, Part, record_file
 from tests.programs.recording.calls import Call
 from tests.programs.recording.fused import fused, merge_gates
-from tests.programs.recording.kernels import Kernels, Operand, Task
+from tests.programs.recording.kernels import Kernels
 from tests.programs.recording.operators import recording
-from tests.programs.recording.optimizer import FusedAdamW
+from tests.programs.recording.optimizer import optimizer_of
+from tests.programs.recording.picture_programs import PICTURE_PROGRAMS, Diffusion
 from tests.programs.recording.programs import PROGRAMS, Decoding, Training
+from tests.programs.recording.tasks import Operand, Task
 
 STEP = 3
 """The step of decoding that is recorded: those before it make what is kept from step to step."""
@@ -45,16 +48,14 @@ class Recorded:
 
 def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
     """A training step of the program with these parts fused."""
-    eager = "attention" in PARTS[program.name] and "attention" not in parts
-    program.config._attn_implementation = "eager" if eager else "sdpa"
-    program.config._experts_implementation = "eager"
     with torch.device("meta"):
-        model = program.model(program.config).to(torch.bfloat16).train()
+        model = program.built(frozenset(parts)).to(torch.bfloat16).train()
         if "swiglu" in parts:
             merge_gates(model)
         batch = program.batch()
-        weights = model.parameters()
-        optimizer = FusedAdamW(weights) if "optimizer" in parts else torch.optim.AdamW(weights, lr=1e-4, foreach=False)
+        optimizer = optimizer_of(
+            program.optimizer, model.parameters(), fused="optimizer" in parts, foreach=program.foreach
+        )
     for weight in model.parameters():  # moments are there before the step that is recorded
         weight.grad = torch.empty_like(weight)
     optimizer.step()
@@ -66,7 +67,7 @@ def trained(program: Training, parts: tuple[Part, ...]) -> Recorded:
         others = [other for other in others if other is not first]
         kept = [recorder.seen(one).storage for one in (*model.parameters(), *model.buffers(), *moments, *others)]
         loaded = recorder.seen(first).storage
-        loss = model(**batch).loss
+        loss = program.loss(model, batch)
         loss_written = recorder.seen(loss).storage
         loss.backward()
         recorder.phase = "optimizer"
@@ -122,7 +123,8 @@ def written(program: Training | Decoding, parts: tuple[Part, ...]) -> dict[str, 
     """The record as it is written into a file."""
     recorded = trained(program, parts) if isinstance(program, Training) else decoded(program, parts)
     calls = recorded.calls
-    kernels = Kernels(1 + max(seen.storage for call in calls for seen in (*call.reads, *call.writes)))
+    first = 1 + max(seen.storage for call in calls for seen in (*call.reads, *call.writes))
+    kernels = Kernels(first, keeps_format="formats" in parts)
     tensors: dict[Operand, int] = {}
 
     def number(operand: Operand) -> int:
@@ -135,27 +137,28 @@ def written(program: Training | Decoding, parts: tuple[Part, ...]) -> dict[str, 
         [call.name, call.phase, call.node, call.sequence, [task(one) for one in kernels.of(call)]] for call in calls
     ]
     storages = {operand.storage for operand in tensors}
-    batch, size = program.inputs
-    if isinstance(program, Decoding):
-        work = f"{batch} x 1 tokens behind {size}, a step of generate"
-    else:
-        work = f"{batch} x {f'{size} x {size} pixels' if program.pictures else f'{size} tokens'}, a training step"
+    library = diffusers if isinstance(program, Diffusion) else transformers
     return {
-        "program": f"{program.says}, {program.config.num_hidden_layers} layers, {work}",
+        "program": f"{program.says}, {program.layers}, {program.work}",
         "fused": sorted({*parts, *([] if "attention" in PARTS[program.name] else ["attention"])}),
-        "versions": {"torch": torch.__version__.partition("+")[0], "transformers": transformers.__version__},
+        "versions": {"torch": torch.__version__.partition("+")[0], library.__name__: library.__version__},
+        "optimizer": program.optimizer if isinstance(program, Training) else None,
         "batch": recorded.batch,
         "loss": recorded.loss,
         "kept": [storage for storage in recorded.kept if storage in storages],
         "operators": operators,
-        "tensors": [[operand.storage, [*operand.shape], operand.dtype] for operand in tensors],
+        "tensors": [
+            [operand.storage, [*operand.shape], operand.dtype, *([operand.format] if operand.format else [])]
+            for operand in tensors
+        ],
     }
 
 
 def main() -> None:
     """Write these programs, or all."""
-    names = sys.argv[1:] or [program.name for program in PROGRAMS]
-    for program in (program for program in PROGRAMS if program.name in names):
+    programs = (*PROGRAMS, *PICTURE_PROGRAMS)
+    names = sys.argv[1:] or [program.name for program in programs]
+    for program in (program for program in programs if program.name in names):
         for parts in variants(PARTS[program.name]):
             data = written(program, parts)
             path = record_file(program.name, parts)

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from diffusers.models.activations import GEGLU
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer
 from transformers.generation.logits_process import TopPLogitsWarper
@@ -45,6 +46,13 @@ _rotate_back = defined(
 _gate = defined("npu_swiglu(Tensor x, int dim) -> Tensor", lambda x, d: x.new_empty((*x.shape[:-1], x.shape[-1] // 2)))
 _gate_back = defined(
     "npu_swiglu_backward(Tensor dy, Tensor x, int dim) -> Tensor", lambda dy, x, d: x.new_empty(x.shape)
+)
+
+_erf_gate = defined(
+    "npu_geglu(Tensor x) -> (Tensor, Tensor)", lambda x: [x.new_empty((*x.shape[:-1], x.shape[-1] // 2)) for _ in "yg"]
+)
+_erf_gate_back = defined(
+    "npu_geglu_grad(Tensor dy, Tensor x, Tensor gelu) -> Tensor", lambda dy, x, g: x.new_empty(x.shape)
 )
 
 
@@ -116,6 +124,22 @@ class SwiGlu(torch.autograd.Function):
         return _gate_back(dy, *ctx.saved_tensors, -1)
 
 
+class GeGlu(torch.autograd.Function):
+    """``npu_geglu`` of two halves."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """The gated half."""
+        result, gelu = _erf_gate(x)
+        ctx.save_for_backward(x, gelu)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> Tensor:
+        """The gradient of both halves."""
+        return _erf_gate_back(dy, *ctx.saved_tensors)
+
+
 class Attention(torch.autograd.Function):
     """``npu_fusion_attention``."""
 
@@ -151,10 +175,10 @@ def merge_gates(model: torch.nn.Module) -> None:
 
 
 @contextmanager
-def fused(model_code: ModuleType, prefix: str, parts: frozenset[str]) -> Iterator[None]:
+def fused(model_code: ModuleType | None, prefix: str, parts: frozenset[str]) -> Iterator[None]:
     """Replace these parts of the model code of transformers: ``norm``, ``rotary``, ``swiglu`` of a model with merged
-    gates (`merge_gates`), ``experts``; of what generates tokens ``cache`` and ``sampling``; and attention where the
-    model calls that of PyTorch."""
+    gates (`merge_gates`), ``experts``; of what generates tokens ``cache`` and ``sampling``; ``geglu`` of diffusers;
+    and attention where the model calls that of PyTorch."""
 
     def rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, unsqueeze_dim: int = 1) -> Pair:
         cos, sin = cos.unsqueeze(unsqueeze_dim), sin.unsqueeze(unsqueeze_dim)
@@ -169,12 +193,16 @@ def fused(model_code: ModuleType, prefix: str, parts: frozenset[str]) -> Iterato
         "swiglu": (f"{prefix}MLP", "forward", gate),
         "experts": (f"{prefix}Experts", "forward", experts),
     }
-    of_generation = {"cache": (DynamicLayer, "update", keep_place), "sampling": (TopPLogitsWarper, "__call__", top_p)}
+    of_libraries = {
+        "cache": (DynamicLayer, "update", keep_place),
+        "sampling": (TopPLogitsWarper, "__call__", top_p),
+        "geglu": (GEGLU, "forward", lambda self, x, *_, **__: GeGlu.apply(self.proj(x))),
+    }
     with ExitStack() as stack:
         for part in parts & replacements.keys():
             owner, name, replacement = replacements[part]
             stack.enter_context(patch.object(getattr(model_code, owner) if owner else model_code, name, replacement))
-        for part in parts & of_generation.keys():
-            stack.enter_context(patch.object(*of_generation[part]))
+        for part in parts & of_libraries.keys():
+            stack.enter_context(patch.object(*of_libraries[part]))
         stack.enter_context(patch.object(torch.nn.functional, "scaled_dot_product_attention", _attention))
         yield

@@ -1,4 +1,4 @@
-"""AdamW as ``torch.optim.AdamW(fused=True)`` runs on an NPU: one kernel for each weight
+"""The optimizers. AdamW as ``torch.optim.AdamW(fused=True)`` runs on an NPU: one kernel for each weight
 (docs/sources.md#fused-operators)."""
 
 from __future__ import annotations
@@ -31,3 +31,10 @@ class FusedAdamW(torch.optim.Optimizer):
                 if not moments:
                     moments |= {name: torch.empty_like(weight) for name in ("exp_avg", "exp_avg_sq")}
                 _apply(weight, moments["exp_avg"], moments["exp_avg_sq"], weight.grad)
+
+
+def optimizer_of(kind: str, weights: Any, *, fused: bool, foreach: bool) -> torch.optim.Optimizer:
+    """The optimizer of a program. SGD is as quick as it gets below CANN 9.2 where it takes lists of weights."""
+    if kind == "SGD":
+        return torch.optim.SGD(weights, lr=0.1, momentum=0.9, weight_decay=1e-4, foreach=fused or foreach)
+    return FusedAdamW(weights) if fused else torch.optim.AdamW(weights, lr=1e-4, foreach=foreach)

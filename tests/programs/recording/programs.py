@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import transformers
@@ -17,7 +17,7 @@ from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
 from transformers.models.vit import modeling_vit
 
-from advisor_core.sample.models.recorded import DecodingName, TrainingName
+from advisor_core.sample.models.recorded import PARTS, DecodingName, TrainingName
 
 LAYERS = 4
 UNEVEN = 0.3
@@ -50,6 +50,11 @@ class Program:
     routing: tuple[int, int] | None = None
 
     @property
+    def layers(self) -> str:
+        """How deep it is, in words."""
+        return f"{self.config.num_hidden_layers} layers"
+
+    @property
     def nonzero_counts(self) -> list[int]:
         """The numbers that the loops over the experts ask for, layer by layer: how many experts have tokens, and how
         many rows each of them has. Always the same."""
@@ -67,14 +72,37 @@ class Program:
 
 @dataclass(frozen=True)
 class Training(Program):
-    """A training step with AdamW."""
+    """A training step. ``optimizer``: what it is without a fused one, which goes through the weights one by one unless
+    ``foreach`` is true."""
 
     name: TrainingName
     pictures: bool = False
+    optimizer: Literal["AdamW", "SGD"] = "AdamW"
+    foreach: bool = False
 
     def batch(self) -> dict[str, torch.Tensor]:
         """The tensors that the step reads; the first is that of the data loader."""
         return (pictures if self.pictures else text)(*self.inputs)
+
+    def built(self, parts: frozenset[str]) -> torch.nn.Module:
+        """The model, whose parts are fused later (`fused`). ``parts``: those that will be."""
+        self.config._attn_implementation = (
+            "eager" if "attention" in PARTS[self.name] and "attention" not in parts else "sdpa"
+        )
+        self.config._experts_implementation = "eager"
+        model: torch.nn.Module = self.model(self.config)
+        return model
+
+    def loss(self, model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The forward pass."""
+        loss: torch.Tensor = model(**batch).loss
+        return loss
+
+    @property
+    def work(self) -> str:
+        """What a step does, in words."""
+        batch, size = self.inputs
+        return f"{batch} x {f'{size} x {size} pixels' if self.pictures else f'{size} tokens'}, a training step"
 
 
 @dataclass(frozen=True)
@@ -83,6 +111,11 @@ class Decoding(Program):
 
     name: DecodingName
     drawn: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def work(self) -> str:
+        """What a step does, in words."""
+        return f"{self.inputs[0]} x 1 tokens behind {self.inputs[1]}, a step of generate"
 
 
 def dealt(rows: int, shares: Sequence[float]) -> list[int]:
