@@ -30,7 +30,11 @@ def job(shelf: type[Shelf]) -> type[Shelf]:
 
 def test_files_are_copied_at_the_same_time_and_once(job: type[Shelf]) -> None:
     both = threading.Barrier(2, timeout=10)
-    job.hook = staticmethod(lambda path: [both.wait(), None][1])
+
+    def meet(path: str) -> None:
+        both.wait()
+
+    job.hook = staticmethod(meet)
     with opened([Url("shelf://job")], MOST) as (path,):
         with copied_ahead([*(path / name for name in NAMES), path / "absent.json"]):
             assert [here(path / name).read_bytes() for name in NAMES] == list(job.files.values())
