@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from statistics import fmean, stdev
 
 from advisor_core.api.renderers import LedgerStep, RunResult
@@ -62,30 +63,51 @@ def steps_of(result: RunResult, role: str | None, rank: int | None) -> Steps | N
     if len(own) < 2:
         return None
     walls = [step.wall_ns for step in own]
-    beside = tuple(_beside(own, place) for place in range(len(own)))
+    whole = _Whole.of(own)
+    beside = tuple(_beside(step, whole) for step in own)
     by_length = sorted(beside, key=lambda step: step.wall_ns)
     return Steps(beside, fmean(walls), stdev(walls), by_length[0], by_length[-1])
 
 
-def _beside(steps: Sequence[LedgerStep], place: int) -> StepBeside:
-    own, others = steps[place], [*steps[:place], *steps[place + 1 :]]
-    walls = [step.wall_ns for step in others]
-    usual = fmean(walls)
+@dataclass(frozen=True)
+class _Whole:
+    """Sums over all steps, so that those over all but one cost no look at each: the time of the steps and its square,
+    and the time of each ledger path."""
+
+    count: int
+    wall_ns: int
+    squared: int
+    paths: Mapping[str, int]
+
+    @classmethod
+    def of(cls, steps: Sequence[LedgerStep]) -> _Whole:
+        paths: dict[str, int] = defaultdict(int)
+        for step in steps:
+            for entry in step.entries:
+                paths[entry.path] += entry.ns
+        walls = [step.wall_ns for step in steps]
+        return cls(len(steps), sum(walls), sum(wall * wall for wall in walls), paths)
+
+
+def _beside(own: LedgerStep, whole: _Whole) -> StepBeside:
+    others, wall_ns = whole.count - 1, whole.wall_ns - own.wall_ns
+    usual = wall_ns / others
     difference = own.wall_ns - usual
     apart = difference / usual if usual else 0.0
     unlike = None
-    if len(others) >= OTHERS:
-        unlike = abs(difference) > DEVIATIONS * stdev(walls) and abs(apart) > LEAST_APART
-    return StepBeside(own.step, own.wall_ns, apart, unlike, _differs(own, others, difference) if unlike else ())
+    if others >= OTHERS:
+        squares = others * (whole.squared - own.wall_ns**2) - wall_ns**2  # whole numbers: nothing is lost in them
+        deviation = sqrt(squares / (others * (others - 1)))
+        unlike = abs(difference) > DEVIATIONS * deviation and abs(apart) > LEAST_APART
+    return StepBeside(own.step, own.wall_ns, apart, unlike, _differs(own, whole, difference) if unlike else ())
 
 
-def _differs(own: LedgerStep, others: Sequence[LedgerStep], difference: float) -> tuple[tuple[str, int], ...]:
-    more: dict[str, float] = defaultdict(float)
-    for path, ns in _entries(own).items():
-        more[path] += ns
-    for step in others:
-        for path, ns in _entries(step).items():
-            more[path] -= ns / len(others)
+def _differs(own: LedgerStep, whole: _Whole, difference: float) -> tuple[tuple[str, int], ...]:
+    entries = _entries(own)
+    more = {
+        path: entries.get(path, 0) - (whole.paths[path] - entries.get(path, 0)) / (whole.count - 1)
+        for path in dict.fromkeys((*entries, *whole.paths))
+    }
     same_way = {path: round(ns) for path, ns in more.items() if ns * difference > 0}
     named = [path for path, ns in same_way.items() if abs(ns) >= OF_DIFFERENCE * abs(difference)]
     return tuple((path, same_way[path]) for path in sorted(named, key=lambda path: -abs(same_way[path]))[:NAMED])

@@ -81,15 +81,18 @@ class Estimate:
     def __init__(self, began_s: float) -> None:
         self._began_s = began_s
         self._stage = ""
+        self._done = 0.0
+        """The part that was done when the stage began."""
 
     def line(self, work: Work, now_s: float) -> str:
         """One line; no time is named before a part of it is done."""
         stage, told, done = _told(work)
         if stage != self._stage:
-            self._stage, self._began_s = stage, self._began_s if not self._stage else now_s
-        if not 0 < done < 1:
+            self._began_s, self._done = (now_s, done) if self._stage else (self._began_s, 0.0)
+            self._stage = stage
+        if not self._done < done < 1:
             return told
-        left = (now_s - self._began_s) * (1 - done) / done
+        left = (now_s - self._began_s) * (1 - done) / (done - self._done)
         return f"{told}, about {left:.0f} s more"
 
 
@@ -103,7 +106,11 @@ def _told(work: Work) -> tuple[str, str, float]:
     ranks = f"{work.ranks} rank{'s' if work.ranks > 1 else ''}"
     read = work.read_bytes()
     if read < work.bytes:
-        return "read", f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB{copied}", read / work.bytes
+        told = f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB{copied}"
+        # files at URLs are copied before they are read: as long as more is copied than read, that is what takes time
+        if read < (here := work.copied_of_ranks()) < work.bytes:
+            return "copy", told, here / work.bytes
+        return "read", told, read / work.bytes
     return "judge", f"judging {ranks}: {work.judged} done", work.judged / work.ranks if work.ranks else 0.0
 
 

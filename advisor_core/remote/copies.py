@@ -6,20 +6,23 @@ beside its place and then moved: nobody meets half of one.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from advisor_core.remote.errors import CopyError, DriverError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.signs import is_sign, time_of
 from advisor_core.remote.stand_ins import StandIn, Tree, stand_in
+from advisor_core.remote.temporary import delete_all
 from advisor_core.remote.url import Url
 
 HEAD_BYTES: Final = 1 << 20
@@ -39,7 +42,8 @@ _listeners: list[Callable[[int], None]] = []
 _folders: set[Path] = set()
 """The folders of copies that this process has used."""
 
-_temporary: set[Path] = set()
+_under_way: dict[Path, Future[None]] = {}
+"""By its place, each copy that other threads of this process make."""
 
 
 def listen_to_copies(listener: Callable[[int], None]) -> None:
@@ -79,18 +83,49 @@ def beginning(path: Path) -> Beginning:
 def copied(found: StandIn) -> Path:
     """The copy of a file, made now unless it is there. Raises `CopyError`."""
     place = found.copy
+    if (other := _under_way.get(place)) is not None:
+        other.result()
     if not _is_there(place, found.file.bytes):
         _make_room(found.tree, found.file.bytes)
         _write(found, place, found.file.bytes, _copy)
     return place
 
 
+def lacking(files: Iterable[StandIn]) -> list[StandIn]:
+    """Those of these files of which there is no copy."""
+    return [file for file in files if not _is_there(file.copy, file.file.bytes)]
+
+
 def copy_all(files: Sequence[StandIn], tree: Tree, system: FileSystem) -> None:
     """Copy those of these files of a tree that are not there, several at the same time. Raises `CopyError`."""
-    lacking = [file for file in files if not _is_there(file.copy, file.file.bytes)]
-    if lacking:
-        _make_room(tree, sum(file.file.bytes for file in lacking))  # once: it looks at all copies
-        system.each(lambda file: _write(file, file.copy, file.file.bytes, _copy), lacking)
+    absent = lacking(files)
+    if absent:
+        _make_room(tree, sum(file.file.bytes for file in absent))  # once: it looks at all copies
+        system.each(lambda file: _write(file, file.copy, file.file.bytes, _copy), absent)
+
+
+@contextmanager
+def copy_under_way(files: Sequence[StandIn], pool: Executor, given_up: Event) -> Iterator[None]:
+    """Have ``pool`` copy these files of one tree; meanwhile `copied` waits for the one that it is asked for. Once
+    ``given_up`` is set, copies break off."""
+
+    def copy(system: FileSystem, file: StandIn, beside: Path) -> None:
+        def told(size: int) -> None:
+            if given_up.is_set():
+                raise CopyError(f"{file.name} is no longer wanted")
+            _tell(size)
+
+        system.copy(file.name, beside, told)
+
+    with contextlib.suppress(CopyError):  # `copied` makes room for each, and tells where it cannot
+        _make_room(files[0].tree, sum(file.file.bytes for file in files))
+    begun = {file.copy: pool.submit(_write, file, file.copy, file.file.bytes, copy) for file in files}
+    _under_way.update(begun)
+    try:
+        yield
+    finally:
+        for place in begun:
+            _under_way.pop(place, None)
 
 
 def forget(found: StandIn) -> None:
@@ -110,25 +145,12 @@ def forget_unfinished(processes: Collection[int]) -> None:
 def give_up(processes: Collection[int]) -> None:
     """As `forget_unfinished`, and delete what is only there for this run."""
     forget_unfinished(processes)
-    for folder in _temporary:
-        shutil.rmtree(folder, ignore_errors=True)
+    delete_all()
 
 
 def use_folder(folder: Path) -> None:
     """Have this process know a folder of copies, of which it may have to clear up."""
     _folders.add(folder)
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A folder that is there meanwhile."""
-    folder = Path(tempfile.mkdtemp(prefix="npu-advisor-"))
-    _temporary.add(folder)
-    try:
-        yield folder
-    finally:
-        _temporary.discard(folder)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_there(place: Path, size: int) -> bool:

@@ -9,13 +9,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from advisor_core.remote.copies import copy_all, temporary_folder, use_folder
+from advisor_core.remote.copies import copy_all, use_folder
 from advisor_core.remote.errors import CopyError, RemoteError, driver_errors
 from advisor_core.remote.file_system import FileSystem, file_system
 from advisor_core.remote.kept import kept_folder
 from advisor_core.remote.listing import listed
 from advisor_core.remote.shown import show_as
 from advisor_core.remote.stand_ins import FOLDER, StandIn, Tree
+from advisor_core.remote.temporary import temporary_folder
 from advisor_core.remote.url import Url
 
 SMALL_BYTES: Final = 64 << 10

@@ -21,6 +21,7 @@ class Work:
         self.bytes = 0
         self._read = 0
         self._copied = 0
+        self._copied_before = 0
         self._elsewhere: Callable[[], int] = int
         self._copied_elsewhere: Callable[[], int] = int
 
@@ -32,6 +33,7 @@ class Work:
         self.ranks = len(sources)
         self.bytes = sum(source.bytes for source in sources)
         self._read, self._elsewhere, self._copied_elsewhere = 0, elsewhere, copied
+        self._copied_before = self.copied_bytes()
         self.stage = "ranks"
 
     def add(self, size: int) -> None:
@@ -45,6 +47,10 @@ class Work:
     def copied_bytes(self) -> int:
         """Bytes that were copied from URLs."""
         return self._copied + self._copied_elsewhere()
+
+    def copied_of_ranks(self) -> int:
+        """Of them, those that were copied since ranks are read."""
+        return self.copied_bytes() - self._copied_before
 
     def judge_one(self) -> None:
         """A rank is judged, or cannot be."""

@@ -44,6 +44,12 @@ def test_what_comes_from_a_url_is_told() -> None:
     work.begin_ranks(ranks(4, 50_000_000), int, lambda: 5_000_000)
     work.copy(30_000_000)
     assert estimate.line(work, 110.0) == "reading 4 ranks: 0 of 200 MB, 37 MB copied"
+    work.copy(20_000_000)
+    assert estimate.line(work, 120.0) == "reading 4 ranks: 0 of 200 MB, 57 MB copied, about 75 s more"
+    work.add(60_000_000)
+    assert estimate.line(work, 130.0) == "reading 4 ranks: 60 of 200 MB, 57 MB copied"
+    work.add(70_000_000)
+    assert estimate.line(work, 140.0) == "reading 4 ranks: 130 of 200 MB, 57 MB copied, about 10 s more"
 
 
 def captured(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:

@@ -133,10 +133,7 @@ def test_workers_copy_what_they_read_of_a_url(address: str, tmp_path: Path, monk
         monkeypatch.setattr(client, "_root", lambda source: Url("strange://far"))
         with pytest.raises(ClusterError, match=r"worker tcp://.* does not reach strange://far: .*Protocol not known"):
             run(paths, RunOptions(), elsewhere=cluster)
-    with distributed.Client(address, set_as_default=False) as asking:
-        for place in asking.run(lambda dask_worker: dask_worker.local_directory).values():
-            copies = Path(place, FOLDER, "files")
-            assert not copies.exists() or not list(copies.iterdir()), "nothing is kept"
+    assert copied_by_workers(address) == [], "nothing is kept"
 
 
 @pytest.mark.parametrize("error", [InputError("broken"), RuntimeError("broken")])
@@ -152,16 +149,36 @@ def test_no_copy_is_left_of_a_rank_that_raises(error: Exception, tmp_path: Path)
         assert copies_of(there.directory) == set()
 
 
-def test_nothing_is_left_of_an_interrupted_run(job: Path, address: str) -> None:
+def copied_by_workers(address: str) -> list[Path]:
+    """The copies that workers have in their own directories, once there are none or after 5 s."""
+    with distributed.Client(address, set_as_default=False) as asking:
+        places = asking.run(lambda dask_worker: dask_worker.local_directory).values()
+    for _ in range(50):
+        copies = [copy for place in places for copy in Path(place, FOLDER, "files").glob("*")]
+        if not copies:
+            break
+        time.sleep(0.1)
+    return copies
+
+
+def test_nothing_is_left_of_an_interrupted_run(address: str, tmp_path: Path) -> None:
     class Interrupted(BaseException):
         pass
 
-    def interrupt(line: str) -> None:
-        raise Interrupted
+    begun: list[str] = []
 
-    with pytest.raises(Interrupted), client.connected(address) as cluster:
-        run([job], RunOptions(), elsewhere=cluster, progress=interrupt)
-    assert left_on(address) == ([], [])
+    def interrupt(line: str) -> None:
+        if begun:  # the first rank is read, and its worker waits for what is asked of it next
+            raise Interrupted
+        begun.append(line)
+
+    for number in range(2):
+        write_rank(tmp_path / "job" / f"rank{number}_ascend_pt")
+    with opened([Url(f"file://{tmp_path / 'job'}")], 0) as paths:
+        with pytest.raises(Interrupted), client.connected(address) as cluster:
+            run(paths, RunOptions(), elsewhere=cluster, progress=interrupt)
+        assert left_on(address) == ([], [])
+        assert copied_by_workers(address) == []
 
 
 def test_workers_that_lack_something_are_named(

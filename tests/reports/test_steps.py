@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean, stdev
 from types import SimpleNamespace
 from typing import cast
 
@@ -74,3 +75,14 @@ def test_what_is_named_is_part_of_the_difference(walls: list[tuple[int, int]]) -
     assert found.shortest.wall_ns <= found.mean_ns <= found.longest.wall_ns
     for step in found.unlike:
         assert step.differs and all(ns * step.apart > 0 for _, ns in step.differs)
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=5, max_size=9))
+def test_each_step_is_compared_with_all_others(walls: list[tuple[int, int]]) -> None:
+    found = steps_of(result_of(walls), None, 0)
+    assert found is not None
+    for place, step in enumerate(found.steps):
+        others = [sum(wall) for wall in (*walls[:place], *walls[place + 1 :])]
+        apart = step.wall_ns - fmean(others)
+        assert step.apart == pytest.approx(apart / fmean(others))
+        assert step.unlike is (abs(apart) > 3 * stdev(others) and abs(step.apart) > 0.05)

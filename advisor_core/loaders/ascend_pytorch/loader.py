@@ -32,6 +32,7 @@ from advisor_core.loaders.discover import directories
 from advisor_core.loaders.export import Export
 from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
+from advisor_core.remote.ahead import copied_ahead
 from advisor_core.result.run import Diagnostic
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
@@ -171,6 +172,7 @@ class _Loading:
             self._merge(read_text(place, files.text, self._wanted, level))
             return TEXT
         with ExitStack() as stack:
+            stack.enter_context(copied_ahead(path for path in (files.profiler, files.analysis) if path is not None))
             databases = stack.enter_context(AscendDatabases(place, files.profiler, files.analysis))
             if not files.has_text():
                 self._merge(databases.read(self._wanted, level))

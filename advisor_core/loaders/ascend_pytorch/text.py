@@ -31,6 +31,7 @@ from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.loaders.readers.slices import both
 from advisor_core.loaders.readers.trace_json import TraceSource, read_trace
+from advisor_core.remote.ahead import copied_ahead
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.base import Text
 from advisor_core.text.messages import message
@@ -70,7 +71,8 @@ def read_text(place: Place, paths: Mapping[str, Path], wanted: Collection[str], 
     export = Export()
     chosen = [deliverable for deliverable in DELIVERABLES if not set(wanted).isdisjoint(deliverable.tables)]
     # the trace is most of the work and holds the interpreter lock; Arrow reads the others without it
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as pool:
+    opened = [path for deliverable in chosen if (path := paths.get(deliverable.name)) is not None]
+    with copied_ahead(opened), ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as pool:
         futures = [
             pool.submit(_read, deliverable, paths.get(deliverable.name), place)
             for deliverable in chosen

@@ -41,6 +41,7 @@ from advisor_core.loaders.readers.files import HashedFile
 from advisor_core.loaders.readers.problems import Problems
 from advisor_core.loaders.readers.slices import LineSource, both, join
 from advisor_core.loaders.readers.trace_json import Trace, TraceSource, read_trace
+from advisor_core.remote.ahead import copied_ahead
 from advisor_core.result.run import Diagnostic, InputFile
 from advisor_core.text.messages import message
 
@@ -100,7 +101,9 @@ class MsprofExport:
     def _read_text(self) -> None:
         """The tables that the export does not have yet, from the text export."""
         have = self.export.tables.keys()
-        reads = [self._read(deliverable) for deliverable in DELIVERABLES if not have >= {*deliverable.tables}]
+        wanted = [deliverable for deliverable in DELIVERABLES if not have >= {*deliverable.tables}]
+        with copied_ahead(path for one in wanted for path in self._files.exports.get(one.kind, ())):
+            reads = [self._read(deliverable) for deliverable in wanted]
         device, several = self._choose_device(reads)
         self.device = device if self.device is None else self.device
         for read in reads:

@@ -222,15 +222,15 @@ class _Events:
 
     def _add_counters(self, events: list[_Event], ordinals: Int64Array) -> None:
         """Of the counters (almost half of all events) the clock and the rates are kept."""
-        places: dict[str, list[int]] = {}
-        for place, event in enumerate(events):
-            name = event.name
-            if isinstance(name, str) and (name == _FREQUENCY or counters.sampled(name)):
-                places.setdefault(name, []).append(place)
-        for name, wanted in places.items():
-            kept = [events[place] for place in wanted]
+        names = Interner()
+        codes = names.codes(list(map(_name, events)))
+        for name, code in names.items():
+            if not isinstance(name, str) or not (name == _FREQUENCY or counters.sampled(name)):
+                continue
+            places = np.flatnonzero(codes == code)
+            kept = [events[place] for place in places.tolist()]
             arguments = [event.args or _NO_ARGS for event in kept]
-            when: Columns = {"time_ns": times.points_ns(map(_ts, kept)), "source_row": ordinals[np.array(wanted)]}
+            when: Columns = {"time_ns": times.points_ns(map(_ts, kept)), "source_row": ordinals[places]}
             if name == _FREQUENCY:
                 self.clock.append(when | {"mhz": times.numbers([argument.mhz for argument in arguments])})
             for argument, one in counters.sampled(name).items():

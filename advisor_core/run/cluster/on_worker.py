@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -102,9 +103,24 @@ def answer(question: bytes, before: Phase | None = None) -> Phase:
                 value = asked.function(source, *asked.more)
             finally:
                 held = release()
-        if asked.part is not None and not held:
-            asked.part.forget_temporary(Path(worker.local_directory))
-        return Phase(value, worker.address, bool(held), source.bytes, held)
+        phase = Phase(value, worker.address, bool(held), source.bytes, held)
+        if asked.part is not None:
+            folder = Path(worker.local_directory)
+            if held:  # the next phase may read more; where none comes, the scheduler drops this one
+                weakref.finalize(phase, _forget_later, asked.part, folder).atexit = False
+            else:
+                asked.part.forget_temporary(folder)
+        return phase
+
+
+def _forget_later(part: Part, folder: Path) -> None:
+    """Delete what was copied of a rank, between two phases: another one may be about to read the same files."""
+
+    def forget() -> None:
+        with _ONE_AT_A_TIME:
+            part.forget_temporary(folder)
+
+    threading.Thread(target=forget, name="forget copies", daemon=True).start()
 
 
 @contextmanager
