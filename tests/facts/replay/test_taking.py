@@ -7,6 +7,7 @@ import numpy as np
 from advisor_core.facts.replay.edges import HANDED, Edges
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, Nodes
 from advisor_core.facts.replay.rank_graph import RankGraph, timed
+from advisor_core.replay.sweep import ends
 
 FED, FIRST, SECOND, THIRD = (0, 2, 3), 1, 4, 5
 
@@ -37,10 +38,8 @@ def test_a_thread_that_is_busy_does_not_sleep_and_one_that_has_become_idle_does(
     def launched(node: int, duration: int) -> list[int]:
         changed = recorded.graph.duration.copy()
         changed[node] = duration
-        return RankGraph(
-            recorded.graph.changed(duration=changed), recorded.nodes, recorded.edges, recorded.talks,
-            recorded.free_ns, recorded.origin_ns,
-        ).replayed()[[FIRST, SECOND, THIRD]].tolist()  # fmt: skip
+        ended = ends(recorded.graph.changed(duration=changed), recorded.free_ns)
+        return [int(ended[launch]) for launch in (FIRST, SECOND, THIRD)]
 
     # The first launch lasts until 140: the second one needs its 20 ns, and not 30 more to wake up.
     assert launched(FIRST, 90) == [140, 160, 170]
