@@ -15,7 +15,7 @@ from pathlib import Path
 from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
-from tests.diagnosis.counterfactuals.measure import measured
+from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
 from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT, OTHER_SIZES
@@ -65,13 +65,27 @@ def findings() -> str:
 def counterfactuals(found: Sequence[Case]) -> str:
     """Their part of the page."""
     # The largest first, so that no process is left with one of them at the end; the page has them in order.
-    order = sorted(range(len(found)), key=lambda place: -found[place].scenario.ranks)
+    groups = sorted(sharing(found), key=lambda places: -found[places[0]].scenario.ranks)
     with _pool() as pool:
-        results = {}
-        for place, result in zip(order, pool.map(measured, [found[place] for place in order]), strict=True):
-            results[place] = result
-            sys.stderr.write(f"{len(results)} of {len(found)}: {found[place].scenario.name}\n")
+        results: dict[int, list[Counterfactual]] = {}
+        asked = pool.map(_all_measured, [[found[place] for place in places] for places in groups])
+        for places, group in zip(groups, asked, strict=True):
+            results.update(zip(places, group, strict=True))
+            sys.stderr.write(f"{len(results)} of {len(found)}: {found[places[0]].scenario.name}\n")
     return section([one for place in range(len(found)) for one in results[place]])
+
+
+def sharing(found: Sequence[Case]) -> list[list[int]]:
+    """The places of the cases of each job with the same physics: in one process these share what is simulated for the
+    truth."""
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for place, case in enumerate(found):
+        groups.setdefault((case.scenario.name, case.unshared), []).append(place)
+    return list(groups.values())
+
+
+def _all_measured(cases: Sequence[Case]) -> list[list[Counterfactual]]:
+    return [measured(case) for case in cases]
 
 
 _SECTION = re.compile(rf"^{re.escape(HEADING)}$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)

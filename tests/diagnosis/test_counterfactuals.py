@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from advisor_core.sample.scenarios import SCENARIOS
-from tests.diagnosis.__main__ import section_of, with_section
+from tests.diagnosis.__main__ import section_of, sharing, with_section
 from tests.diagnosis.counterfactuals.jobs import DOSES, Case, cases
 from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
 from tests.diagnosis.counterfactuals.page import HEADING, section
@@ -51,6 +51,16 @@ def test_each_cause_any_two_and_all_are_taken_away() -> None:
     assert counts == {"dense-kernels": [1] * 4 + [2] * 6 + [4], "two-late-ranks": [1, 1, 2]}
     with pytest.raises(ValueError, match="no job nonsense; there are: dense-one"):
         cases(["nonsense"])
+
+
+def test_the_doses_of_a_job_share_what_is_simulated_for_its_truth_and_other_physics_does_not() -> None:
+    groups = sharing(CASES)
+    assert sorted(place for group in groups for place in group) == list(range(len(CASES)))
+    doses = [[(CASES[place].unshared, CASES[place].dose) for place in group] for group in groups]
+    assert doses[:2] == [[(False, 1.0), *((False, dose) for dose in DOSES)], [(True, 1.0)]]
+    whole, *parts = (CASES[place].scenario for place in groups[0])
+    assert all(part.setup != whole.setup and part.cured(*part.causes).setup == whole.cured(*whole.causes).setup
+               for part in parts)  # fmt: skip
 
 
 def test_the_physics_of_a_case_is_what_the_job_runs_with() -> None:

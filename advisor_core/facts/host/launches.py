@@ -38,6 +38,12 @@ COLUMNS = (
         "ns",
         "when it had been put into the task queue, in device time; launch_ns where there is none",
     ),
+    Column(
+        "taken_ns",
+        "int",
+        "ns",
+        "when the thread behind the task queue had taken it, in device time; entered_ns where there is none",
+    ),
     Column("thread", "int", "", "thread of the launch, -1 unknown"),
     Column("lead_ns", "int", "ns", "start less launch, -1 unknown"),
     Column("call_row", "int", "", "row of host_events of the launching call, -1 unknown"),
@@ -101,6 +107,7 @@ def launches(facts: Facts) -> Launches:
         _wait_for_long_calls(frame, device, facts[HOST_EVENTS], skew)
     frame.loc[rows, "launch_ns"] -= skew
     frame["entered_ns"] = _entered(frame, facts.get(HOST_EVENTS), skew)
+    frame["taken_ns"] = _taken(frame, facts.get(HOST_EVENTS), skew)
     frame["lead_ns"] = -1
     frame.loc[rows, "lead_ns"] = leads + skew
     return Launches(frame, skew)
@@ -132,6 +139,15 @@ def _entered(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.
         return launch
     entered = events["start_ns"].to_numpy()[np.maximum(enqueue, 0)] - skew
     return np.where(queued, np.minimum(entered, launch), launch)
+
+
+def _taken(frame: pd.DataFrame, events: pd.DataFrame | None, skew: int) -> np.ndarray:
+    entered, launch = frame["entered_ns"].to_numpy(), frame["launch_ns"].to_numpy()
+    queued = (frame["enqueue_row"].to_numpy() >= 0) & (frame["dequeue_row"].to_numpy() >= 0)
+    if events is None or not queued.any():
+        return entered
+    began = events["start_ns"].to_numpy()[np.maximum(frame["dequeue_row"].to_numpy(), 0)] - skew
+    return np.where(queued, np.clip(began, entered, launch), entered)
 
 
 def _wait_for_long_calls(frame: pd.DataFrame, device: pd.DataFrame, events: pd.DataFrame, skew: int) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints
-from advisor_core.facts.replay.edges import LAUNCHED
+from advisor_core.facts.replay.edges import HANDED, LAUNCHED
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
@@ -48,5 +48,6 @@ class Capturing(Cure):
         pause[inside] = np.where(runs, self.gap_ns, pause[inside])
         unlaunched = np.zeros(len(graph), dtype=np.bool_)
         unlaunched[task[follows]] = True
-        lag[(edges.kind == LAUNCHED) & unlaunched[edges.target]] = NEVER
+        unlaunched[launch[follows]] = True
+        lag[np.isin(edges.kind, (HANDED, LAUNCHED)) & unlaunched[edges.target]] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints, Layer, empty, union
 from advisor_core.facts.replay.capture import Capturing
-from advisor_core.facts.replay.edges import DONE, LAUNCHED
+from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
@@ -132,7 +132,8 @@ class Merging(Cure):
         duration[launched] = 0
         unlaunched = np.zeros(len(graph), dtype=np.bool_)
         unlaunched[task[gone]] = True
-        lag[(edges.kind == LAUNCHED) & unlaunched[edges.target]] = NEVER
+        unlaunched[launched] = True
+        lag[np.isin(edges.kind, (HANDED, LAUNCHED)) & unlaunched[edges.target]] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)
 
 

@@ -2,7 +2,7 @@
 
 Recorded, or by construction of the runtime:
 
-- `HANDED`: a task is launched when the host has handed it over;
+- `HANDED`: a task is launched when the host has handed it over and the thread behind the queue has taken it;
 - `LAUNCHED`: it starts when it has been launched;
 - `DONE`: a call that waits for the device returns when all that was handed over before has ended; a stream that ended
   later than the call returned was not waited for.

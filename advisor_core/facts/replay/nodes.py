@@ -5,7 +5,7 @@
 | the threads that feed the device, which take turns | `FEED` | the node before | the task was handed over |
 | | `CALL` | the node before | a call that waits for the device begins |
 | | `RETURN` | the device has done what the call waits for | the call returns |
-| a thread that empties a task queue | `LAUNCH` | the task was handed over, the one before launched | it is launched |
+| a thread that empties a task queue | `LAUNCH` | it has taken the task from the queue | it is launched |
 | a stream, or a communication group without one | `TASK` | start | end |
 
 A task that no queue held has a `LAUNCH` of no length, which takes the time of the call where a queue would take over.
@@ -34,7 +34,8 @@ FEEDERS = 0
 class Nodes:
     """In order of their ends, by kind where they end together. ``kind``; ``row``: of a FEED, LAUNCH and TASK the row of
     the fact ``work``, of a CALL and RETURN that of ``host_events``; ``chain``; ``start_ns``: what is recorded, of a
-    CALL and FEED the end of the node before; ``end_ns``."""
+    CALL and FEED the end of the node before, of a LAUNCH behind a launch that ended after the task was handed over the
+    end of that one; ``end_ns``."""
 
     kind: Ints
     row: Ints
@@ -84,6 +85,9 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, s
     kind, row, chain, begin, finish = (column[order] for column in (kind, row, chain, begin, finish))
     before = before_on_chain(chain)
     free = np.where(before >= 0, finish[before], begin)
+    launches = np.flatnonzero(kind == LAUNCH)
+    idle = launches[(before[launches] < 0) | (free[launches] <= begin[launches])]
+    begin[idle] = launched.frame["taken_ns"].to_numpy()[row[idle]]
     begin = np.where(kind == TASK, begin, np.where((kind == FEED) | (kind == CALL), free, np.maximum(begin, free)))
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor_core.facts.ledger.bookings import LONGEST_LATENCY_NS, host_path
-from advisor_core.facts.replay.edges import FOLLOWS, LAUNCHED
+from advisor_core.facts.replay.edges import FOLLOWS, HANDED, LAUNCHED
 from advisor_core.facts.replay.nodes import LAUNCH, RETURN, TASK
 from advisor_core.replay.critical_path import BEGINNING, ON_CHAIN
 from advisor_core.replay.graph import Ints
@@ -43,8 +43,14 @@ def delay_paths(waited_for: Ints, delay_ns: Ints) -> Paths:
     (`advisor_core.facts.replay.edges`), or `ON_CHAIN` or `BEGINNING`."""
     held_up = (waited_for == LAUNCHED) & (delay_ns > LONGEST_LATENCY_NS)
     named: Paths = np.select(
-        [waited_for == ON_CHAIN, waited_for == BEGINNING, held_up | (waited_for == FOLLOWS), waited_for == LAUNCHED],
-        ["idle/task_switch", "idle/step_boundary", "idle/unknown", "idle/launch_latency"],
+        [
+            waited_for == ON_CHAIN,
+            waited_for == BEGINNING,
+            held_up | (waited_for == FOLLOWS),
+            waited_for == LAUNCHED,
+            waited_for == HANDED,
+        ],
+        ["idle/task_switch", "idle/step_boundary", "idle/unknown", "idle/launch_latency", host_path("runtime")],
         default="idle/dependency",
     ).astype(object)
     return named

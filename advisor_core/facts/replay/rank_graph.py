@@ -96,9 +96,10 @@ def _latencies(
     end: Ints,
 ) -> Ints:
     """The lag of each edge. The latency of a launch is seen where an idle device waited for it, and is the usual one
-    elsewhere."""
+    elsewhere; so is what the thread behind the queue needs to take a task, where it had nothing to do."""
     lag = np.zeros(len(edges.kind), dtype=np.int64)
-    is_launch = edges.kind == LAUNCHED
+    is_launch, handed = edges.kind == LAUNCHED, edges.kind == HANDED
+    lag[handed] = _taking(end[edges.source[handed]], start[edges.target[handed]], free[edges.target[handed]])
     others = free.copy()
     np.maximum.at(others, edges.target[~is_launch], end[edges.source[~is_launch]])
     launched_at, into = end[edges.source[is_launch]], edges.target[is_launch]
@@ -121,3 +122,14 @@ def _latencies(
     )
     lag[binding] += left[edges.target[binding]]
     return lag
+
+
+def _taking(handed_ns: Ints, began_ns: Ints, free_ns: Ints) -> Ints:
+    """How long each task lies in the queue before the thread behind it takes it, though it has nothing else to do: as
+    recorded where it had nothing to do, elsewhere the usual time, so that a thread that is busy as recorded is not
+    held up."""
+    lies = began_ns - handed_ns
+    idle = free_ns <= handed_ns
+    seen = lies[idle & (lies > 0)]
+    usual = int(np.median(seen)) if len(seen) else 0
+    return np.where(idle, lies, np.minimum(usual, lies))

@@ -30,8 +30,8 @@ developed with them.
   over the true saving, the median where a saving is judged.
 - *Another seed*: by how much the true step differs with other random durations. Nothing can be predicted better.
 - *Unshared physics*: kernels slow by 10 to 40 % while data of their rank moves, the thread behind the task queue needs
-  50 us on average to wake up, kernels and host jitter, the clocks of two hosts are 1.7 ms apart. The replay knows
-  nothing of it.
+  50 us on average to wake up, kernels and host jitter, the clocks of two hosts are 1.7 ms apart. The replay has none of
+  these numbers; what slow kernels and waking up cost it measures in the recording, where that shows both ways.
 
 Goal: step median at most 2 %, 95th percentile 5 %; saving median 10 %; 95 % in range; all cures together within 5 %.
 """
