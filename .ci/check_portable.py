@@ -2,7 +2,8 @@
 
 ``python .ci/check_portable.py FOLDER_OR_FILE...`` prints each place and ends with 1 where there is one. A name that
 only POSIX has may stand where the same function asks for it first: ``hasattr(os, "fork")`` or
-``getattr(os, "fork", None)``.
+``getattr(os, "fork", None)``; a module where ``except ModuleNotFoundError`` or ``except ImportError`` goes on without
+it.
 """
 
 from __future__ import annotations
@@ -52,13 +53,20 @@ def mistakes(source: str) -> Iterator[tuple[int, str]]:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Attribute) and (_owner(inner), inner.attr) in asked
     }
+    tried = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try) and any(_goes_on_without_module(handler) for handler in node.handlers)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         match node:
-            case ast.Import(names=names):
+            case ast.Import(names=names) if id(node) not in tried:
                 yield from ((node.lineno, f"module {one.name}") for one in names if one.name in POSIX_MODULES)
             case ast.ImportFrom(module=str(module), names=names):
-                if module in POSIX_MODULES:
+                if module in POSIX_MODULES and id(node) not in tried:
                     yield node.lineno, f"module {module}"
                 wrong = POSIX_NAMES.get(module, frozenset())
                 yield from ((node.lineno, f"{module}.{one.name}") for one in names if one.name in wrong)
@@ -69,6 +77,10 @@ def mistakes(source: str) -> Iterator[tuple[int, str]]:
                     yield node.lineno, complaint
             case ast.Constant(value=str(text)) if text.startswith(FILE_NAMES) and id(node) not in documented:
                 yield node.lineno, f"path {text[:40]!r}"
+
+
+def _goes_on_without_module(handler: ast.ExceptHandler) -> bool:
+    return isinstance(handler.type, ast.Name) and handler.type.id in ("ModuleNotFoundError", "ImportError")
 
 
 def _asked_for(function: ast.AST) -> set[tuple[str, str]]:

@@ -35,6 +35,7 @@ def portable() -> Iterator[ModuleType]:
         "path.write_text('x')",
         "where = '/tmp/x'",
         "import subprocess\nsubprocess.run('ls', shell=True)",
+        "try:\n    import fcntl\nexcept OSError:\n    fcntl = None",
         "def one():\n    hasattr(os, 'fork')\ndef other():\n    os.fork()",
     ],
 )
@@ -55,6 +56,7 @@ def test_what_is_found(portable: ModuleType, source: str) -> None:
         '"""/tmp/ in a docstring"""',
         "def number():\n    return os.getuid() if hasattr(os, 'getuid') else 0",
         "open('x', **options)",
+        "try:\n    import fcntl\nexcept ModuleNotFoundError:\n    fcntl = None",
     ],
 )
 def test_what_is_left_alone(portable: ModuleType, source: str) -> None:
