@@ -16,19 +16,19 @@ from tests.advisors.host_dispatch.test_advice import training
 
 
 def test_level_2_moves_what_comes_before_the_queue_behind_it() -> None:
-    """40 of 60 us move. The thread behind the queue then takes 45 us for each task: it is launched at 55, 115 and from
-    then on every 45 us, the tenth at 475 in place of 595."""
+    """40 of 60 us move. The thread behind the queue wakes up for 1 us, but not where it is busy, and then takes 44 us
+    for each task: it is launched at 55, 115 and from then on every 44 us, the tenth at 467 in place of 595."""
     store = training(queued()).store()
     found = judge_rule("HD021", store)
     seen = found.first.observation
     assert (seen["task_queue"], seen["level"], seen["calls"], seen["handed_over_ns"]) == ("on", 2, 10, 400_000)
-    assert saved(store, cure_of(found)) == 120_000 == seen["saved_ns"]
+    assert saved(store, cure_of(found)) == 128_000 == seen["saved_ns"]
 
 
 def test_what_may_stay_before_the_queue_is_a_bound() -> None:
-    """With 3 us for the parameters 37 us move: launched at 55, 115 and every 42 us, the tenth at 451."""
+    """With 3 us for the parameters 37 us move: launched at 55, 115 and every 41 us, the tenth at 443."""
     store = training(queued()).store()
-    assert saved(store, cure_of(judge_rule("HD021", store)).bound("least")) == 144_000
+    assert saved(store, cure_of(judge_rule("HD021", store)).bound("least")) == 152_000
 
 
 def test_without_a_queue_the_calls_into_the_runtime_move() -> None:
