@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from advisor_core.api import Scalar
 from advisor_core.api.advisors import Interval, Reference, Rows, Stack
-from advisor_core.api.facts import HOST_EVENTS, KERNELS, Bookings, Facts, covered, ledger, row_refs, steps, work
+from advisor_core.api.facts import (
+    HOST_EVENTS,
+    KERNELS,
+    Bookings,
+    Facts,
+    covered,
+    ledger,
+    matching,
+    row_refs,
+    steps,
+    work,
+)
 from advisors.messages import message
 
 HOST_LANE = "host"
 DEVICE_LANE = "device"
 LARGEST = 5
 """Rows that are shown as evidence at most, the largest first, where the table itself holds many more."""
+
+_IDLE: Final = re.compile("^idle/")
 
 
 def step_count(facts: Facts) -> int:
@@ -72,6 +86,12 @@ def pieces_of(booked: Bookings, *paths: str) -> pd.DataFrame:
     wanted = np.isin(known.categories.to_numpy(dtype=object), paths)
     found = pieces[np.append(wanted, False)[known.codes.to_numpy()]]  # the last for code -1: without a path
     return found.assign(ns=found["end_ns"].to_numpy() - found["start_ns"].to_numpy())
+
+
+def idle_pieces(booked: Bookings) -> pd.DataFrame:
+    """The pieces of the steps that are booked as idle, whatever the cause."""
+    pieces = booked.pieces
+    return pieces[(pieces["step"] >= 0) & matching(pieces["path"], _IDLE)]
 
 
 def by_gap(pieces: pd.DataFrame) -> pd.Series:

@@ -3,74 +3,82 @@ reads ranks, have no use for templates, Markdown, charts and XML."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from advisor_core.api.renderers import ComparisonResult, RunResult
+    from reports.html import HtmlRenderer
+    from reports.markdown import MarkdownRenderer
 
 
-class Html:
+class _Renders(Protocol):
+    def render(self, result: RunResult, lang: str) -> str: ...
+
+
+class _OnDemand(ABC):
+    @abstractmethod
+    def _imported(self) -> _Renders:
+        """The renderer itself."""
+
+    def render(self, result: RunResult, lang: str) -> str:
+        return self._imported().render(result, lang)
+
+
+class Html(_OnDemand):
     """Of `reports.html`."""
 
     name = "html"
     filename = "report.html"
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> HtmlRenderer:
         from reports.html import HtmlRenderer
 
-        return HtmlRenderer().render(result, lang)
+        return HtmlRenderer()
 
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
-        from reports.html import HtmlRenderer
-
-        return HtmlRenderer().render_comparison(result, lang)
+        return self._imported().render_comparison(result, lang)
 
 
-class Markdown:
+class Markdown(_OnDemand):
     """Of `reports.markdown`."""
 
     name = "md"
     filename = "report.md"
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> MarkdownRenderer:
         from reports.markdown import MarkdownRenderer
 
-        return MarkdownRenderer().render(result, lang)
+        return MarkdownRenderer()
 
     def render_comparison(self, result: ComparisonResult, lang: str) -> str:
-        from reports.markdown import MarkdownRenderer
-
-        return MarkdownRenderer().render_comparison(result, lang)
+        return self._imported().render_comparison(result, lang)
 
     def summary(self, result: RunResult, lang: str, written: Sequence[Path]) -> str:
         """The lines on a terminal."""
-        from reports.markdown import MarkdownRenderer
-
-        return MarkdownRenderer().summary(result, lang, written)
+        return self._imported().summary(result, lang, written)
 
     def comparison_summary(self, result: ComparisonResult, lang: str, written: Sequence[Path]) -> str:
         """The lines on a terminal, of a comparison."""
-        from reports.markdown import MarkdownRenderer
-
-        return MarkdownRenderer().comparison_summary(result, lang, written)
+        return self._imported().comparison_summary(result, lang, written)
 
 
-class Jira:
+class Jira(_OnDemand):
     """Of `reports.jira`."""
 
     name = "jira"
     filename = "jira.txt"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.jira import JiraRenderer
 
-        return JiraRenderer().render(result, lang)
+        return JiraRenderer()
 
 
-class Trace:
+class Trace(_OnDemand):
     """Of `reports.timeline.trace`."""
 
     name = "trace"
@@ -79,13 +87,13 @@ class Trace:
     timeline = True
     slices = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.timeline.trace import TraceRenderer
 
-        return TraceRenderer().render(result, lang)
+        return TraceRenderer()
 
 
-class Timeline:
+class Timeline(_OnDemand):
     """Of `reports.timeline.page`."""
 
     name = "timeline"
@@ -93,72 +101,72 @@ class Timeline:
     on_request = True
     timeline = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.timeline.page import TimelineRenderer
 
-        return TimelineRenderer().render(result, lang)
+        return TimelineRenderer()
 
 
-class Sarif:
+class Sarif(_OnDemand):
     """Of `reports.machine.sarif`."""
 
     name = "sarif"
     filename = "report.sarif"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.machine.sarif import SarifRenderer
 
-        return SarifRenderer().render(result, lang)
+        return SarifRenderer()
 
 
-class Junit:
+class Junit(_OnDemand):
     """Of `reports.machine.junit`."""
 
     name = "junit"
     filename = "report.junit.xml"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.machine.junit import JunitRenderer
 
-        return JunitRenderer().render(result, lang)
+        return JunitRenderer()
 
 
-class Github:
+class Github(_OnDemand):
     """Of `reports.machine.lines`."""
 
     name = "github"
     filename = "github.txt"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.machine.lines import GithubRenderer
 
-        return GithubRenderer().render(result, lang)
+        return GithubRenderer()
 
 
-class Gitlab:
+class Gitlab(_OnDemand):
     """Of `reports.machine.lines`."""
 
     name = "gitlab"
     filename = "gl-code-quality-report.json"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.machine.lines import GitlabRenderer
 
-        return GitlabRenderer().render(result, lang)
+        return GitlabRenderer()
 
 
-class Lines:
+class Lines(_OnDemand):
     """Of `reports.machine.lines`."""
 
     name = "lines"
     filename = "findings.txt"
     on_request = True
 
-    def render(self, result: RunResult, lang: str) -> str:
+    def _imported(self) -> _Renders:
         from reports.machine.lines import LinesRenderer
 
-        return LinesRenderer().render(result, lang)
+        return LinesRenderer()

@@ -106,11 +106,11 @@ def _told(work: Work) -> tuple[str, str, float]:
     ranks = f"{work.ranks} rank{'s' if work.ranks > 1 else ''}"
     read = work.read_bytes()
     if read < work.bytes:
-        told = f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB{copied}"
+        line = f"reading {ranks}: {read / _MB:.0f} of {work.bytes / _MB:.0f} MB{copied}"
         # files at URLs are copied before they are read: as long as more is copied than read, that is what takes time
         if read < (here := work.copied_of_ranks()) < work.bytes:
-            return "copy", told, here / work.bytes
-        return "read", told, read / work.bytes
+            return "copy", line, here / work.bytes
+        return "read", line, read / work.bytes
     return "judge", f"judging {ranks}: {work.judged} done", work.judged / work.ranks if work.ranks else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the drawings of both results divide a whole into: parts of the model, modules, holders of memory."""
+"""The parts into which drawings of both results divide a whole: of the model, modules, holders of memory."""
 
 from __future__ import annotations
 

@@ -22,21 +22,21 @@ def copied_ahead(paths: Iterable[Path]) -> Iterator[None]:
     """Copy those of these files that lie at URLs and are not here yet, several at a time, the largest first. Meanwhile
     `here` waits for the copy of the file that it is asked for, and tells why one failed. What is still being copied at
     the end is given up."""
-    found = lacking([one for path in paths if (one := _found(path)) is not None])
-    if len(found) < 2:
+    files = lacking([one for path in paths if (one := _remote(path)) is not None])
+    if len(files) < 2:
         yield
         return
     given_up = threading.Event()
-    pool = ThreadPoolExecutor(min(AT_ONCE, len(found)), thread_name_prefix="url")
+    pool = ThreadPoolExecutor(min(AT_ONCE, len(files)), thread_name_prefix="url")
     try:
-        with copy_under_way(sorted(found, key=lambda one: -one.file.bytes), pool, given_up):
+        with copy_under_way(sorted(files, key=lambda one: -one.file.bytes), pool, given_up):
             yield
     finally:
         given_up.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _found(path: Path) -> StandIn | None:
+def _remote(path: Path) -> StandIn | None:
     try:
         return stand_in(path)
     except OSError:  # nothing is there, which who opens it will tell

@@ -238,7 +238,7 @@ class FindingDifference(Model):
 
 
 class Promise(Model):
-    """What the earlier report promised of a finding whose change was made. ``finding``: its place in
+    """A promise of the earlier report about a finding whose change was made. ``finding``: its place in
     `Comparison.findings`. ``settings``: what the advice sets and the later run has, and the earlier had not.
     ``promised_ns``: what the replay said that the change wins alone, in ``range_ns``; where the earlier run had no
     replay, what the finding claimed; ``None`` where no change of it could be replayed. ``own_ns``: by how much the

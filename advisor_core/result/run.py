@@ -24,8 +24,8 @@ from advisor_core.text.base import Model, Scalar, Text
 SCHEMA_VERSION = "2.1"
 
 LedgerWindow = Literal["step", "call", "stretch", "recording"]
-"""What a ledger is of. ``call``: one of the launches of a benchmark of an operator; ``stretch``: rows between two holes
-of a recording that is not whole; ``recording``: all of it, as no steps are marked."""
+"""The stretch of time that a ledger divides. ``call``: one of the launches of a benchmark of an operator; ``stretch``:
+rows between two holes of a recording that is not whole; ``recording``: all of it, as no steps are marked."""
 
 State = Literal["fail", "pass", "not_applicable", "cannot_answer", "error", "left_out"]
 
@@ -301,8 +301,8 @@ class RunResult(Model):
     role_environments: dict[str, Environment] = Field(default_factory=dict)
     labels: dict[str, Text] = Field(default_factory=dict)
     timeline: SkipJsonSchema[Timeline | None] = Field(None, exclude=True)
-    """What lies where in time, where a format that is written asks for it; no part of report.json, which is the same
-    whatever else is written."""
+    """The intervals of each lane, where a format that is written asks for them; no part of report.json, which is the
+    same whatever else is written."""
 
     @property
     def numbers(self) -> dict[str, str]:

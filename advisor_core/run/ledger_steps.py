@@ -71,7 +71,7 @@ def ledger_steps(store: FactStore, profile: Profile) -> tuple[list[StepInfo], li
 
 
 def window_of(store: FactStore, steps: Sequence[StepInfo]) -> LedgerWindow:
-    """What the ledgers of a rank are of."""
+    """The stretch of time that the ledgers of a rank divide."""
     launched = store.get(kernel_list)
     if launched is not None:
         return "call" if launched.why == "benchmark" else "stretch"

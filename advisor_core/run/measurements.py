@@ -1,4 +1,4 @@
-"""What advisors measured, and what findings show of it: each asked for once, and remembered.
+"""Measurements of advisors, and the parts of them that findings show: each asked for once, and remembered.
 
 The memory is plain data without the tables that it was taken from. So it can be kept: another threshold or another
 rule is then judged on it, and the rank is read again only for what nobody has asked for before.
@@ -65,7 +65,7 @@ class RuleState:
 
 @dataclass
 class Told:
-    """What was asked for: the frame of each advisor, or the state of rules where it has no answer; evidence and cure by
+    """The answers so far: the frame of each advisor, or the state of rules where it has no answer; evidence and cure by
     row; doubts about an advisor; why a value is missing, by the name of its key; where the time of a row lies, by the
     paths of the ledger that its rule claims, and whether the recording has ``several`` parts at all."""
 
@@ -82,7 +82,7 @@ class Told:
         return any(isinstance(one, RuleState) and one.state == "error" for one in self.frames.values())
 
     def answers(self) -> int:
-        """How many there are; they only grow."""
+        """The number of them, which only grows."""
         held = self.frames, self.evidence, self.cures, self.caveats, self.missing, self.places
         return sum(len(answers) for answers in held) + (self.several is not None)
 
@@ -150,7 +150,7 @@ class Measurements:
         return part_times(self._source()[0])
 
     def cure(self, advisor: Advisor, params: Mapping[str, Any], row: int) -> Cure | None:
-        """What following the advice on a row would change."""
+        """The change that following the advice on a row would make."""
         place = asked(advisor, params), row
         if place not in self.told.cures:
             observed = self._rows(advisor, params)

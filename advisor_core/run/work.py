@@ -1,4 +1,4 @@
-"""How far a run is, for one who looks from another thread."""
+"""The progress of a run, for one who looks from another thread."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def _operators(device: pd.DataFrame, windows: pd.DataFrame, kernels: pd.DataFram
         },
         dtype=object,
     )
-    told = texts.assign(calls=sums["calls"], ns=sums["ns"])
-    return _summed(told, _OPERATOR, ["ns"], sort=False)
+    operators = texts.assign(calls=sums["calls"], ns=sums["ns"])
+    return _summed(operators, _OPERATOR, ["ns"], sort=False)
 
 
 def _collectives(store: FactStore) -> pd.DataFrame:

@@ -11,10 +11,9 @@ import numpy as np
 from advisor_core.api.advisors import Column, Metric, Observations, Params, Reference, advisor
 from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, bookings, launches, matching, steps, union
 from advisors.columns import IDLE_SHARE, LONGEST, STEP_NS
-from advisors.measuring import LARGEST, host_rows, records, row, share, step_count, step_ns
+from advisors.measuring import LARGEST, host_rows, idle_pieces, records, row, share, step_count, step_ns
 from advisors.messages import message
 
-_IDLE: Final = re.compile("^idle/")
 _GLOO: Final = re.compile(r"^gloo:\w+")
 """How PyTorch names the work of its backend for the CPU, from the moment it is asked for until it is done (recorded
 with torch 2.13; the name is that of `ProcessGroupGloo`)."""
@@ -50,8 +49,7 @@ def cpu_collectives(facts: Facts, params: Params) -> Observations:
     if not len(rows):
         raise NotApplicable(message("host_dispatch.no_gloo"))
     running = union(starts[rows], starts[rows] + lengths[rows])
-    pieces = facts[bookings].pieces
-    pieces = pieces[(pieces["step"] >= 0) & matching(pieces["path"], _IDLE)]
+    pieces = idle_pieces(facts[bookings])
     idle = running.measure(pieces["end_ns"].to_numpy()) - running.measure(pieces["start_ns"].to_numpy())
     count, wall = step_count(facts), step_ns(facts)
     calls = events.iloc[rows].assign(name=events["name"].iloc[rows].astype(str))

@@ -27,10 +27,9 @@ from advisor_core.api.facts import (
 )
 from advisors.columns import IDLE_SHARE, LONGEST, STEP_NS
 from advisors.host_dispatch.host_events import names_of
-from advisors.measuring import LARGEST, host_rows, records, row, share, stack_of, step_count, step_ns
+from advisors.measuring import LARGEST, host_rows, idle_pieces, records, row, share, stack_of, step_count, step_ns
 from advisors.messages import message
 
-_IDLE: Final = re.compile("^idle/")
 _FALLBACK: Final = re.compile(r"^aten::_to_cpu$")
 """What PyTorch calls within an operator that has no kernel for the device, to run it on the CPU
 (aten/src/ATen/native/CPUFallback.cpp; recorded with torch 2.13 and an operator without a kernel)."""
@@ -90,8 +89,7 @@ def cpu_operators(facts: Facts, params: Params) -> Observations:
     lengths = events["duration_ns"].to_numpy()[rows]
     inside = (starts < int(windows["end_ns"].max())) & (starts + lengths > int(windows["start_ns"].min()))
     rows, starts, lengths = rows[inside], starts[inside], lengths[inside]
-    pieces = facts[bookings].pieces
-    pieces = pieces[(pieces["step"] >= 0) & matching(pieces["path"], _IDLE)]
+    pieces = idle_pieces(facts[bookings])
     idle, running = union(pieces["start_ns"].to_numpy(), pieces["end_ns"].to_numpy()), union(starts, starts + lengths)
     lost = float(_measured(idle, running.starts, running.ends).sum())
     meanwhile = _measured(idle, starts, starts + lengths)

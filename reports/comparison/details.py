@@ -127,8 +127,8 @@ def collectives(comparison: Comparison, t: Labels) -> Iterator[Section]:
     )
     shown = tuple(_collective(row, t) for row in comparison.collectives[:ROWS])
     note = Paragraph(line(t("compare.collectives_note")), "small")
-    told = () if shares is None else (Paragraph(line(shares)),)
-    blocks = (*told, note, Table(heads, shown), *cut(len(comparison.collectives), ROWS, t))
+    coverage = () if shares is None else (Paragraph(line(shares)),)
+    blocks = (*coverage, note, Table(heads, shown), *cut(len(comparison.collectives), ROWS, t))
     yield Section("communication", t("compare.collectives"), blocks)
 
 

@@ -19,13 +19,12 @@ from advisor_core.vocabulary.vocabulary import Vocabulary
 def waiting_copies(
     events: pd.DataFrame, tasks: pd.DataFrame, flows: pd.DataFrame, skew_ns: int, words: Vocabulary
 ) -> npt.NDArray[np.bool_]:
-    """Which events of the host (rows of ``host_events``) are such calls. ``tasks``, ``flows``: the tables
+    """Mask of the events of the host (rows of ``host_events``) that are such calls. ``tasks``, ``flows``: the tables
     ``device_tasks`` and ``flows``, whose arrows lead from a call to its copy; ``skew_ns``: as in `Launches`."""
     waiting = np.zeros(len(events), dtype=np.bool_)
     calls = events[(events["category"] == "runtime").to_numpy() & matching(events["name"], words.copy_calls)]
     copies = tasks[matching(tasks["task_type"], words.copy_tasks)]
-    arrows = arrows_to_tasks(flows)
-    if calls.empty or copies.empty or arrows is None:
+    if calls.empty or copies.empty or (arrows := arrows_to_tasks(flows)) is None:
         return waiting
     copied = copies.merge(arrows, left_on=["start_ns", "stream"], right_on=["time_ns", "thread"])
     call = enclosing_of(calls, copied["thread_host"].to_numpy(), copied["time_ns_host"].to_numpy())

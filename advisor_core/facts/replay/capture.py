@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints
-from advisor_core.facts.replay.edges import HANDED, LAUNCHED
 from advisor_core.facts.replay.nodes import FEED, LAUNCH, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
@@ -31,7 +30,7 @@ class Capturing(Cure):
     def apply(self, recorded: RankGraph, graph: Graph) -> Graph:
         """The graph in which the host launches the first task of each graph, and the others follow it. ``graph``: that
         of ``recorded``, with other changes made already."""
-        nodes, edges = recorded.nodes, recorded.edges
+        nodes = recorded.nodes
         task, launch, feed = (nodes.at(kind, self.tasks) for kind in (TASK, LAUNCH, FEED))
         known = (task >= 0) & (launch >= 0)
         order = np.flatnonzero(known)[np.lexsort((feed[known], self.graph[known]))]
@@ -46,8 +45,5 @@ class Capturing(Cure):
         inside = task[~first]
         runs = (graph.before[inside] >= 0) & (graph.duration[inside] > 0)
         pause[inside] = np.where(runs, self.gap_ns, pause[inside])
-        unlaunched = np.zeros(len(graph), dtype=np.bool_)
-        unlaunched[task[follows]] = True
-        unlaunched[launch[follows]] = True
-        lag[np.isin(edges.kind, (HANDED, LAUNCHED)) & unlaunched[edges.target]] = NEVER
+        lag[recorded.launching(task[follows], launch[follows])] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)

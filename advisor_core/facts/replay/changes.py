@@ -11,7 +11,7 @@ import numpy.typing as npt
 from advisor_core.contracts.cure import Cure
 from advisor_core.facts.intervals import Ints, Layer, empty, union
 from advisor_core.facts.replay.capture import Capturing
-from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED
+from advisor_core.facts.replay.edges import DONE
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
 from advisor_core.facts.replay.rank_graph import RankGraph
 from advisor_core.replay.graph import NEVER, Graph
@@ -106,7 +106,7 @@ class Merging(Cure):
         as in the recording."""
         if len(self.waits.feeding):
             graph = self.waits.apply(recorded, graph)
-        nodes, edges = recorded.nodes, recorded.edges
+        nodes = recorded.nodes
         rows = 1 + max(int(nodes.row.max(initial=-1)), int(self.tasks.max(initial=-1)))
         task, launch, feed = (nodes.of(kind, rows) for kind in (TASK, LAUNCH, FEED))
         replayed = task[self.tasks] >= 0
@@ -130,10 +130,7 @@ class Merging(Cure):
             longest = self.longest * float(np.median(fed[fed > 0]))
             duration[freed] -= np.minimum(duration[freed], longest).astype(np.int64)
         duration[launched] = 0
-        unlaunched = np.zeros(len(graph), dtype=np.bool_)
-        unlaunched[task[gone]] = True
-        unlaunched[launched] = True
-        lag[np.isin(edges.kind, (HANDED, LAUNCHED)) & unlaunched[edges.target]] = NEVER
+        lag[recorded.launching(task[gone], launched)] = NEVER
         return graph.changed(duration=duration, pause=pause, lag=lag)
 
 

@@ -41,6 +41,13 @@ class RankGraph:
         """The end of each node in the unchanged replay, device time in ns."""
         return ends(self.graph, self.free_ns) + self.origin_ns
 
+    def launching(self, *nodes: Ints) -> npt.NDArray[np.bool_]:
+        """Mask of the edges by which these nodes, launches and tasks, wait to be handed over or launched."""
+        among = np.zeros(len(self.graph), dtype=np.bool_)
+        for numbers in nodes:
+            among[numbers] = True
+        return np.isin(self.edges.kind, (HANDED, LAUNCHED)) & among[self.edges.target]
+
 
 @fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, backlog))
 def rank_graph(facts: Facts) -> RankGraph:
@@ -125,9 +132,9 @@ def _latencies(
 
 
 def _taking(handed_ns: Ints, began_ns: Ints, free_ns: Ints) -> Ints:
-    """How long each task lies in the queue before the thread behind it takes it, though it has nothing else to do: as
-    recorded where it had nothing to do, elsewhere the usual time, so that a thread that is busy as recorded is not
-    held up."""
+    """The time that each task lies in the queue before the thread behind it takes it, though that has nothing else to
+    do: as recorded where it had nothing to do, elsewhere the usual time, so that a thread that is busy as recorded is
+    not held up."""
     lies = began_ns - handed_ns
     idle = free_ns <= handed_ns
     seen = lies[idle & (lies > 0)]

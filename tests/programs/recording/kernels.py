@@ -15,7 +15,7 @@ from tests.programs.recording.formats import FORMAT_FREE, Formats
 from tests.programs.recording.kernel_types import ARITHMETIC, BROADCASTING, NO_KERNEL, PRODUCTS, TYPES, WITH_PLACES
 from tests.programs.recording.pictures import PICTURES, Pictures
 from tests.programs.recording.tasks import Operand, Task, UnknownOperatorError
-from tests.programs.recording.views import contiguous, copy_of, expanded, narrow, operand_of, read_by, turned
+from tests.programs.recording.views import contiguous, copy_of, expanded, narrow, operand_of, plain, read_by, turned
 
 
 def camel(name: str) -> str:
@@ -139,11 +139,7 @@ class Kernels:
         """The tensor as a plain array, with the copy that makes it one."""
         if self._formats.has(seen):
             return self._formats.plain(operand_of(seen), function)
-        kind = copy_of(seen)
-        if kind is None:
-            return [], operand_of(seen)
-        copy = Operand(self._new(), seen.shape, seen.dtype)
-        return [Task(kind, function, (read_by(kind, seen),), (copy,))], copy
+        return plain(seen, function, self._new)
 
     def _new(self) -> int:
         return next(self._memory)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from tests.programs.recording.calls import Call, Seen
 from tests.programs.recording.formats import BLOCKED, WEIGHTS, Formats
 from tests.programs.recording.tasks import Operand, Task
-from tests.programs.recording.views import copy_of, operand_of, read_by
+from tests.programs.recording.views import operand_of, plain
 
 PICTURES = frozenset(
     {
@@ -125,19 +125,12 @@ class Pictures:
         """The tensor in the format of another one."""
         if self._formats.has(like):
             return (yield from self._read(BLOCKED, seen, function))
-        return (yield from self._plain(seen, function))
-
-    def _read(self, form: str, seen: Seen, function: str) -> Generator[Task, None, Operand]:
-        operand = yield from self._plain(seen, function)
-        tasks, operand = self._formats.read(form, operand, function)
+        tasks, operand = plain(seen, function, self._new)
         yield from tasks
         return operand
 
-    def _plain(self, seen: Seen, function: str) -> Generator[Task, None, Operand]:
-        """The tensor without gaps."""
-        kind = copy_of(seen)
-        if kind is None:
-            return operand_of(seen)
-        copy = Operand(self._new(), seen.shape, seen.dtype)
-        yield Task(kind, function, (read_by(kind, seen),), (copy,))
-        return copy
+    def _read(self, form: str, seen: Seen, function: str) -> Generator[Task, None, Operand]:
+        copies, operand = plain(seen, function, self._new)
+        conversions, operand = self._formats.read(form, operand, function)
+        yield from (*copies, *conversions)
+        return operand

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from tests.programs.recording.calls import Seen
-from tests.programs.recording.tasks import Operand
+from tests.programs.recording.tasks import Operand, Task
 
 
 def operand_of(seen: Seen) -> Operand:
@@ -69,3 +69,12 @@ def copy_of(seen: Seen) -> str | None:
     if all(first[1] >= second[1] for first, second in pairwise(axes)):
         return "Slice" if axes[-1][1] == 1 else "StridedSlice"
     return "AsStrided"
+
+
+def plain(seen: Seen, function: str, new: Callable[[], int]) -> tuple[list[Task], Operand]:
+    """The tensor as a plain array, with the copy that makes it one, if it is none. ``new`` numbers the memory of it."""
+    kind = copy_of(seen)
+    if kind is None:
+        return [], operand_of(seen)
+    copy = Operand(new(), seen.shape, seen.dtype)
+    return [Task(kind, function, (read_by(kind, seen),), (copy,))], copy
