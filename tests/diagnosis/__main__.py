@@ -15,7 +15,7 @@ from pathlib import Path
 from advisor_core.run.workers import usable_processors
 from tests.diagnosis.abstention import losses
 from tests.diagnosis.counterfactuals.jobs import Case, cases
-from tests.diagnosis.counterfactuals.measure import Counterfactual, measured
+from tests.diagnosis.counterfactuals.measure import Counterfactual, measured_together
 from tests.diagnosis.counterfactuals.page import HEADING, section
 from tests.diagnosis.diagnosis import diagnose
 from tests.diagnosis.grid import ABSTAINING, CATALOGUE, HELD_OUT, OTHER_SIZES
@@ -68,7 +68,7 @@ def counterfactuals(found: Sequence[Case]) -> str:
     groups = sorted(sharing(found), key=lambda places: -found[places[0]].scenario.ranks)
     with _pool() as pool:
         results: dict[int, list[Counterfactual]] = {}
-        asked = pool.map(_all_measured, [[found[place] for place in places] for places in groups])
+        asked = pool.map(measured_together, [[found[place] for place in places] for places in groups])
         for places, group in zip(groups, asked, strict=True):
             results.update(zip(places, group, strict=True))
             sys.stderr.write(f"{len(results)} of {len(found)}: {found[places[0]].scenario.name}\n")
@@ -82,10 +82,6 @@ def sharing(found: Sequence[Case]) -> list[list[int]]:
     for place, case in enumerate(found):
         groups.setdefault((case.scenario.name, case.unshared), []).append(place)
     return list(groups.values())
-
-
-def _all_measured(cases: Sequence[Case]) -> list[list[Counterfactual]]:
-    return [measured(case) for case in cases]
 
 
 _SECTION = re.compile(rf"^{re.escape(HEADING)}$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
