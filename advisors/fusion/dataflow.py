@@ -41,7 +41,8 @@ Key = tuple[int, str]
 @dataclass(frozen=True)
 class Node:
     """A kernel with its operation and its roles. ``reads`` and ``writes``: tensors of more than one element, as shape
-    and key. ``views``: kernels of its device read a part of a tensor where it lies; no copy cuts it out before."""
+    and key. ``views``: kernels of its device read a part of a tensor where it lies; no copy cuts it out before.
+    ``in_place``: it is known to write over the first tensor that it reads."""
 
     operator: str
     operation: str
@@ -51,6 +52,7 @@ class Node:
     carries: bool
     creates: bool
     views: bool = False
+    in_place: bool = False
 
     @cached_property
     def read_keys(self) -> frozenset[Key]:
@@ -93,7 +95,8 @@ def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
         operation = "cast"
     if views and writes and not writes[0][0][-1] % 2:
         roles |= {"halves"}
-    return Node(operator, operation, roles, reads, writes, operation in words.carrying, creates, views)
+    in_place = views and operator.endswith("_") and operation != "copy" and not creates
+    return Node(operator, operation, roles, reads, writes, operation in words.carrying, creates, views, in_place)
 
 
 def _tensors(shapes: str, dtypes: str) -> tuple[tuple[Shape, Key], ...]:

@@ -171,6 +171,9 @@ def _sources(window: Window) -> list[list[Read]]:
     """For each kernel the tensors that it reads, with the kernel that most likely wrote each."""
     nodes = window.nodes
     is_read: set[tuple[int, Key]] = set()
+    # What was done in place to the tensor that a kernel wrote. A second time the same is done to the next tensor of
+    # that size, as in `_repeats`.
+    done: dict[int, frozenset[str]] = {}
     result = []
     for number, node in enumerate(nodes):
         found: list[Read] = []
@@ -184,6 +187,8 @@ def _sources(window: Window) -> list[list[Read]]:
                     for writer in window.writers(key, number)
                     if ((writer, key) not in used or key not in window.written(writer))
                     and _can_read(nodes, writer, number, key)
+                    and not (node.in_place and place == 0 and node.operator in done.get(writer, ()))
+                    and not _repeats(nodes[writer], node)
                 ]
                 writer = _likely(nodes, writers, is_read, key, shape, again=again, adds=node.operation == "add")
                 if writer >= 0:
@@ -194,6 +199,8 @@ def _sources(window: Window) -> list[list[Read]]:
             if writer >= 0 and key not in window.written(writer):  # a half, read where it lies
                 key = next(whole for whole in window.written(writer) if whole == (2 * key[0], key[1]))
             found.append(Read(writer if writer >= 0 or not again else -2 - number, key, count))
+        if node.in_place:
+            done[number] = done.get(found[0].writer if found else -1, frozenset()) | {node.operator}
         found += _written_into(nodes, window, number)
         is_read |= {(read.writer, read.key) for read in found}
         result.append(found)
@@ -223,6 +230,12 @@ def _can_read(nodes: Sequence[Node], writer: int, reader: int, key: Key) -> bool
         nodes[between].operation == "copy" and any(written == key for _, written in nodes[between].writes)
         for between in range(writer + 1, reader)
     )
+
+
+def _repeats(writer: Node, reader: Node) -> bool:
+    """Whether both do the same to one tensor. Programs go through lists of tensors of one size, and write what they do
+    twice to one as one operator: these are two tensors."""
+    return writer == reader and "single" in reader.roles
 
 
 def _likely(
