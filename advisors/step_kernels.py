@@ -117,6 +117,8 @@ class StepKernels:
         """B/s that large streaming kernels of this profile reach; NaN if it has none."""
         frame = self.frame
         known = frame["operator_class"].isin(STREAMING) & (frame["bytes"] > 0) & (frame["duration_ns"] > LONG_ENOUGH_NS)
+        # Of an operator whose results are not known the inputs may be caches of which it touches a part.
+        known &= frame["output_shapes"] != ""
         total = float(frame.loc[known, "duration_ns"].sum())
         return float(frame.loc[known, "bytes"].sum()) / total * 1e9 if total else float("nan")
 
@@ -124,7 +126,7 @@ class StepKernels:
     def least_ns(self) -> float:
         """Median duration of a kernel that moves next to nothing, ns; 0 if the profile has none."""
         frame = self.frame
-        tiny = frame["core"].isin(VECTOR_CORES) & (frame["bytes"] > 0) & (frame["bytes"] <= NEXT_TO_NOTHING)
+        tiny = frame["core"].isin((*VECTOR_CORES, "")) & (frame["bytes"] > 0) & (frame["bytes"] <= NEXT_TO_NOTHING)
         return float(frame.loc[tiny, "duration_ns"].median()) if tiny.any() else 0.0
 
     def reached(self, best: Any) -> tuple[Any, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from advisor_core.api.advisors import Column, Observations, Params, Reference, Rows, Setting, advisor
 from advisor_core.api.facts import (
@@ -79,7 +80,7 @@ def settings(facts: Facts, params: Params) -> Observations:
         level=profile.level,
         kernels=len(kernels) if kernels is not None else 0,
         untyped_share=float((computing["type"] == "").mean()) if known and computing is not None else np.nan,
-        unshaped_share=float((computing["input_shapes"] == "").mean()) if known and computing is not None else np.nan,
+        unshaped_share=_unshaped(computing) if known and computing is not None else np.nan,
         unmeasured_share=float(untimed.mean()) if known and untimed is not None else np.nan,
         shapes_asked=profile.profiler.get("record_shapes"),
         inflating=len(options) if any(name in profile.profiler for name in HOST_SLOWING_OPTIONS) else None,
@@ -105,3 +106,8 @@ def settings(facts: Facts, params: Params) -> Observations:
         return found
 
     return Observations(frame, evidence)
+
+
+def _unshaped(kernels: pd.DataFrame) -> float:
+    """The part of the kernels of which neither what they read nor what they write is known (a fill reads nothing)."""
+    return float(((kernels["input_shapes"] == "") & (kernels["output_shapes"] == "")).mean())

@@ -65,7 +65,8 @@ def find_chains(kernels: StepKernels, nodes: KernelNodes | None = None, elsewher
     sequence = Kernels(
         signature, nodes.nodes, nodes.backward, group=np.cumsum(kernels.breaks), part=np.cumsum(kernels.begins)
     )
-    return _summary(kernels, _with_forward(search(sequence, computations(), elsewhere)))
+    sought = [computation for computation in computations() if computation.on_gpus or not nodes.on_gpu]
+    return _summary(kernels, _with_forward(search(sequence, sought, elsewhere)))
 
 
 def _with_forward(chains: Sequence[tuple[Computation, Ints]]) -> list[tuple[Computation, Ints]]:

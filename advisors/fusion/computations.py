@@ -14,7 +14,8 @@ from advisors.fusion.expressions import Expression, parse
 
 @dataclass(frozen=True)
 class Computation:
-    """An entry of the file, of one direction; see there. ``absorbs`` and ``followed_by``: operations with the role that
+    """An entry of the file, of one direction; see there. ``on_gpus``: what replaces the kernels there, '' if
+    it is not looked for. ``absorbs`` and ``followed_by``: operations with the role that
     they must have. ``passes`` is 0 where the fused kernel moves what comes from outside and the last tensor, or
     (``appends``) only the smallest that comes from outside.
     ``in_a_row`` is 1 where it counts wherever it stands. ``at_once``: one fused kernel takes all of them that stand
@@ -24,6 +25,7 @@ class Computation:
     name: str
     backward: bool
     api: str
+    on_gpus: str
     forms: tuple[Expression, ...]
     absorbs: tuple[tuple[str, str], ...]
     followed_by: tuple[tuple[str, str], ...]
@@ -48,7 +50,8 @@ class Vocabulary:
 
     def operation_of(self, operator: str) -> str:
         """The first operation that has the operator type, '' if none has."""
-        return next((name for name, globs in self.operations.items() if matches(operator, globs)), "")
+        plain = operator.removesuffix("_") if operator.startswith("aten::") else operator
+        return next((name for name, globs in self.operations.items() if matches(plain, globs)), "")
 
 
 @cache
@@ -95,6 +98,7 @@ def _computation(name: str, entry: dict[str, Any], *, backward: bool) -> Computa
         name,
         backward,
         entry["api"],
+        entry.get("on_gpus", ""),
         forms,
         absorbs,
         followed_by,

@@ -31,6 +31,9 @@ that has to stand right there."""
 MOST_EXPERTS = 2048
 """No router has more (the operators for routers take no more, see docs/sources.md#moe-gating), every vocabulary has."""
 
+OF_PYTORCH = "aten::"
+"""Operator types of kernels on GPUs begin so: they are the operators of PyTorch that launched them."""
+
 Key = tuple[int, str]
 """The key that tells tensors apart: number of elements and type."""
 
@@ -38,7 +41,8 @@ Key = tuple[int, str]
 @dataclass(frozen=True)
 class Node:
     """A kernel with its operation and its roles. ``reads`` and ``writes``: tensors of more than one element, as shape
-    and key."""
+    and key. ``views``: kernels of its device read a part of a tensor where it lies; no copy cuts it out before.
+    ``in_place``: it is known to write over the first tensor that it reads."""
 
     operator: str
     operation: str
@@ -47,6 +51,8 @@ class Node:
     writes: tuple[tuple[Shape, Key], ...]
     carries: bool
     creates: bool
+    views: bool = False
+    in_place: bool = False
 
     @cached_property
     def read_keys(self) -> frozenset[Key]:
@@ -83,7 +89,14 @@ def node_of(kernel: Mapping[Any, object], words: Vocabulary) -> Node:
     if operator.startswith("Foreach") and writes:
         # It reads one list of tensors after the other: the first of each list stands for it.
         reads, writes = reads[:: len(writes)], writes[:1]
-    return Node(operator, operation, _roles(reads, writes), reads, writes, operation in words.carrying, creates)
+    views = operator.startswith(OF_PYTORCH)
+    roles = _roles(reads, writes)
+    if views and operation == "copy" and reads and writes and reads[0][1][1] != writes[0][1][1]:
+        operation = "cast"
+    if views and writes and not writes[0][0][-1] % 2:
+        roles |= {"halves"}
+    in_place = views and operator.endswith("_") and operation != "copy" and not creates
+    return Node(operator, operation, roles, reads, writes, operation in words.carrying, creates, views, in_place)
 
 
 def _tensors(shapes: str, dtypes: str) -> tuple[tuple[Shape, Key], ...]:
@@ -138,19 +151,37 @@ class Window:
         self._writers: dict[Key, list[int]] = defaultdict(list)
         self._readers: dict[Key, list[int]] = defaultdict(list)
         self._writers_of_halves: dict[Key, list[int]] = defaultdict(list)
+        self._viewed: dict[Key, list[int]] = defaultdict(list)
+        self._written = [self._with_whole(number, node) for number, node in enumerate(nodes)]
         for number, node in enumerate(nodes):
-            for key in dict.fromkeys(key for _, key in node.writes):
+            for key in self._written[number]:
                 self._writers[key].append(number)
                 if "halves" in node.roles:
                     self._writers_of_halves[key[0] // 2, key[1]].append(number)
+                    if node.views:
+                        self._viewed[key[0] // 2, key[1]].append(number)
             for key in dict.fromkeys(key for _, key in node.reads):
                 self._readers[key].append(number)
 
+    def _with_whole(self, number: int, node: Node) -> list[Key]:
+        """The keys of what a kernel writes. What is copied to where a tensor was just created is a part of that, where
+        only the part is listed: the gradient of a slice."""
+        keys = list(dict.fromkeys(key for _, key in node.writes))
+        created = self.nodes[number - 1] if number else None
+        if node.views and node.carries and keys and created is not None and created.creates and created.views:
+            return [*keys, *(key for key in created.written_keys if key[1] == keys[0][1] and key[0] > keys[0][0])]
+        return keys
+
+    def written(self, number: int) -> list[Key]:
+        """The keys of what a kernel writes, and of the tensor that this is a part of."""
+        return self._written[number]
+
     def writers(self, key: Key, reader: int, *, halves: bool = False) -> list[int]:
         """The kernels before ``reader`` that can have written the tensor, the nearest first; or (``halves``) one row
-        of which it is a half."""
+        of which it is a half. Where no copy cuts tensors, those that wrote a tensor of which it is a half come last."""
         among = self._writers_of_halves if halves else self._writers
-        return [number for number in reversed(among.get(key, ())) if number < reader][:CANDIDATES]
+        viewed = [] if halves else [number for number in reversed(self._viewed.get(key, ())) if number < reader]
+        return [*[number for number in reversed(among.get(key, ())) if number < reader], *viewed][:CANDIDATES]
 
     def given(self, key: Key, reader: int) -> bool:
         """Whether no kernel before ``reader`` computed such a tensor: only copies of one wrote it."""
@@ -158,8 +189,11 @@ class Window:
         return all(node.carries and key in node.read_keys for node in before)
 
     def readers(self, key: Key, writer: int) -> list[int]:
-        """The kernels behind ``writer`` that can read the tensor, the nearest first."""
-        return [number for number in self._readers.get(key, ()) if number > writer][:CANDIDATES]
+        """The kernels behind ``writer`` that can read the tensor, the nearest first; then those that read a half."""
+        keys = (
+            [key, (key[0] // 2, key[1])] if "halves" in self.nodes[writer].roles and self.nodes[writer].views else [key]
+        )
+        return [number for one in keys for number in self._readers.get(one, ()) if number > writer][:CANDIDATES]
 
     def sources(self, number: int) -> Iterator[Key]:
         """The tensors that a copy carries on: the first that it reads, and where that is listed as large as what it

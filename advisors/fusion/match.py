@@ -142,8 +142,7 @@ class _Matching:
         above = path[place + 1]
         ways: list[Kernels] = []
         if depth < IN_A_ROW:
-            written = [key for _, key in self._window.nodes[number].writes]
-            readers = [reader for key in written for reader in self._window.readers(key, number)]
+            readers = [reader for key in self._window.written(number) for reader in self._window.readers(key, number)]
             for reader in dict.fromkeys([*readers, *self._window.expanding(number)]):
                 node = self._window.nodes[reader]
                 if above.optional and reader - number > NEARBY:

@@ -23,6 +23,11 @@ class KernelNodes:
     nodes: list[Node]
     backward: npt.NDArray[np.bool_]
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the kernels are those of operators of PyTorch on a GPU."""
+        return any(node.views for node in self.nodes)
+
 
 @fact("kernel_nodes", needs=(step_kernels,))
 def kernel_nodes(facts: Facts) -> KernelNodes:

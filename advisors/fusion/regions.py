@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor_core.api.facts import DTYPE_BYTES, Facts, Shape, fact
+from advisor_core.api.facts import DTYPE_BYTES, HOST_EVENTS, Facts, Shape, fact, launches
 from advisors.fusion.adapters import adapters
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.clipping import gradient_clipping
@@ -22,6 +22,7 @@ from advisors.fusion.dataflow import REACH, Key, Node, Window
 from advisors.fusion.expert_loops import expert_loops
 from advisors.fusion.nodes import KernelNodes, kernel_nodes
 from advisors.fusion.passes import HEAVY
+from advisors.optimizer_marks import adding_gradients, updating
 from advisors.step_kernels import StepKernels, step_kernels
 
 Ints = npt.NDArray[np.int64]
@@ -63,7 +64,11 @@ class Regions:
     moved: npt.NDArray[np.float64]
 
 
-@fact("fusion_regions", needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops, gradient_clipping, adapters))
+@fact(
+    "fusion_regions",
+    needs=(step_kernels, kernel_nodes, fusion_chains, expert_loops, gradient_clipping, adapters),
+    wants=(launches, HOST_EVENTS),
+)
 def fusion_regions(facts: Facts) -> Regions:
     """The regions of kernels between heavy ones, less those that a named computation, a loop over experts, an
     adapter or the clipping of gradients has or that update parameters."""
@@ -73,6 +78,9 @@ def fusion_regions(facts: Facts) -> Regions:
         facts[gradient_clipping].members,
         facts[adapters].members,
     ]
+    if facts[kernel_nodes].on_gpu:
+        # They write in place, and nothing reads it soon: what is done to the next weight of that size looks like it.
+        named += [updating(facts, facts[step_kernels]), adding_gradients(facts, facts[step_kernels])]
     return find_regions(facts[step_kernels], facts[kernel_nodes], np.concatenate(named))
 
 
@@ -135,7 +143,8 @@ def _can_join(nodes: Sequence[Node], types: Sequence[str], classes: Sequence[str
 def _regions(nodes: Sequence[Node], start: int, joins: Bools) -> list[tuple[list[int], float]]:
     """The regions among the kernels of a window from ``start`` on that can join, and what one kernel moves for each.
     The kernels before and behind only write what comes from outside and read the results."""
-    sources = _sources(nodes)
+    window = Window(nodes)
+    sources = _sources(window)
     inside = {start + int(place) for place in np.flatnonzero(joins)}
     # A kernel that needs the result of one that cannot join stands behind it, and does not join what stands before it:
     # each region can run at once.
@@ -155,13 +164,16 @@ def _regions(nodes: Sequence[Node], start: int, joins: Bools) -> list[tuple[list
         for read in reads:
             readers[read.writer, read.key].add(number)
     distinct = {id(part): sorted(part) for part in parts.values() if len(part) > 1}
-    return [(part, _moved(nodes, part, sources, readers)) for part in sorted(distinct.values())]
+    return [(part, _moved(window, part, sources, readers)) for part in sorted(distinct.values())]
 
 
-def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
+def _sources(window: Window) -> list[list[Read]]:
     """For each kernel the tensors that it reads, with the kernel that most likely wrote each."""
-    window = Window(nodes)
+    nodes = window.nodes
     is_read: set[tuple[int, Key]] = set()
+    # What was done in place to the tensor that a kernel wrote. A second time the same is done to the next tensor of
+    # that size, as in `_repeats`.
+    done: dict[int, frozenset[str]] = {}
     result = []
     for number, node in enumerate(nodes):
         found: list[Read] = []
@@ -173,7 +185,10 @@ def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
                 writers = [
                     writer
                     for writer in window.writers(key, number)
-                    if (writer, key) not in used and _can_read(nodes, writer, number, key)
+                    if ((writer, key) not in used or key not in window.written(writer))
+                    and _can_read(nodes, writer, number, key)
+                    and not (node.in_place and place == 0 and node.operator in done.get(writer, ()))
+                    and not _repeats(nodes[writer], node)
                 ]
                 writer = _likely(nodes, writers, is_read, key, shape, again=again, adds=node.operation == "add")
                 if writer >= 0:
@@ -181,7 +196,11 @@ def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
             part = place == 0 and node.operation == "slice" and bool(node.writes)
             count = min(key[0], sum(own[0] for _, own in node.writes)) if part else key[0]
             # What is not seen to be the same tensor counts for itself.
+            if writer >= 0 and key not in window.written(writer):  # a half, read where it lies
+                key = next(whole for whole in window.written(writer) if whole == (2 * key[0], key[1]))
             found.append(Read(writer if writer >= 0 or not again else -2 - number, key, count))
+        if node.in_place:
+            done[number] = done.get(found[0].writer if found else -1, frozenset()) | {node.operator}
         found += _written_into(nodes, window, number)
         is_read |= {(read.writer, read.key) for read in found}
         result.append(found)
@@ -191,9 +210,10 @@ def _sources(nodes: Sequence[Node]) -> list[list[Read]]:
 def _written_into(nodes: Sequence[Node], window: Window, number: int) -> list[Read]:
     """The tensor that a copy writes a part of, where exports only list the part: it was created for that before."""
     node = nodes[number]
-    if node.operation != "copy" or not node.writes or node.writes[0][1] in node.read_keys:
+    whole = window.written(number)[1:]
+    if not whole and (node.operation != "copy" or not node.writes or node.writes[0][1] in node.read_keys):
         return []
-    key = node.writes[0][1]
+    key = whole[0] if whole else node.writes[0][1]
     nearest = window.writers(key, number)[:1]
     return [Read(writer, key, 0) for writer in nearest if nodes[writer].creates]
 
@@ -201,11 +221,21 @@ def _written_into(nodes: Sequence[Node], window: Window, number: int) -> list[Re
 def _can_read(nodes: Sequence[Node], writer: int, reader: int, key: Key) -> bool:
     if nodes[reader].operation in COPIES and nodes[writer].operation in COPIES:
         return False
+    # A kernel of which it is not known what it writes wrote into the tensor that was created.
+    unknown = any(not nodes[between].writes for between in range(writer + 1, reader))
+    if nodes[writer].creates and nodes[writer].views and unknown:
+        return False
     # A tensor that was created to be written into is another one when that is done.
     return not nodes[writer].creates or not any(
         nodes[between].operation == "copy" and any(written == key for _, written in nodes[between].writes)
         for between in range(writer + 1, reader)
     )
+
+
+def _repeats(writer: Node, reader: Node) -> bool:
+    """Whether both do the same to one tensor. Programs go through lists of tensors of one size, and write what they do
+    twice to one as one operator: these are two tensors."""
+    return writer == reader and "single" in reader.roles
 
 
 def _likely(
@@ -233,7 +263,7 @@ def _likely(
 
 
 def _moved(
-    nodes: Sequence[Node],
+    window: Window,
     part: Sequence[int],
     sources: Sequence[Sequence[Read]],
     readers: Mapping[tuple[int, Key], set[int]],
@@ -248,8 +278,10 @@ def _moved(
                 taken[read.writer, read.key] += read.count
     size = sum(min(count, key[0]) * DTYPE_BYTES.get(key[1], np.nan) for (_, key), count in taken.items())
     for number in part:
-        for _, key in nodes[number].writes:
-            if not readers[number, key] or not readers[number, key] <= own:
+        whole = window.written(number)[len(window.nodes[number].written_keys) :]
+        for _, key in window.nodes[number].writes:
+            reading = readers[number, key].union(*(readers[number, other] for other in whole))
+            if not reading or not reading <= own:
                 size += key[0] * DTYPE_BYTES.get(key[1], np.nan)
     return float(size)
 

@@ -79,8 +79,9 @@ def search(
                     if members is not None and not taken[list(members)].any():
                         taken[list(members)] = True
                         matches.append((computation, members))
-            if computation.in_a_row > 1:
-                _drop_scattered(computation, matches, taken)
+                if computation.in_a_row > 1:
+                    # What fits a form by chance, once or twice, leaves its kernels to the next one.
+                    _drop_scattered(computation, matches, taken)
         for computation, members in matches[first_new:]:
             absorbing.absorb(computation, members)
     return [(computation, np.array(sorted(members), dtype=np.int64)) for computation, members in matches]

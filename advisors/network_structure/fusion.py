@@ -16,6 +16,7 @@ from advisor_core.api.facts import HOST_EVENTS, KERNELS, Facts, Merging, Replay,
 from advisors.columns import savings, shares
 from advisors.fusion.chains import Chains, fusion_chains
 from advisors.fusion.computations import Computation, computations, matches
+from advisors.fusion.nodes import kernel_nodes
 from advisors.layers.layers import layers
 from advisors.layers.places import PLACES, origin
 from advisors.messages import message
@@ -25,7 +26,7 @@ from advisors.step_kernels import EVIDENCE_COLUMNS, StepKernels, kernel_rows, re
 
 @advisor(
     "network_structure.fusion",
-    needs=(step_kernels, fusion_chains),
+    needs=(step_kernels, fusion_chains, kernel_nodes),
     wants=(replay, launches, HOST_EVENTS, layers, peaks, roofline),
     about=(Column("pattern", "text", "", "which pattern of fusion/computations.yaml", zh="模式"),),
     columns=(
@@ -103,14 +104,15 @@ def fusion(facts: Facts, params: Params) -> Observations:
     # as SwiGLU of two separate projections, which the fused kernel cannot take as they are.
     forwards = found.loc[~found["backward"], "pattern"]
     found = found[found["pattern"].isin(forwards)]
-    forward = [computation for computation in computations() if not computation.backward]
+    on_gpu = facts[kernel_nodes].on_gpu
+    forward = [one for one in computations() if not one.backward and (one.on_gpus or not on_gpu)]
     replayed = facts.get(replay)
     by_pattern, none = dict(iter(found.groupby("pattern"))), found.iloc[:0]
     chains_of = [(computation, by_pattern.get(computation.name, none)) for computation in forward]
     merged = [_merging(mine, chains, own, at_once=computation.at_once) for computation, mine in chains_of]
     of_step = _of_step(merged, replayed)
     rows = [
-        _row(*mine, own, merging) | _savings(mine[1], merging, own, total)
+        _row(*mine, own, merging, on_gpu=on_gpu) | _savings(mine[1], merging, own, total)
         for mine, merging, total in zip(chains_of, merged, of_step, strict=True)
     ]
     frame = pd.DataFrame(rows).assign(
@@ -201,7 +203,9 @@ def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]
     return [sum(count for name, count in run.items() if matches(name, names)) / own.steps for names in fused]
 
 
-def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels, merging: Merging | None) -> dict[str, object]:
+def _row(
+    computation: Computation, mine: pd.DataFrame, own: StepKernels, merging: Merging | None, *, on_gpu: bool
+) -> dict[str, object]:
     took, kernels, kept, moved_ns = (mine[name].to_numpy() for name in ("chain_ns", "kernels", "kept_ns", "moved_ns"))
     backward, moving = mine["backward"].to_numpy(dtype=np.bool_), moved_ns > 0
     fused = len(mine) if merging is None else len(merging.after_ns)
@@ -210,7 +214,7 @@ def _row(computation: Computation, mine: pd.DataFrame, own: StepKernels, merging
         largest = mine[~backward].groupby(["types", "shape"], sort=False)["chain_ns"].sum().idxmax()
     return {
         "pattern": computation.name,
-        "api": computation.api,
+        "api": computation.on_gpus if on_gpu else computation.api,
         "chain": largest[0],
         "shape": largest[1],
         "chains": float((~backward).sum()) / own.steps,

@@ -13,7 +13,7 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, NotApplicable, launches, 
 from advisors.columns import shares
 from advisors.measuring import row
 from advisors.messages import message
-from advisors.network_structure.optimizer_marks import updating
+from advisors.optimizer_marks import updating
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 MEMORY_BOUND = ("elementwise", "cast", "copy", "normalisation", "reduction", "random", "transpose")

@@ -11,7 +11,7 @@ from advisor_core.api.advisors import Column, Observations, Params, Reference, R
 from advisor_core.api.facts import HOST_EVENTS, Facts, Merging, NotApplicable, launches, union
 from advisors.measuring import row
 from advisors.messages import message
-from advisors.network_structure.optimizer_marks import mark_of, optimizer_marks
+from advisors.optimizer_marks import mark_of, optimizer_marks
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 

@@ -70,6 +70,14 @@ truth and to the search later was judged on them blind, once:
 Before these changes the same measure told 528 of 618 occurrences of the programs held back and 2,344 of 2,507 of the
 others.
 
+The same programs can be read as traces of GPUs (`python -m tests.programs.kineto`), which have the inputs of operators
+and no results, and kernels that read views where they lie. Blind, the programs held back had 0 of 177 RMSNorms (their
+forms have a copy that GPUs do not make), 104 of 104 rotary embeddings, 96 of 98 SwiGLU, 9 of 9 losses, forward, and 5
+false names. Mended since, they have 177, 104, 98 and 9 and no false name; backward 69 of 69 RMSNorms and SwiGLU, and 36
+of 46 rotary embeddings. Of the others 2 of 324 rotary embeddings are false, 13 of 16 GeGLU and 239 of 241 SwiGLU are
+found. Routers, permutes, loops over experts, clipped gradients, the divided loss and writes into caches are not looked
+for there.
+
 LayerNorm written out occurs in none of the programs. Its forms are those of five small models that were written for it
 and recorded in the same way.
 

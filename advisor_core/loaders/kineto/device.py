@@ -17,7 +17,7 @@ from advisor_core.contracts.tables import Int64Array
 from advisor_core.loaders.kineto import words
 from advisor_core.loaders.kineto.events import Columns
 from advisor_core.loaders.kineto.host import Host
-from advisor_core.loaders.kineto.products import operands
+from advisor_core.loaders.kineto.results import Tensors, tensors, with_types_of_lists
 from advisor_core.loaders.readers.columns import Interner
 from advisor_core.nesting import enclosing_of
 
@@ -129,30 +129,50 @@ def kernels(tasks: Device, host: Host | None, operations: pd.Series) -> pd.DataF
     return tables.KERNELS.conform(frame)
 
 
-def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Categorical]:
-    """Shapes and types of the tensors of kernels that do what their operator is: its inputs, those of a product as its
-    two operands, which tell the result. Asked once per distinct kernel, operator and inputs."""
+def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Series]:
+    """Shapes and types of the tensors of kernels that do what their operator is: its inputs (those of a product as its
+    two operands) and, of the kernel that takes longest of those of one call, its result. Asked once per distinct
+    kernel, operator and inputs."""
     rows = np.maximum(operator, 0)
-    kernel_inputs = pd.DataFrame(
+    names = ("shapes", "dtypes", "strides", "values")
+    asked = pd.DataFrame(
         {
             "kernel": frame["name"].astype(str),
             "type": frame["type"].astype(str),
             "operator": host.names(operator),
-            "shapes": host.inputs("shapes", rows, words.shapes),
-            "dtypes": host.inputs("dtypes", rows, words.dtypes),
+            "main": _main(frame, operator),
+            **{name: host.columns[name][rows] for name in names},
         }
     )
-    numbers = kernel_inputs.groupby(list(kernel_inputs), sort=False).ngroup().to_numpy()
-    tensors = [_of_kernel(*values) for values in kernel_inputs.drop_duplicates().itertuples(index=False, name=None)]
-    names = ("input_shapes", "input_dtypes", "output_shapes")
-    per_kernel = np.array(tensors, object).reshape(-1, len(names))[numbers]
-    return {name: pd.Categorical(per_kernel[:, place]) for place, name in enumerate(names)}
+    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
+    texts = {name: list(host.interners[name]) for name in names}
+    found = []
+    for kernel, kind, name, main, *codes in asked.drop_duplicates().itertuples(index=False, name=None):
+        if kind != name or (name in words.PRODUCTS and not words.multiplies(kernel)):
+            found.append(Tensors())
+            continue
+        tensors_of_kernel = tensors(name, *(str(texts[of][code]) for of, code in zip(names, codes, strict=True)))
+        found.append(tensors_of_kernel if main else tensors_of_kernel._replace(output_shapes="", output_dtypes=""))
+    per_kernel = np.array(found, object).reshape(-1, len(Tensors._fields))[numbers]
+    told = {name: per_kernel[:, place] for place, name in enumerate(Tensors._fields)}
+    typed = with_types_of_lists(frame[["type", "stream", "start_ns"]].assign(**told))
+    return {name: pd.Series(pd.Categorical(typed[name])) for name in Tensors._fields}
 
 
-def _of_kernel(kernel: str, kind: str, operator: str, shapes: str, dtypes: str) -> tuple[str, str, str]:
-    if kind != operator or (operator in words.PRODUCTS and not words.multiplies(kernel)):
-        return "", "", ""
-    return operands(operator, shapes, dtypes)
+def _main(frame: pd.DataFrame, operator: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which kernels stand for their call: those alone in it, and of several the one whose name takes longest in all
+    calls of that operator, where it is there once. The others prepare for it or end it."""
+    calls = pd.DataFrame(
+        {"call": operator, "kernel": frame["name"].cat.codes.to_numpy(), "took": frame["duration_ns"].to_numpy()}
+    )
+    own = frame["type"].cat.codes.to_numpy()
+    alone = calls.groupby("call")["took"].transform("size").to_numpy() == 1
+    if alone.all():
+        return np.asarray(alone)
+    took = calls.groupby([own, calls["kernel"]])["took"].transform("sum").to_numpy()
+    longest = took == pd.Series(took).groupby(operator).transform("max").to_numpy()
+    once = calls.groupby(["call", "kernel"])["took"].transform("size").to_numpy() == 1
+    return np.asarray(alone | (longest & once))
 
 
 def _types(names: pd.Series, host: Host | None, operator: Int64Array) -> npt.NDArray[np.object_]:

@@ -8,6 +8,7 @@ device, of memory, and the flows between forward and backward; of each only what
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
@@ -41,6 +42,8 @@ class Args(msgspec.Struct, gc=False):
     graph: Any = msgspec.field(name="graph id", default=-1)
     shapes: msgspec.Raw = msgspec.field(name="Input Dims", default=_NOT_RECORDED)
     dtypes: msgspec.Raw = msgspec.field(name="Input type", default=_NOT_RECORDED)
+    strides: msgspec.Raw = msgspec.field(name="Input Strides", default=_NOT_RECORDED)
+    values: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=_NOT_RECORDED)
     stack: Any = msgspec.field(name="Call stack", default="")
     python: Any = msgspec.field(name="Python id", default=-1)
     python_parent: Any = msgspec.field(name="Python parent id", default=-1)
@@ -67,7 +70,7 @@ class Event(TraceEvent, gc=False):
 
 _decoder = msgspec.json.Decoder(list[Event], float_hook=str)
 _NO_ARGS: Final = Args()
-_RAW: Final = ("shapes", "dtypes")
+_RAW: Final = ("shapes", "dtypes", "strides", "values")
 
 
 def decode(data: bytes) -> list[Event]:
@@ -98,7 +101,19 @@ class Events:
         self.memory: list[Columns] = []
         self.flows: list[Columns] = []
         self.collectives: list[Columns] = []
-        texts = ("name", "category", "shapes", "dtypes", "stack", "phase", "collective", "group", "dtype")
+        texts = (
+            "name",
+            "category",
+            "shapes",
+            "dtypes",
+            "strides",
+            "values",
+            "stack",
+            "phase",
+            "collective",
+            "group",
+            "dtype",
+        )
         self.interners: dict[str, Interner] = {name: Interner() for name in texts}
 
     def add(self, batch: Batch[Event]) -> None:
@@ -134,8 +149,18 @@ class Events:
                 **self._numbers(arguments, "correlation", "python", "python_parent"),
                 "thread": whole_numbers(list(map(_tid, events))),
                 "external": _external(arguments),
-                "shapes": self._raw("shapes", arguments),
-                "dtypes": self._raw("dtypes", arguments),
+                "shapes": self._raw("shapes", [args.shapes for args in arguments]),
+                "dtypes": self._raw("dtypes", [args.dtypes for args in arguments]),
+                "strides": self._raw(
+                    "strides", [args.strides if _REPEATS.search(args.strides) else _NOT_RECORDED for args in arguments]
+                ),
+                "values": self._raw(
+                    "values",
+                    [
+                        args.values if event.name in words.WITH_VALUES else _NOT_RECORDED
+                        for event, args in zip(events, arguments, strict=True)
+                    ],
+                ),
                 "stack": self.interners["stack"].codes(list(map(_GET["stack"], arguments))),
             }
         )
@@ -228,12 +253,13 @@ class Events:
     def _numbers(self, arguments: list[Args], *names: str) -> Columns:
         return {name: whole_numbers(list(map(_GET[name], arguments))) for name in names}
 
-    def _raw(self, name: str, arguments: list[Args]) -> npt.NDArray[Any]:
-        recorded = map(_GET[name], arguments)
+    def _raw(self, name: str, recorded: Iterable[msgspec.Raw]) -> npt.NDArray[Any]:
         texts = ["" if raw is _NOT_RECORDED else bytes(raw).decode("utf-8", "replace") for raw in recorded]
         return self.interners[name].codes(texts)
 
 
+_REPEATS: Final = re.compile(rb"[\[ ,]0[\],]")
+"""Strides of a tensor that is repeated along an axis: only these tell more than the shape."""
 _COLLECTIVE_TEXTS: Final = ("collective", "group", "dtype")
 _SIZES: Final = ("sent", "received")
 

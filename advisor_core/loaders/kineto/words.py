@@ -37,6 +37,15 @@ COLLECTIVE_MARK: Final = re.compile(_WORDS["collective_mark"])
 STEP: Final = re.compile(_WORDS["step"])
 PRODUCTS: Final[dict[str, list[int]]] = _WORDS["products"]
 """Operators that are a matrix product, and which of their inputs are the operands."""
+RESULTS: Final[dict[str, Any]] = _WORDS["results"]
+"""What operators make of their inputs."""
+WITH_VALUES: Final = frozenset(
+    f"aten::{name}"
+    for kind in ("like_first_as", "reduces", "joins", "selects_rows")
+    for name in _WORDS["results"][kind]
+)
+"""Operators of which values of the arguments are needed to tell the result."""
+TENSOR_DTYPES: Final = frozenset(_WORDS["dtypes"].values())
 
 KERNEL: Final = "Kernel"
 MEMCPY: Final = "Memcpy"
@@ -61,14 +70,14 @@ def flow_kind(category: str) -> str:
 
 def dtype(text: str) -> str:
     """FLOAT, BF16 ...; UNDEFINED for what is no tensor, and the text itself for a type that is not known."""
-    if text in ("", "Scalar", "GenericList", "Int", "Bool", "Double", "None"):
+    if text in ("", "Scalar", "ScalarList", "GenericList", "Int", "Bool", "Double", "None"):
         return "UNDEFINED"
     return str(_WORDS["dtypes"].get(text, _WORDS["dtypes"].get(text.lower(), text)))
 
 
 def dtypes(recorded: str) -> str:
     """``Input type`` as recorded (JSON) to canonical types, ``;`` between tensors."""
-    return ";".join(dtype(item) if isinstance(item, str) else "UNDEFINED" for item in _items(recorded))
+    return ";".join(dtype(item) if isinstance(item, str) else "UNDEFINED" for item in items(recorded))
 
 
 def shapes(recorded: str) -> str:
@@ -76,11 +85,12 @@ def shapes(recorded: str) -> str:
     for a list of tensors."""
     return ";".join(
         ",".join(map(str, item)) if isinstance(item, list) and all(isinstance(axis, int) for axis in item) else ""
-        for item in _items(recorded)
+        for item in items(recorded)
     )
 
 
-def _items(recorded: str) -> list[Any]:
+def items(recorded: str) -> list[Any]:
+    """The list that a JSON text is; nothing where it is none."""
     try:
         items = json.loads(recorded) if recorded else []
     except ValueError:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from advisor_core.api.testing import Scene, judge_rule
+from advisor_core.api.testing import ASCEND, GPU, Scene, SceneWords, judge_rule
 from advisors.fusion.chains import fusion_chains
 from advisors.fusion.regions import fusion_regions
 from tests.advisors.fusion.chains import RMS, YARDSTICK, Kernel, scene_of
@@ -16,9 +16,9 @@ PRODUCT: Kernel = ("MatMulV3", 50, (X, X), (X,))
 HEAVY: Kernel = ("MatMulV3", 50, ("7,3 BF16", "3,5 BF16"), ("7,5 BF16",))
 
 
-def regions_of(*kernels: Kernel) -> list[tuple[list[int], object]]:
+def regions_of(*kernels: Kernel, words: SceneWords = ASCEND) -> list[tuple[list[int], object]]:
     """Numbers of the kernels of each region, and the MB that one kernel would move."""
-    scene = Scene().step(1, -10, 10_000)
+    scene = Scene(words=words).step(1, -10, 10_000)
     for number, (type_, duration, reads, writes) in enumerate(kernels):
         scene.tensors(100 * number, duration, type_, reads, writes)
     found = scene.store()[fusion_regions]
@@ -158,3 +158,42 @@ def test_sums_of_gradients_are_told_of_their_fused_product(first: str, is_told: 
     kernels = (kernel(first, (X,), W), kernel("Add", (W, W), W, 20), kernel("RmsNormGrad", ("3 BF16",), "3 BF16"))
     found = judge_rule("NS035", one_after_the_other(*kernels, wall=400).store()).first
     assert any("ATB" in one.text.en for one in found.advice) == is_told
+
+
+def on_gpu(operator: str, reads: Sequence[str], writes: str) -> Kernel:
+    return kernel(f"aten::{operator}", reads, writes)
+
+
+def regions_on_gpu(*kernels: Kernel) -> list[tuple[list[int], object]]:
+    return regions_of(GPU_HEAVY, *kernels, GPU_HEAVY, words=GPU)
+
+
+GPU_HEAVY: Kernel = ("aten::mm", 50, HEAVY[2], HEAVY[3])
+
+
+@pytest.mark.parametrize("operator", ["clamp", "clamp_", "mul_"])
+def test_what_is_done_twice_in_a_row_is_done_to_two_tensors(operator: str) -> None:
+    """A loop over tensors of one size: no one passes its result on to the next."""
+    assert not regions_on_gpu(*[on_gpu(operator, (X,), X)] * 4)
+    two = regions_on_gpu(on_gpu(operator, (X,), X), on_gpu("exp", (X,), X))
+    assert [numbers for numbers, _ in two] == [[1, 2]]
+
+
+def test_a_block_of_operators_in_place_that_comes_again_has_another_tensor() -> None:
+    block = [on_gpu("mul_", (X,), X), on_gpu("add_", (X,), X)]
+    found = regions_on_gpu(*block, *block)
+    assert [numbers for numbers, _ in found] == [[1, 2], [3, 4]]
+
+
+def test_a_half_of_a_tensor_is_read_where_it_lies() -> None:
+    """A gate on a GPU: no copy cuts the halves out, and both are one tensor that is read once."""
+    whole, half = "1000,2000 BF16", "1000,1000 BF16"
+    gate = (on_gpu("abs", (whole,), whole), on_gpu("silu", (half,), half), on_gpu("mul", (half, half), half))
+    assert regions_on_gpu(*gate) == [([1, 2, 3], 4 + 2)]
+
+
+def test_the_gradient_of_a_slice_is_written_into_the_tensor_that_was_created() -> None:
+    """Only the part is listed; what reads the whole reads what was created and written into."""
+    part = "10,1000 BF16"
+    kernels = (on_gpu("fill_", (), X), on_gpu("copy_", (part,), part), on_gpu("add", (X, X), X))
+    assert [numbers for numbers, _ in regions_on_gpu(*kernels)] == [[1, 2, 3]]

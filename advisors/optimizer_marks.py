@@ -1,4 +1,5 @@
-"""The marks that PyTorch puts around the step of an optimizer, and the kernels that are launched in them."""
+"""The marks that PyTorch puts around the step of an optimizer and around what adds up gradients, and the kernels that
+are launched in them."""
 
 from __future__ import annotations
 
@@ -10,16 +11,21 @@ from advisor_core.api.facts import HOST_EVENTS, Facts, launches
 from advisors.step_kernels import StepKernels
 
 _UPDATE = "Optimizer.step#"
+_ADDITION = "torch::autograd::AccumulateGrad"
 
 Ints = npt.NDArray[np.int64]
 
 
 def optimizer_marks(facts: Facts) -> pd.DataFrame:
     """The steps of optimizers as the host recorded them, in order; those inside another are left out."""
+    return _marks(facts, _UPDATE)
+
+
+def _marks(facts: Facts, name: str) -> pd.DataFrame:
     events = facts.get(HOST_EVENTS)
     if events is None:
         return pd.DataFrame({"name": [], "start_ns": [], "duration_ns": [], "thread": []})
-    is_mark = events["name"].cat.categories.to_series().str.startswith(_UPDATE).to_numpy(dtype=np.bool_)
+    is_mark = events["name"].cat.categories.to_series().str.startswith(name).to_numpy(dtype=np.bool_)
     marks = events[is_mark[events["name"].cat.codes.to_numpy()]].sort_values(["start_ns", "duration_ns"], kind="stable")
     ends = (marks["start_ns"] + marks["duration_ns"]).to_numpy()
     return marks[marks["start_ns"].to_numpy() >= np.concatenate([[0], np.maximum.accumulate(ends)[:-1]])[: len(marks)]]
@@ -43,4 +49,12 @@ def updating(facts: Facts, kernels: StepKernels) -> Ints:
     marks = optimizer_marks(facts)
     if launches not in facts or not len(marks):
         return np.flatnonzero((kernels.frame["operator_class"] == "optimizer").to_numpy())
+    return np.flatnonzero(mark_of(facts, kernels, marks) >= 0)
+
+
+def adding_gradients(facts: Facts, kernels: StepKernels) -> Ints:
+    """The kernels that add a gradient to that of its parameter; none where these marks are not recorded."""
+    marks = _marks(facts, _ADDITION)
+    if launches not in facts or not len(marks):
+        return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(mark_of(facts, kernels, marks) >= 0)

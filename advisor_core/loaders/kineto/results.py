@@ -1,0 +1,262 @@
+"""The tensors that a kernel reads and writes, from the recorded inputs of the operator that launched it.
+
+Kineto records shapes, types, strides and values of the inputs of an operator, and nothing of its results. What an
+operator of PyTorch makes of its inputs is fixed: which one does what is in ``results`` of ``exporter.yaml``. What that
+does not tell stays ''.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from advisor_core.loaders.kineto import words
+from advisor_core.loaders.kineto.products import operands
+
+Shape = tuple[int, ...]
+
+_INTEGERS: Final = ("BOOL", "UINT8", "INT8", "INT16", "INT32", "INT64")
+_FLOATS: Final = ("FLOAT16", "BF16", "FLOAT", "DOUBLE")
+_CODES: Final = {0: "UINT8", 1: "INT8", 2: "INT16", 3: "INT32", 4: "INT64", 5: "FLOAT16", 6: "FLOAT", 7: "DOUBLE",
+    11: "BOOL", 15: "BF16"}  # fmt: skip
+"""Types as values of arguments (c10/core/ScalarType.h of PyTorch)."""
+
+
+class Tensors(NamedTuple):
+    """As in the table of kernels."""
+
+    input_shapes: str = ""
+    input_dtypes: str = ""
+    output_shapes: str = ""
+    output_dtypes: str = ""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a call. ``shapes``: None for what is no tensor; ``read``: with one element in place of an axis
+    along which the tensor is only repeated; ``values``: texts, '' for what is none or was not recorded; ``parts``: the
+    tensors of the list that the first input is."""
+
+    shapes: list[Shape | None]
+    read: list[Shape | None]
+    dtypes: list[str]
+    values: list[str]
+    parts: list[Shape]
+
+    def tensors(self) -> list[int]:
+        """The places of the inputs that are tensors."""
+        return [place for place, shape in enumerate(self.shapes) if shape is not None]
+
+    def value(self, place: int) -> str:
+        """The value of an argument, '' unknown or not given."""
+        return self.values[place] if 0 <= place < len(self.values) else ""
+
+
+def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: str = "") -> Tensors:
+    """What a kernel of the operator reads and writes; the inputs alone where the results are not known. The texts are
+    those of the trace (JSON).
+
+    >>> tensors("aten::mul", "[[8, 4], [4]]", '["float", "float"]')
+    Tensors(input_shapes='8,4;4', input_dtypes='FLOAT;FLOAT', output_shapes='8,4', output_dtypes='FLOAT')
+    >>> tensors("aten::copy_", "[[8, 4], [8, 4], []]", '["c10::BFloat16", "float", "Scalar"]')
+    Tensors(input_shapes='8,4', input_dtypes='FLOAT', output_shapes='8,4', output_dtypes='BF16')
+    """
+    text, types = words.shapes(shapes), words.dtypes(dtypes)
+    if operator in words.PRODUCTS:
+        read, read_types, result = operands(operator, text, types)
+        return Tensors(read, read_types, result, read_types.split(";")[0] if result else "")
+    given = inputs(shapes, dtypes, strides, values)
+    listed = Tensors(_joined_texts(given.read), ";".join(given.dtypes))
+    name = operator.removeprefix("aten::")
+    if name == operator or not given.shapes:
+        return listed
+    if name in words.RESULTS["joins"]:
+        return _joined(given)
+    written = _result(name, given)
+    if written is None or not written[1]:
+        return listed
+    shape, dtype = written
+    if name.rstrip("_") in words.RESULTS["element_by_element"]:
+        count = 3 if name.rstrip("_") in words.RESULTS["reads_three"] else 2
+        listed = Tensors(_joined_texts(given.read[:count]), ";".join(given.dtypes[:count]))
+    elif name in words.RESULTS["copies"]:
+        listed = Tensors(_text(given.read[1]), given.dtypes[1])
+    elif name in words.RESULTS["creates"]:
+        listed = Tensors()
+    return listed._replace(output_shapes=_text(shape), output_dtypes=dtype)
+
+
+def inputs(shapes: str, dtypes: str, strides: str, values: str) -> Inputs:
+    """Of the texts of a trace."""
+    listed, steps = words.items(shapes), words.items(strides)
+    types = [words.dtype(item) if isinstance(item, str) else "UNDEFINED" for item in words.items(dtypes)]
+    types += ["UNDEFINED"] * (len(listed) - len(types))
+    parsed: list[Shape | None] = [
+        _shape(item) if item or types[place] in words.TENSOR_DTYPES else None for place, item in enumerate(listed)
+    ]
+    read = [
+        shape if shape is None or place >= len(steps) else _repeated(shape, steps[place])
+        for place, shape in enumerate(parsed)
+    ]
+    first = listed[0] if listed and isinstance(listed[0], list) else []
+    parts = [shape for item in first if isinstance(item, list) and (shape := _shape(item)) is not None]
+    texts = [item if isinstance(item, str) else json.dumps(item) for item in words.items(values)]
+    return Inputs(parsed, read, types[: len(listed)], texts, parts)
+
+
+def _shape(item: Any) -> Shape | None:
+    is_shape = isinstance(item, list) and all(isinstance(axis, int) for axis in item)
+    return tuple(item) if is_shape else None
+
+
+def _repeated(shape: Shape, steps: Any) -> Shape:
+    if not isinstance(steps, list) or len(steps) != len(shape):
+        return shape
+    return tuple(1 if step == 0 else axis for axis, step in zip(shape, steps, strict=True))
+
+
+def _joined_texts(shapes: list[Shape | None]) -> str:
+    return ";".join(map(_text, shapes))
+
+
+def _text(shape: Shape | None) -> str:
+    return ",".join(map(str, shape or ()))
+
+
+def _result(name: str, given: Inputs) -> tuple[Shape, str] | None:
+    """Shape and type of the result; None where that is not known, '' for a type that is not."""
+    words_of = words.RESULTS
+    places = given.tensors()
+    if not places or places[0] != 0:
+        return None
+    first, dtype = given.shapes[0] or (), given.dtypes[0]
+    if name in words_of["like_first"] or (name.endswith("_") and name.rstrip("_") in _in_place()):
+        return first, _summed(name, given, None, dtype)
+    if name in words_of["like_first_as"]:
+        return first, _as_asked(given, words_of["like_first_as"][name], dtype)
+    if name in words_of["like_second"] and places[1:2] == [1]:
+        return given.shapes[1] or (), given.dtypes[1]
+    if name in words_of["multiplies_groups"] and places[1:2] == [1]:
+        second = given.shapes[1] or ()
+        return ((*first[:-1], second[-1]), dtype) if len(first) == 2 and len(second) == 3 else None
+    if name in words_of["by_index"] and 2 in places:
+        return given.shapes[2] or (), dtype
+    if name in words_of["selects_rows"]:
+        return _rows(given, dtype)
+    if name in words_of["reduces"] and not (len(places) == 2 and places[1] == 1):
+        shape = _reduced(given, *words_of["reduces"][name][:2])
+        asked = words_of["reduces"][name][2] if len(words_of["reduces"][name]) > 2 else None
+        kind = asked if isinstance(asked, str) else _summed(name, given, asked, dtype)
+        return None if shape is None else (shape, kind)
+    if name in words_of["element_by_element"]:
+        return _broadcast(name, given, places)
+    return None
+
+
+def _in_place() -> frozenset[str]:
+    return frozenset([*words.RESULTS["element_by_element"], *words.RESULTS["like_first"], *words.RESULTS["fills"]])
+
+
+def _as_asked(given: Inputs, place: int | str, dtype: str) -> str:
+    value = given.value(int(place))
+    if value in ("True", "False"):
+        return "FLOAT" if value == "True" else dtype
+    return _CODES.get(int(value), "") if value.isdigit() else ""
+
+
+def _summed(name: str, given: Inputs, place: int | None, dtype: str) -> str:
+    asked = given.value(place) if place is not None else ""
+    if asked.isdigit():
+        return _CODES.get(int(asked), "")
+    return "INT64" if name in words.RESULTS["sums"] and dtype in _INTEGERS else dtype
+
+
+def _reduced(given: Inputs, axes_at: int, keep_at: int) -> Shape | None:
+    """The shape without the axes of the argument at a place; () where none is given, None where it is not known."""
+    shape = given.shapes[0] or ()
+    if len(given.shapes) <= axes_at:
+        return ()
+    if not given.values:
+        return None
+    axes = {int(axis) for axis in given.value(axes_at).strip("[]").split(",") if axis.strip().lstrip("-").isdigit()}
+    if not axes:
+        return () if given.value(axes_at) in ("", "[]") else None
+    if any(not -len(shape) <= axis < len(shape) for axis in axes):
+        return None
+    axes = {axis % len(shape) for axis in axes}
+    keeps = given.value(keep_at) == "True"
+    return tuple(1 if place in axes else axis for place, axis in enumerate(shape) if keeps or place not in axes)
+
+
+def _rows(given: Inputs, dtype: str) -> tuple[Shape, str] | None:
+    shape, index, axis = given.shapes[0] or (), given.shapes[2] if len(given.shapes) > 2 else None, given.value(1)
+    if index is None or not axis.lstrip("-").isdigit() or not -len(shape) <= int(axis) < len(shape):
+        return None
+    place = int(axis) % len(shape)
+    return (*shape[:place], int(np.prod(index, dtype=np.int64)), *shape[place + 1 :]), dtype
+
+
+def _broadcast(name: str, given: Inputs, places: list[int]) -> tuple[Shape, str] | None:
+    try:
+        shape = np.broadcast_shapes(*(given.shapes[place] or () for place in places))
+    except ValueError:
+        return None
+    if name in words.RESULTS["tells"]:
+        return shape, "BOOL"
+    chosen = [place for place in places if place or name not in words.RESULTS["chooses"]]
+    # A number, or a tensor of no axes, does not widen the type of a tensor that has some.
+    ranked = [place for place in chosen if given.shapes[place]] or chosen
+    dtype = _widest({given.dtypes[place] for place in ranked})
+    others = len(ranked) < len(given.shapes)
+    return shape, "" if dtype in _INTEGERS and (others or name in words.RESULTS["divides"]) else dtype
+
+
+def _widest(dtypes: set[str]) -> str:
+    """The type of what is computed of tensors of these; '' where that is not known here."""
+    if len(dtypes) == 1:
+        return next(iter(dtypes))
+    floats = [name for name in _FLOATS if name in dtypes]
+    if not dtypes <= {*_FLOATS, *_INTEGERS} or not floats:
+        return ""
+    return "FLOAT" if floats == ["FLOAT16", "BF16"] else floats[-1]
+
+
+def _joined(given: Inputs) -> Tensors:
+    """Of a list of tensors, whose type is not recorded."""
+    axis = given.value(1)
+    parts = [part for part in given.parts if part != (0,)]
+    if not parts or not axis.lstrip("-").isdigit() or len({len(part) for part in parts}) > 1:
+        return Tensors()
+    rank = len(parts[0])
+    if not -rank <= int(axis) < rank:
+        return Tensors()
+    place = int(axis) % rank
+    whole = (*parts[0][:place], sum(part[place] for part in parts), *parts[0][place + 1 :])
+    return Tensors(_joined_texts([*parts]), "", _text(whole), "")
+
+
+def with_types_of_lists(frame: pd.DataFrame) -> pd.DataFrame:
+    """Kernels with the type of what joins tensors, where it is not recorded: that of the kernel before it on its stream
+    which wrote the last tensor of the shape of one of the parts. Such a kernel wrote that part or one like it, so it is
+    inferred; '' where there is none. Columns as of the table, as texts."""
+    joins = frame["type"].isin([f"aten::{name}" for name in words.RESULTS["joins"]]) & (frame["output_shapes"] != "")
+    if not joins.any():
+        return frame
+    order = frame[["stream", "start_ns"]].astype("int64").assign(row=np.arange(len(frame)))
+    wrote = order.assign(shape=frame["output_shapes"].astype(str), dtype=frame["output_dtypes"].astype(str))
+    wrote = wrote[wrote["dtype"] != ""].sort_values("start_ns", kind="stable")
+    parts = order[joins.to_numpy()].assign(shape=frame.loc[joins, "input_shapes"].astype(str).str.split(";"))
+    parts = parts.explode("shape").sort_values("start_ns", kind="stable")
+    found = pd.merge_asof(parts, wrote.drop(columns="row"), on="start_ns", by=["stream", "shape"],
+        allow_exact_matches=False)  # fmt: skip
+    dtype = found.dropna(subset="dtype").groupby("row")["dtype"].last()
+    rows = dtype.index.to_numpy()
+    counts = frame["input_shapes"].iloc[rows].astype(str).str.count(";").to_numpy() + 1
+    told = {name: frame[name].to_numpy(dtype=object, copy=True) for name in ("input_dtypes", "output_dtypes")}
+    told["output_dtypes"][rows] = dtype.to_numpy(dtype=object)
+    told["input_dtypes"][rows] = [";".join([name] * count) for name, count in zip(dtype, counts, strict=True)]
+    return frame.assign(**told)

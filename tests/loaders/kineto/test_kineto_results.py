@@ -1,0 +1,84 @@
+"""What kernels read and write, as the inputs of their operators tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import mutually_broadcastable_shapes
+
+from advisor_core.loaders.kineto.results import tensors
+from tests.loaders.kineto.build import Recording
+
+HALF, FLOAT, SCALAR = "c10::BFloat16", "float", "Scalar"
+
+
+def written(operator: str, shapes: object, types: object, strides: object = (), values: object = ()) -> tuple[str, str]:
+    told = tensors(operator, *map(json.dumps, (shapes, types, strides, values)))
+    return told.output_shapes, told.output_dtypes
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "types", "values", "shape", "dtype"),
+    [
+        (
+            "aten::mean",
+            [[4, 8], [], [], []],
+            [FLOAT, "ScalarList", SCALAR, ""],
+            ["", "[-1]", "True", ""],
+            "4,1",
+            "FLOAT",
+        ),
+        ("aten::sum", [[4, 8], [], [], []], [FLOAT, "ScalarList", SCALAR, ""], ["", "[0]", "False", ""], "8", "FLOAT"),
+        ("aten::sum", [[4, 8], [], [], []], [FLOAT, "ScalarList", SCALAR, ""], [], "", ""),  # axes not recorded
+        ("aten::sum", [[4, 8], []], ["bool", ""], ["", ""], "", "INT64"),
+        ("aten::_softmax", [[4, 8], [], []], [HALF, SCALAR, SCALAR], ["", "1", "True"], "4,8", "FLOAT"),
+        ("aten::add_", [[4, 8], [8], []], [HALF, FLOAT, SCALAR], [], "4,8", "BF16"),
+        ("aten::add", [[4, 8], [8], []], [HALF, FLOAT, SCALAR], [], "4,8", "FLOAT"),
+        ("aten::mul", [[4, 8], []], [HALF, "double"], [], "4,8", "BF16"),
+        ("aten::mul", [[4, 8], []], ["long int", "double"], [], "", ""),  # of a number that may be none
+        ("aten::gt", [[4, 8], []], [HALF, SCALAR], [], "4,8", "BOOL"),
+        ("aten::where", [[4, 1], [8], []], ["bool", HALF, HALF], [], "4,8", "BF16"),
+        ("aten::gather", [[4, 8], [], [4, 1], []], [HALF, SCALAR, "long int", SCALAR], [], "4,1", "BF16"),
+        ("aten::index_select", [[9, 8], [], [5]], [HALF, SCALAR, "long int"], ["", "0", ""], "5,8", "BF16"),
+        ("aten::cat", [[[4, 8], [4, 2]], []], ["TensorList", SCALAR], ["", "-1"], "4,10", ""),
+        ("aten::unheard_of", [[4, 8]], [HALF], [], "", ""),
+    ],
+)
+def test_results(operator: str, shapes: object, types: object, values: object, shape: str, dtype: str) -> None:
+    assert written(operator, shapes, types, (), values) == (shape, dtype)
+
+
+@given(mutually_broadcastable_shapes(num_shapes=2, min_dims=1), st.sampled_from(["aten::mul", "aten::maximum"]))
+def test_results_are_broadcast(shapes: object, operator: str) -> None:
+    told, _ = written(operator, [list(shape) for shape in shapes.input_shapes], [FLOAT, FLOAT])  # type: ignore[attr-defined]
+    assert told == ",".join(map(str, np.broadcast_shapes(*shapes.input_shapes)))  # type: ignore[attr-defined]
+
+
+def test_what_is_only_repeated_is_read_once() -> None:
+    texts = map(json.dumps, ([[4, 8], [4, 8]], [FLOAT, FLOAT], [[8, 1], [1, 0]]))
+    told = tensors("aten::mul", *texts)
+    assert (told.input_shapes, told.output_shapes) == ("4,8;4,1", "4,8")
+
+
+def test_a_tensor_that_is_written_into_is_not_read() -> None:
+    told = tensors("aten::clamp_min", "[[4, 8], [], [4, 8]]", '["float", "Int", "float"]')
+    assert told.input_shapes == "4,8;" and told.output_shapes == "4,8"
+
+
+def test_a_call_of_several_kernels_writes_once_and_joined_tensors_have_a_type(tmp_path: Path) -> None:
+    made = Recording()
+    inputs = {"Input Dims": [[4, 8]], "Input type": [HALF]}
+    joined = {"Input Dims": [[[4, 8], [4, 8]], []], "Input type": ["TensorList", SCALAR], "Concrete Inputs": ["", "1"]}
+    made.operator("aten::neg", 0, 10, 1, **inputs).call("cudaLaunchKernel", 1, 1, 1).call("cudaLaunchKernel", 3, 1, 2)
+    made.task("prepare", 20, 1, 1, **{"External id": 1}).task("neg_kernel", 25, 9, 2, **{"External id": 1})
+    made.operator("aten::cat", 12, 5, 3, **joined).call("cudaLaunchKernel", 13, 1, 3)
+    made.task("CatArrayBatchedCopy", 40, 9, 3, **{"External id": 3})
+    kernels = made.load(tmp_path).tables["kernels"].frame
+    assert kernels["output_shapes"].tolist() == ["", "4,8", "4,16"]
+    assert kernels["output_dtypes"].tolist() == ["", "BF16", "BF16"]
+    assert kernels["input_dtypes"].tolist()[2] == "BF16;BF16"
