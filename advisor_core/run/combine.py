@@ -207,10 +207,11 @@ def _tells(draft: Draft, in_depth_ranks: Container[int], enough_ns: float) -> tu
 
 
 def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: RuleBook) -> list[Finding]:
-    """Put the caveat of each capture-quality finding on the findings of the advisors that it casts doubt on."""
+    """Put the caveat of each finding that has one on the findings of other rules, of the advisors that it casts doubt
+    on."""
     rules = {rule.id: rule.rule for rule in book}
     doubts = [
-        (draft.caveat, tuple(rules[draft.finding.rule].caveats), set(draft.finding.ranks))
+        (draft.finding.rule, draft.caveat, tuple(rules[draft.finding.rule].caveats), set(draft.finding.ranks))
         for draft in drafts
         if draft.caveat is not None
     ]
@@ -218,8 +219,10 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
     for finding in findings:
         caveats = [
             text
-            for text, prefixes, ranks in doubts
-            if rules[finding.rule].advisor.startswith(prefixes) and ranks & set(finding.ranks)
+            for rule, text, prefixes, ranks in doubts
+            if rule != finding.rule
+            and rules[finding.rule].advisor.startswith(prefixes)
+            and ranks & set(finding.ranks)
         ]
         result.append(finding.model_copy(update={"caveats": [*finding.caveats, *caveats]}) if caveats else finding)
     return result

@@ -234,8 +234,8 @@ def _can_read(nodes: Sequence[Node], writer: int, reader: int, key: Key) -> bool
 
 def _repeats(writer: Node, reader: Node) -> bool:
     """Whether both do the same to one tensor. Programs go through lists of tensors of one size, and write what they do
-    twice to one as one operator: these are two tensors."""
-    return writer == reader and "single" in reader.roles
+    twice to one as one operator: these are two tensors. Kernels that are alike are one node."""
+    return writer is reader and "single" in reader.roles
 
 
 def _likely(

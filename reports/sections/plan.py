@@ -8,6 +8,7 @@ from advisor_core.api.renderers import Action, Advice, Limit, Owner, Plan
 from reports.blocks import (
     Below,
     Block,
+    Callout,
     Code,
     Column,
     Details,
@@ -15,6 +16,7 @@ from reports.blocks import (
     Paragraph,
     Piece,
     Row,
+    RuleText,
     Section,
     Table,
     Words,
@@ -46,7 +48,11 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     columns = (Column(t("plan.change"), style="long"), *(Column(head, numeric=True) for head in heads))
     rows = tuple(_row(action, outline, t) for action in told.actions)
     first, rest = rows[:FIRST], rows[FIRST:]
-    blocks: list[Block] = [Paragraph(line(summary(told, outline, t))), Table(columns, first, "plan")]
+    blocks: list[Block] = [
+        Paragraph(line(summary(told, outline, t))),
+        Table(columns, first, "plan"),
+        *_caveats(told, outline, t),
+    ]
     if rest:
         wins = sum(action.gain_ns for action in told.actions[FIRST:])
         more = line(t("plan.more", count=len(rest), time=t.time(wins)))
@@ -135,6 +141,17 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
             line(t.time(action.last_ns)),
         )
     )
+
+
+def _caveats(told: Plan, outline: Outline, t: Labels) -> list[Block]:
+    """What casts doubt on changes of the plan, with their numbers."""
+    doubted: dict[str, list[str]] = {}
+    for action in told.actions:
+        item = outline.item(action.problem)
+        for caveat in item.finding.caveats:
+            doubted.setdefault(t.of(caveat), []).append(item.number)
+    said = [t("plan.caveat", numbers=t.join(numbers), caveat=caveat) for caveat, numbers in doubted.items()]
+    return [Callout(tuple(map(RuleText, said)))] if said else []
 
 
 def _advised(advice: Advice, kind: str, item: Item, t: Labels) -> list[Piece | str | None]:
