@@ -181,7 +181,7 @@ class Rule(Model):
     after: list[RuleId] = Field(default_factory=list, description="rules judged before; readable as fired.ID")
     explains: list[RuleId] = Field(default_factory=list, description="symptoms this is a cause of")
     explained_by: list[RuleId] = Field(default_factory=list, description="causes of this: the same link, from its side")
-    caveat: Sentence | None = Field(None, description="what the recording casts doubt on: put on findings of `caveats` rules")
+    caveat: Sentence | None = Field(None, description="what casts doubt on findings of the advisors of `caveats`")
     caveats: list[str] = Field(default_factory=list, description="advisor prefixes that get the caveat")
     separates: SignName | None = Field(
         None,
