@@ -220,9 +220,7 @@ def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: Ru
         caveats = [
             text
             for rule, text, prefixes, ranks in doubts
-            if rule != finding.rule
-            and rules[finding.rule].advisor.startswith(prefixes)
-            and ranks & set(finding.ranks)
+            if rule != finding.rule and rules[finding.rule].advisor.startswith(prefixes) and ranks & set(finding.ranks)
         ]
         result.append(finding.model_copy(update={"caveats": [*finding.caveats, *caveats]}) if caveats else finding)
     return result
