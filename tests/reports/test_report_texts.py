@@ -319,3 +319,19 @@ def test_the_plan_tells_the_first_change_its_hazards_and_where_it_is_called(exam
         stack = next((exhibit for exhibit in finding.evidence if exhibit.kind == "stack"), None)
         assert stack is None or f"{words('plan.called')} `{stack.rows[0]['frame']}`" in behind
     assert told
+
+
+@pytest.mark.parametrize("renderer", [MarkdownRenderer(), HtmlRenderer(), JiraRenderer()])
+def test_what_casts_doubt_on_a_change_stands_below_the_plan(example: ModuleType, renderer: Any) -> None:
+    """Once, with the numbers of all changes that it concerns."""
+    result = example.training()
+    assert result.plan is not None and len(result.plan.actions) > 1
+    two = {action.finding for action in result.plan.actions[:2]}
+    caveat = Text(en="The recording holds a first pass.", zh="采集包含首次运行。")
+    findings = [
+        finding.model_copy(update={"caveats": [caveat] if finding.fingerprint in two else []})
+        for finding in result.findings
+    ]
+    text: str = renderer.render(result.model_copy(update={"findings": findings}), "en")
+    numbers = ", ".join(action.problem for action in result.plan.actions[:2])
+    assert text.count(f"{numbers}: {caveat.en}") == 1
