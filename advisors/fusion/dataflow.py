@@ -60,6 +60,16 @@ class Node:
         return frozenset(key for _, key in self.reads)
 
     @cached_property
+    def distinct_writes(self) -> tuple[Key, ...]:
+        """The keys of what it writes, each once, in order."""
+        return tuple(dict.fromkeys(key for _, key in self.writes))
+
+    @cached_property
+    def distinct_reads(self) -> tuple[Key, ...]:
+        """The keys of what it reads, each once, in order."""
+        return tuple(dict.fromkeys(key for _, key in self.reads))
+
+    @cached_property
     def written_keys(self) -> frozenset[Key]:
         """The keys of what it writes."""
         return frozenset(key for _, key in self.writes)
@@ -152,7 +162,9 @@ class Window:
         self._readers: dict[Key, list[int]] = defaultdict(list)
         self._writers_of_halves: dict[Key, list[int]] = defaultdict(list)
         self._viewed: dict[Key, list[int]] = defaultdict(list)
-        self._written = [self._with_whole(number, node) for number, node in enumerate(nodes)]
+        self._written = [
+            self._with_whole(number, node) if node.views else node.distinct_writes for number, node in enumerate(nodes)
+        ]
         for number, node in enumerate(nodes):
             for key in self._written[number]:
                 self._writers[key].append(number)
@@ -160,19 +172,19 @@ class Window:
                     self._writers_of_halves[key[0] // 2, key[1]].append(number)
                     if node.views:
                         self._viewed[key[0] // 2, key[1]].append(number)
-            for key in dict.fromkeys(key for _, key in node.reads):
+            for key in node.distinct_reads:
                 self._readers[key].append(number)
 
-    def _with_whole(self, number: int, node: Node) -> list[Key]:
+    def _with_whole(self, number: int, node: Node) -> Sequence[Key]:
         """The keys of what a kernel writes. What is copied to where a tensor was just created is a part of that, where
         only the part is listed: the gradient of a slice."""
-        keys = list(dict.fromkeys(key for _, key in node.writes))
+        keys = node.distinct_writes
         created = self.nodes[number - 1] if number else None
         if node.views and node.carries and keys and created is not None and created.creates and created.views:
             return [*keys, *(key for key in created.written_keys if key[1] == keys[0][1] and key[0] > keys[0][0])]
         return keys
 
-    def written(self, number: int) -> list[Key]:
+    def written(self, number: int) -> Sequence[Key]:
         """The keys of what a kernel writes, and of the tensor that this is a part of."""
         return self._written[number]
 
