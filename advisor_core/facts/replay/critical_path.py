@@ -23,7 +23,7 @@ from advisor_core.contracts.columns import Column
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import HostActivity, host_activity
-from advisor_core.facts.intervals import NOTHING, Ints, Layer, complement, cut, empty, union
+from advisor_core.facts.intervals import NOTHING, Ints, Layer, cut, empty
 from advisor_core.facts.ledger.bookings import host_path
 from advisor_core.facts.ledger.settled import bookings
 from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, TASK
@@ -51,14 +51,24 @@ def critical_path(facts: Facts) -> pd.DataFrame:
     recorded, device = facts[rank_graph], facts[work]
     owned = _owned(recorded, device, facts.get(host_activity))
     owned = _with_states(owned[owned["end_ns"] > owned["start_ns"]], facts[bookings].pieces)
-    starts, ends = owned["start_ns"].to_numpy(), owned["end_ns"].to_numpy()
-    parts = []
-    windows = zip(facts[steps]["start_ns"].tolist(), facts[steps]["end_ns"].tolist(), strict=True)
-    for number, (begin, finish) in enumerate(windows):
-        inside = (ends > begin) & (starts < finish)
-        own = owned[inside].assign(start_ns=starts[inside].clip(begin), end_ns=ends[inside].clip(max=finish))
-        parts.append(_tiled(own, begin, finish).assign(step=number))
-    whole = pd.concat(parts, ignore_index=True)[[column.name for column in COLUMNS]]
+    owners, windows = _layer(owned), _layer(facts[steps])
+    if not len(windows.starts):
+        return _typed(owned.iloc[:0].assign(step=0))
+    pieces = cut(int(windows.starts.min()), int(windows.ends.max()), [windows, owners], within=windows)
+    step, owner = pieces.ids
+    # what has no owner is before, between or after the stretches of a step
+    boundary = {"chain": "host", "path": _BOUNDARY}
+    told = {name: np.append(owned[name].to_numpy(dtype=object), of_none)[owner] for name, of_none in boundary.items()}
+    return _typed(pd.DataFrame({"step": step, "start_ns": pieces.starts, "end_ns": pieces.ends, **told}))
+
+
+def _layer(stretches: pd.DataFrame) -> Layer:
+    """Stretches that do not overlap, by their places."""
+    return Layer(stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy(), np.arange(len(stretches)))
+
+
+def _typed(whole: pd.DataFrame) -> pd.DataFrame:
+    whole = whole[[column.name for column in COLUMNS]]
     return whole.assign(**{name: whole[name].astype("category") for name in ("chain", "path")})
 
 
@@ -121,11 +131,3 @@ def _divided(starts: Ints, ends: Ints, layer: Layer) -> tuple[Ints, Ints, Ints]:
     stretch, found = pieces.ids
     inside = stretch != NOTHING
     return pieces.starts[inside], pieces.ends[inside], found[inside]
-
-
-def _tiled(owned: pd.DataFrame, begin: int, finish: int) -> pd.DataFrame:
-    """The stretches of a step, and its time before, between and after them."""
-    holes = complement(union(owned["start_ns"].to_numpy(), owned["end_ns"].to_numpy()), begin, finish)
-    rest = pd.DataFrame({"start_ns": holes.starts, "end_ns": holes.ends, "chain": "host", "path": _BOUNDARY})
-    in_order: pd.DataFrame = pd.concat([owned, rest], ignore_index=True).sort_values("start_ns", ignore_index=True)
-    return in_order
