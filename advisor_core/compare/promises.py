@@ -10,6 +10,9 @@ from advisor_core.result.finding import Finding
 from advisor_core.result.plan import Plan
 from advisor_core.result.run import RunResult
 
+_STAYS = 0.9
+"""Our choice: with so much of its work left, a finding was not acted on. Work that stays differs by a few percent."""
+
 _Basis = Literal["alone", "together", "in_turn", "claims", "none"]
 
 
@@ -17,9 +20,10 @@ def promises(
     before: RunResult, after: RunResult, findings: Sequence[FindingDifference], verdict: Verdict
 ) -> Promises | None:
     """The promises of the findings whose change was made; ``None`` where none was. A change was made where the finding
-    is gone or better, or where the later run has a setting that its advice names and the earlier run had not. A finding
-    of which nothing was promised, as a symptom, is none of these unless such a setting was made."""
-    old = {finding.fingerprint: finding for finding in before.findings}
+    is gone, or better and not only by idle time, or where the later run has a setting that its advice names and the
+    earlier run had not. A finding of which nothing was promised, as a symptom, is none of these unless such a setting
+    was made."""
+    old, new = ({finding.fingerprint: finding for finding in side.findings} for side in (before, after))
     promised = _promised(before)
     items: list[Promise] = []
     made: list[str] = []
@@ -28,7 +32,8 @@ def promises(
         if finding is None:
             continue
         settings = _settings(finding, before, after)
-        is_made = row.state in ("gone", "better") and row.fingerprint in promised
+        is_less = row.state == "gone" or (row.state == "better" and not _waits_less(finding, new[row.fingerprint]))
+        is_made = is_less and row.fingerprint in promised
         if not settings and not is_made:
             continue
         alone, ends = promised.get(row.fingerprint, (None, None))
@@ -58,6 +63,15 @@ def _promised(before: RunResult) -> dict[str, tuple[int, tuple[int, int] | None]
         for finding in before.findings
         if finding.impact.ns_per_step and finding.fingerprint not in symptoms
     }
+
+
+def _waits_less(finding: Finding, later: Finding) -> bool:
+    """Whether the kernels and collectives of a finding are all still there, and it only has less idle time: any other
+    change on the host shortens that too."""
+    work, left = (
+        sum(claim.ns for claim in one.impact.claims if not claim.path.startswith("idle")) for one in (finding, later)
+    )
+    return work > 0 and left >= _STAYS * work
 
 
 def _own(row: FindingDifference) -> int | None:

@@ -2,8 +2,8 @@
 
 Which tensor is which, a recording does not tell: tensors of equal size count as one, so that the bytes from memory are
 never too many. The weight of a product is another one in each layer, though its size is the same: it counts as cached
-only if a kernel wrote a tensor of its size. Where results are not recorded (traces of GPUs) anything may be cached
-but the second operand of a product, as nothing tells who wrote what.
+only if a kernel wrote a tensor of its size. Behind a kernel whose results are not known (in traces of GPUs they are
+inferred for most operators) anything may be cached but the second operand of a product.
 """
 
 from __future__ import annotations
@@ -40,20 +40,25 @@ def cached_bytes(own: StepKernels, work: KernelWork, capacity: float) -> Floats:
     written = np.sort((number * count + owner)[writes])
     read = ~writes
     at, key, bytes_read = owner[read], number[read], size[read]
-    if _results_untold(work, signature):
-        near = ~weight[read]
-    else:
-        last = np.where(operand[read], _before(written, key, at, count), _before(touched, key, at, count))
-        near = (last >= 0) & (behind[at] - behind[np.maximum(last, 0) + 1] < capacity)
+    last = np.where(operand[read], _before(written, key, at, count), _before(touched, key, at, count))
+    untold = np.where(weight[read], -1, _last_of(np.sort(place[_writes_unknown(work, signature)]), at))
+    last = np.maximum(last, untold)
+    near = (last >= 0) & (behind[at] - behind[np.maximum(last, 0) + 1] < capacity)
     sums = np.bincount(at[near], weights=bytes_read[near], minlength=len(frame))
     return np.asarray(np.minimum(sums, capacity)[place], dtype=np.float64)
 
 
-def _results_untold(work: KernelWork, signature: Ints) -> bool:
-    """Whether most kernels that are known to read have no recorded result."""
-    reads = np.array([bool(traffic.reads) for traffic in work.traffic], dtype=np.bool_)[signature]
-    writes = np.array([bool(traffic.writes) for traffic in work.traffic], dtype=np.bool_)[signature]
-    return bool(reads.any()) and float(writes[reads].mean()) < 0.5
+def _writes_unknown(work: KernelWork, signature: Ints) -> Bools:
+    """The kernels of which it is not known what they write."""
+    unknown: Bools = np.array(
+        [not any(size > 0 for size in traffic.writes) for traffic in work.traffic], dtype=np.bool_
+    )[signature]
+    return unknown
+
+
+def _last_of(places: Ints, at: Ints) -> Ints:
+    """The last of the sorted ``places`` before ``at``; -1 for none."""
+    return np.append(places, -1)[np.searchsorted(places, at, side="left") - 1]
 
 
 def _before(entries: Ints, key: Ints, at: Ints, count: int) -> Ints:

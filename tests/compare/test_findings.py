@@ -7,6 +7,7 @@ from advisor_core.compare.compare import compare
 from advisor_core.compare.findings import finding_differences, judged
 from advisor_core.gates.baseline import baseline_of
 from advisor_core.result.comparison import Comparison
+from advisor_core.result.finding import Claim, Finding
 from tests import report_fixtures
 from tests.compare.results import finding, plan, result, step
 
@@ -87,6 +88,22 @@ def test_several_changes_together_or_in_turn() -> None:
     assert first is not None and (first.together_ns, first.basis) == (310, "together")
     others = compare(before, result(AFTER, [found[1]], states={"A": "pass", "C": "pass"})).promises
     assert others is not None and (others.together_ns, others.basis) == (285, "in_turn")
+
+
+def test_a_finding_whose_kernels_are_still_there_was_not_acted_on() -> None:
+    """Its idle time went with that of another finding; half of its kernels gone is a change of its own."""
+
+    def unfused(kernels_ns: int, idle_ns: int) -> Finding:
+        claims = [Claim(rank=0, path="compute/matmul", ns=kernels_ns), Claim(rank=0, path="idle/sync", ns=idle_ns)]
+        impact = finding("B", kernels_ns + idle_ns).impact.model_copy(update={"claims": claims})
+        return finding("B", impact=impact)
+
+    loader, actions = finding("A", 300), (("A", 280, 280), ("B", 140, 30))
+    before = result(BEFORE, [loader, unfused(40, 100)], plan=plan(1000, *actions))
+    for kernels_ns, acted_on in ((39, ["A"]), (20, ["A", "B"])):
+        told = compare(before, result(AFTER, [unfused(kernels_ns, 10)], states={"A": "pass"}))
+        assert told.promises is not None and states(told)["B"] == "better"
+        assert [told.findings[one.finding].rule for one in told.promises.items] == acted_on
 
 
 def test_a_setting_that_was_made_without_effect_is_told() -> None:

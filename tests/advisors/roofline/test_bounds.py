@@ -66,6 +66,8 @@ def test_a_kernel_may_read_from_the_cache_what_was_just_written() -> None:
     assert least(scene)[1] == pytest.approx(BYTES / 2 / (24 * 1.8e9 * 86) * 1e9), "quicker than the cache allows"
     alone = Scene().tensors(0, 50, "Relu", [half], [half], core=VECTOR)
     assert least(alone)[0] == pytest.approx(BYTES / 2 / 1.6e12 * 1e9), "nobody left it there: from memory"
+    behind = Scene().kernel(0, 300, "Unheard").tensors(310, 50, "Relu", [half], [half], core=VECTOR)
+    assert least(behind)[1] == pytest.approx(50_000), "the kernel before it may have written anything"
 
 
 def test_a_weight_of_equal_size_is_another_one() -> None:
