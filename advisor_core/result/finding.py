@@ -119,8 +119,8 @@ class Finding(Model):
     caveats: list[Text] = Field(default_factory=list)
     first_pass: str | None = Field(
         None,
-        description="fingerprint of the finding by which the recording is of the first pass of a program: what this one "
-        "costs may never come back",
+        description="fingerprint of the finding by which the recording is of a program's first pass: this one may cost "
+        "nothing later",
     )
     doubted: bool = Field(
         default=False, description="another file contradicts what it was measured on: it stands after all that are not"
