@@ -117,6 +117,11 @@ class Finding(Model):
     explains: list[str] = Field(default_factory=list, description="fingerprints of the symptoms this is a cause of")
     explained_by: list[str] = Field(default_factory=list, description="fingerprints of its causes, largest first")
     caveats: list[Text] = Field(default_factory=list)
+    first_pass: str | None = Field(
+        None,
+        description="fingerprint of the finding by which the recording is of a program's first pass: this one may cost "
+        "nothing later",
+    )
     doubted: bool = Field(
         default=False, description="another file contradicts what it was measured on: it stands after all that are not"
     )

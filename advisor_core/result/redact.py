@@ -39,7 +39,7 @@ _ADDRESS: Final = re.compile(
 
 _FIXED: Final = frozenset(
     ("condition", "fingerprint", "explained_by", "explains", "id", "kind", "references", "rule", "severity", "sha256")
-) | {"problems", "purpose", "schema_version", "state", "tool", "unit", "units"}
+) | {"first_pass", "problems", "purpose", "schema_version", "state", "tool", "unit", "units"}
 """Fields that hold no text of the input, or link parts of the result."""
 
 SHORTEST: Final = 3
@@ -48,7 +48,9 @@ SHORTEST: Final = 3
 _NAMED_KEYS: Final = frozenset(("chip", "profiler", "role_environments", "roles", "variables", "versions"))
 """Fields that are tables whose keys a job chooses: these hold names as well."""
 
-_CHECKSUMS: Final = frozenset(("explained_by", "explains", "fingerprint", "finding", "findings", "sha256"))
+_CHECKSUMS: Final = frozenset(
+    ("explained_by", "explains", "fingerprint", "finding", "findings", "first_pass", "sha256")
+)
 """Fields that hold checksums, in which letters come together by chance."""
 
 _LEDGER: Final = ("compute/", "communication/", "idle/")

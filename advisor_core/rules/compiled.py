@@ -426,6 +426,9 @@ class Compiler:
         if (self.rule.caveat is None) != (not self.rule.caveats):
             path = ("caveat",) if self.rule.caveat else ("caveats",)
             self.problems.append(self.draft.problem(path, "`caveat` and `caveats` go together", key=True))
+        if self.rule.first_pass and not self.rule.caveats:
+            message = "`first_pass` is about the findings of `caveats`, and there are none"
+            self.problems.append(self.draft.problem(("first_pass",), message, key=True))
         if self.rule.separates is not None and self.rule.separates not in self.rule.signs:
             message = f"the rule has no sign {self.rule.separates!r}"
             self.problems.append(self.draft.problem(("separates",), message))

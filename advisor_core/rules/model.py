@@ -183,6 +183,11 @@ class Rule(Model):
     explained_by: list[RuleId] = Field(default_factory=list, description="causes of this: the same link, from its side")
     caveat: Sentence | None = Field(None, description="what casts doubt on findings of the advisors of `caveats`")
     caveats: list[str] = Field(default_factory=list, description="advisor prefixes that get the caveat")
+    first_pass: bool = Field(
+        False,
+        description="where it holds, the recording is of the first pass of a program, and findings with its caveat "
+        "may cost nothing later: the plan says to record later steps first, and marks their changes",
+    )
     separates: SignName | None = Field(
         None,
         description="for capture-quality rules: the sign by which the ranks of a finding are not of one run; no number "

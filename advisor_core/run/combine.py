@@ -208,21 +208,22 @@ def _tells(draft: Draft, in_depth_ranks: Container[int], enough_ns: float) -> tu
 
 def _with_caveats(findings: Sequence[Finding], drafts: Sequence[Draft], book: RuleBook) -> list[Finding]:
     """Put the caveat of each finding that has one on the findings of other rules, of the advisors that it casts doubt
-    on."""
+    on; and the name of the finding, where it says that the recording is of a first pass."""
     rules = {rule.id: rule.rule for rule in book}
-    doubts = [
-        (draft.finding.rule, draft.caveat, tuple(rules[draft.finding.rule].caveats), set(draft.finding.ranks))
-        for draft in drafts
-        if draft.caveat is not None
-    ]
+    doubts = [draft for draft in drafts if draft.caveat is not None]
     result = []
     for finding in findings:
-        caveats = [
-            text
-            for rule, text, prefixes, ranks in doubts
-            if rule != finding.rule and rules[finding.rule].advisor.startswith(prefixes) and ranks & set(finding.ranks)
+        against = [
+            draft
+            for draft in doubts
+            if draft.finding.rule != finding.rule
+            and rules[finding.rule].advisor.startswith(tuple(rules[draft.finding.rule].caveats))
+            and set(draft.finding.ranks) & set(finding.ranks)
         ]
-        result.append(finding.model_copy(update={"caveats": [*finding.caveats, *caveats]}) if caveats else finding)
+        caveats = [draft.caveat for draft in against if draft.caveat is not None]
+        first = next((draft.finding.fingerprint for draft in against if rules[draft.finding.rule].first_pass), None)
+        changed = {"caveats": [*finding.caveats, *caveats], "first_pass": first}
+        result.append(finding.model_copy(update=changed) if against else finding)
     return result
 
 

@@ -149,6 +149,7 @@ def _finding(finding: Finding, role: str) -> Finding:
             "fingerprint": _own(finding.fingerprint, role),
             "explains": [_own(other, role) for other in finding.explains],
             "explained_by": [_own(other, role) for other in finding.explained_by],
+            "first_pass": None if finding.first_pass is None else _own(finding.first_pass, role),
         }
     )
 

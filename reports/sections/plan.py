@@ -26,7 +26,7 @@ from reports.labels import Labels
 from reports.outline import Outline
 from reports.problems import Item
 from reports.prose import first_sentence, opening
-from reports.sections.problem_words import brief_title, call_site, changes, conditions, settings
+from reports.sections.problem_words import brief_title, call_site, changes, conditions, linked, settings
 from reports.sections.slack import slack
 
 FIRST = 4
@@ -49,6 +49,7 @@ def plan(outline: Outline, t: Labels) -> Section | None:
     rows = tuple(_row(action, outline, t) for action in told.actions)
     first, rest = rows[:FIRST], rows[FIRST:]
     blocks: list[Block] = [
+        *_first_pass(told, outline, t),
         Paragraph(line(summary(told, outline, t))),
         Table(columns, first, "plan"),
         *_caveats(told, outline, t),
@@ -106,7 +107,15 @@ def gains(outline: Outline, t: Labels) -> str:
     told = outline.result.plan
     if told is None or not told.actions:
         return ""
-    return t.join([f"{action.problem} −{t.time(action.gain_ns)}" for action in told.actions])
+    won = t.join([f"{action.problem} −{t.time(action.gain_ns)}" for action in told.actions])
+    return f"{record_first(told, outline, t)}{won}"
+
+
+def record_first(told: Plan, outline: Outline, t: Labels) -> str:
+    """That later steps are to be recorded before any change, with the numbers of the changes whose cost may be of the
+    first pass of the program alone; '' of a recording that is of no first pass."""
+    once = [action.problem for action in told.actions if outline.item(action.problem).finding.first_pass is not None]
+    return t("plan.record_first", numbers=t.join(once)) if once else ""
 
 
 def _row(action: Action, outline: Outline, t: Labels) -> Row:
@@ -118,6 +127,8 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
     ]
     if (then := next((advice for advice in others if changes(advice)), None)) is not None and not changes(look):
         first.append(Below(line(*_advised(then, t(f"plan.then.{then.kind}"), item, t))))
+    if item.finding.first_pass is not None:
+        first.append(Below(line(Words(t("plan.once"), "strong"))))
     about: list[Piece | str] = []
     if (frame := call_site(item.finding)) is not None:
         about += [t("plan.called"), " ", Code(frame), t("word.stop")]
@@ -141,6 +152,17 @@ def _row(action: Action, outline: Outline, t: Labels) -> Row:
             line(t.time(action.last_ns)),
         )
     )
+
+
+def _first_pass(told: Plan, outline: Outline, t: Labels) -> list[Block]:
+    """Above all changes: what to record before them, and the findings that say why."""
+    said = record_first(told, outline, t)
+    if not said:
+        return []
+    findings = (outline.item(action.problem).finding for action in told.actions)
+    because = dict.fromkeys(finding.first_pass for finding in findings if finding.first_pass is not None)
+    links = linked((outline.numbers[name] for name in because), outline, t("word.comma"))
+    return [Callout((Paragraph(line(said, t("plan.see"), *links), "bare"),))]
 
 
 def _caveats(told: Plan, outline: Outline, t: Labels) -> list[Block]:

@@ -131,3 +131,12 @@ def test_the_first_cause_on_the_first_page_is_the_data_loader(judged: Judged, sp
     assert "num_workers" in advice
     assert result.plan is not None and result.plan.actions[0].problem == "F1a"
     assert re.search(rf"^\| (\[)?F1a {FIRST_PAGE[lang]}", MarkdownRenderer().render(result, lang), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_only_a_first_pass_is_called_one(judged: Judged, name: str) -> None:
+    """The AlexNet one begins with 6 s in a `cudaFree`; the others are of processes that ran before."""
+    result = judged(name)
+    marked = {finding.rule for finding in result.findings if finding.first_pass is not None}
+    assert marked == ({"GHD001", "GHD008"} if name.startswith("alexnet") else set())
+    assert {finding.first_pass for finding in result.findings} - {None} <= result.numbers.keys()

@@ -335,3 +335,23 @@ def test_what_casts_doubt_on_a_change_stands_below_the_plan(example: ModuleType,
     text: str = renderer.render(result.model_copy(update={"findings": findings}), "en")
     numbers = ", ".join(action.problem for action in result.plan.actions[:2])
     assert text.count(f"{numbers}: {caveat.en}") == 1
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_plan_of_a_first_pass_says_so_above_its_changes_and_marks_them(example: ModuleType, lang: str) -> None:
+    result = example.training()
+    assert result.plan is not None
+    action, cause = result.plan.actions[0], result.findings[-1]
+    findings = [
+        finding.model_copy(update={"first_pass": cause.fingerprint})
+        if finding.fingerprint == action.finding
+        else finding
+        for finding in result.findings
+    ]
+    words = Labels(lang)
+    first = words("plan.record_first", numbers=action.problem).strip()
+    for told, count in ((result.model_copy(update={"findings": findings}), 1), (result, 0)):
+        text = " ".join(MarkdownRenderer().render(told, lang).split())
+        assert text.count(first) == text.count(words("plan.once")) == summary(told, lang, ()).count(first) == count
+        if count:
+            assert text.index(first) < text.index(f"| {words('plan.change')} |") < text.index(words("plan.once"))

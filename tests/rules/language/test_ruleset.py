@@ -112,6 +112,8 @@ def test_names_in_claims(rule: Rule, write: Write, advisors: Advisors) -> None:
         (("  - kind: investigate", "  - kind: investigate\n    when: late"),
          "r.yaml:15:1: all advice is conditional: a finding could be left with none (give one without `when`, `unless`, `holds_for` and `hazards`)"),
         (("claims:", "caveats: [comm]\nclaims:"), "r.yaml:14:1: `caveat` and `caveats` go together"),
+        (("claims:", "first_pass: true\nclaims:"),
+         "r.yaml:14:1: `first_pass` is about the findings of `caveats`, and there are none"),
         (("claims:", "caveats: [commm]\ncaveat: {en: a, zh: b}\nclaims:"),
          "r.yaml:14:11: no advisor begins with 'commm' (did you mean 'comm'?)"),
         (("claims:", "explains: [HD009]\nclaims:"), "r.yaml:14:12: no rule 'HD009' (did you mean 'HD001'?)"),
