@@ -41,8 +41,13 @@ def nodes_of(kernels: StepKernels) -> KernelNodes:
     signature = frame["signature"].to_numpy(dtype=np.int64)
     nodes = [node_of(row, operations) for row in frame[DESCRIBED].iloc[kernels.firsts].to_dict("records")]
     backward = np.zeros(len(frame), dtype=np.bool_)
+    known: dict[bytes, npt.NDArray[np.bool_]] = {}  # most steps of a program are alike
     for part in kernels.parts():
-        backward[part] = backward_kernels(nodes, signature[part])
+        run = signature[part]
+        key = run.tobytes()
+        if key not in known:
+            known[key] = backward_kernels(nodes, run)
+        backward[part] = known[key]
     return KernelNodes(nodes, backward)
 
 
