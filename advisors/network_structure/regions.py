@@ -51,7 +51,7 @@ _KINDS = 12
         Column("regions", "float", "count", "regions of this kind per step", zh="区域数"),
         Column("kernels", "float", "count", "kernels of a region", zh="kernel 数"),
         Column("in_layers", "float", "count", "layers of the model in which it runs", zh="所在层数"),
-        Column("of_layers", "float", "count", "layers of these stacks", zh="总层数"),
+        Column("of_layers", "float", "count", "layers of these stacks, or of all of them", zh="总层数"),
         Column(
             "zero_filled",
             "bool",
@@ -229,12 +229,13 @@ def _merging(own: StepKernels, found: Regions, table: pd.DataFrame, numbers: Int
 
 
 def _layers_of(model: Layers | None, rows: Ints) -> tuple[float, float]:
-    """The layers in which the kernels run, and those of their stacks; unknown where they run outside of layers."""
+    """The layers in which the kernels run, and those of their stacks, or of all stacks where they run outside of
+    layers; unknown where no layers are."""
     if model is None:
         return np.nan, np.nan
+    counts = model.towers.set_index("tower")["layers"]
     inside = rows[model.layer[rows] >= 0]
     if not len(inside):
-        return np.nan, np.nan
+        return 0.0, float(counts.sum())
     places = np.unique(np.stack([model.tower[inside], model.layer[inside]], axis=1), axis=0)
-    counts = model.towers.set_index("tower")["layers"]
     return float(len(places)), float(counts[np.unique(places[:, 0])].sum())
