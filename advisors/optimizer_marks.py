@@ -46,15 +46,18 @@ def mark_of(facts: Facts, kernels: StepKernels, marks: pd.DataFrame) -> Ints:
 
 def updating(facts: Facts, kernels: StepKernels) -> Ints:
     """The kernels that update parameters."""
-    marks = optimizer_marks(facts)
-    if launches not in facts or not len(marks):
-        return np.flatnonzero((kernels.frame["operator_class"] == "optimizer").to_numpy())
-    return np.flatnonzero(mark_of(facts, kernels, marks) >= 0)
+    inside = _inside(facts, kernels, optimizer_marks(facts))
+    return np.flatnonzero((kernels.frame["operator_class"] == "optimizer").to_numpy()) if inside is None else inside
 
 
 def adding_gradients(facts: Facts, kernels: StepKernels) -> Ints:
     """The kernels that add a gradient to that of its parameter; none where these marks are not recorded."""
-    marks = _marks(facts, _ADDITION)
+    inside = _inside(facts, kernels, _marks(facts, _ADDITION))
+    return np.zeros(0, dtype=np.int64) if inside is None else inside
+
+
+def _inside(facts: Facts, kernels: StepKernels, marks: pd.DataFrame) -> Ints | None:
+    """The kernels that are launched in the marks; `None` where no marks or no launches are recorded."""
     if launches not in facts or not len(marks):
-        return np.zeros(0, dtype=np.int64)
+        return None
     return np.flatnonzero(mark_of(facts, kernels, marks) >= 0)

@@ -297,7 +297,8 @@ class Compiler:
         lang: str = "",
         stripped: bool = False,
     ) -> T | None:
-        """What is made, or ``None`` and a problem at ``path`` of the document, or of the text there in a language."""
+        """The thing that is made, or ``None`` and a problem at ``path`` of the document, or of the text there in a
+        language."""
         try:
             return make()
         except SourceError as error:

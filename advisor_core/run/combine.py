@@ -145,7 +145,7 @@ def _apart(findings: Sequence[Finding], book: RuleBook) -> list[str]:
 
 
 def _beside(recorded: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
-    """What the ranks say of their devices; all of it where they differ."""
+    """The devices as the ranks record them; all of it where they differ."""
     values = {name: [each[name] for each in recorded if name in each] for each in recorded for name in each}
     return {
         name: found[0] if len(set(found)) == 1 else ", ".join(dict.fromkeys(map(str, found)))
@@ -154,7 +154,7 @@ def _beside(recorded: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
 
 
 def _window(outcomes: Sequence[RankOutcome]) -> LedgerWindow:
-    """What the ledgers of all ranks are of; steps where the ranks differ."""
+    """The window that the ledgers of all ranks are of; steps where the ranks differ."""
     windows = {outcome.window for outcome in outcomes if outcome.ledger}
     return windows.pop() if len(windows) == 1 else "step"
 
@@ -238,7 +238,7 @@ def _phase_views(outcomes: Sequence[RankOutcome]) -> list[View]:
 
 
 def _model(outcomes: Sequence[RankOutcome], replayed: JobReplay | None) -> ReplayModel | None:
-    """How well the replay explains the ranks that have launches."""
+    """The errors of the replay on the ranks that have launches."""
     explained = {outcome.rank: outcome.explained for outcome in outcomes if outcome.explained is not None}
     if not explained:
         return None

@@ -156,7 +156,7 @@ def _reached(own: StepKernels, found: pd.DataFrame) -> tuple[Any, float]:
 
 
 def _moved_ns(own: StepKernels, found: pd.DataFrame) -> np.ndarray:
-    """What the bytes of the fused kernel of each chain take; NaN unknown."""
+    """The time of the bytes of the fused kernel of each chain; NaN unknown."""
     return np.asarray(np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / _reached(own, found)[0] * 1e9)
 
 
@@ -188,15 +188,15 @@ def _products_at_least(facts: Facts, own: StepKernels, chains: Chains, fused: np
 
 
 def _fused_at(found: pd.DataFrame, bandwidth: Any, begin: float | np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """What fused kernels take that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise`` where
-    a kernel of the chain stays, or the bandwidth is unknown."""
+    """The time of fused kernels that move their bytes at this bandwidth (B/s), from ``begin`` ns on; ``otherwise``
+    where a kernel of the chain stays, or the bandwidth is unknown."""
     moved = np.where(found["fused_bytes"] >= 0, found["fused_bytes"], np.nan) / bandwidth * 1e9
     took = np.minimum(moved + begin + found["copied_ns"].to_numpy(), found["chain_ns"].to_numpy())
     return np.where((found["kept_ns"] == 0) & np.isfinite(took), took, otherwise)
 
 
 def _kernels_of(fused: Sequence[Sequence[str]], own: StepKernels) -> list[float]:
-    """How many kernels of each group of fused operator types run per step."""
+    """The number of kernels of each group of fused operator types per step."""
     types = own.frame["type"].cat
     counts = np.bincount(types.codes.to_numpy(), minlength=len(types.categories)).tolist()
     run = {str(name): count for name, count in zip(types.categories, counts, strict=True)}
@@ -283,8 +283,8 @@ def _of_step(merged: Sequence[Merging | None], replayed: Replay | None) -> list[
 
 
 def _savings(mine: pd.DataFrame, merging: Merging | None, own: StepKernels, of_step: float | None) -> dict[str, float]:
-    """What fusing the chains of a pattern saves per step; unknown where the bytes of no chain are known. ``of_step``:
-    see `_of_step`."""
+    """The savings per step of fusing the chains of a pattern; unknown where the bytes of no chain are known.
+    ``of_step``: see `_of_step`."""
     if len(mine) and merging is None:
         return dict.fromkeys(("fused_ns", "kernel_saving_ns", "saving_ns", "launch_saving_ns"), np.nan)
     after = 0.0 if merging is None else float(merging.after_ns.sum())

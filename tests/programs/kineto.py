@@ -19,8 +19,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from tests.programs.streams import BYTES, read
-from tests.programs.truth import occurrences
+from tests.programs.prepare import write_truth
+from tests.programs.streams import BYTES
 
 TYPES = {"f64": "double", "f32": "float", "f16": "c10::Half", "bf16": "c10::BFloat16", "i64": "long int", "i32": "int",
     "i16": "short int", "i8": "signed char", "u8": "unsigned char", "bool": "bool",
@@ -269,22 +269,12 @@ def prepare(stream: Path, folder: Path) -> None:
     with gzip.open(stream, "rt") as lines:
         meta, *records = (json.loads(line) for line in lines)
     made = trace(records, on_cpu=bool(meta["meta"].get("real_cpu")))
-    found = [
-        {
-            "name": one.name,
-            "backward": one.backward,
-            "kernels": sorted(kernel for operator in one.operators for kernel in made.kernels_of[operator]),
-            "bytes": one.bytes,
-        }
-        for one in occurrences(read(stream))
-    ]
     folder.mkdir(parents=True, exist_ok=True)
     gpu = {"id": 0, "name": "NVIDIA A100-SXM4-80GB", "totalGlobalMem": 80 << 30, "computeMajor": 8, "computeMinor": 0,
         "numSms": 108}  # fmt: skip
     document = {"schemaVersion": 1, "deviceProperties": [gpu], "traceEvents": made.events}
     (folder / "trace.pt.trace.json").write_text(json.dumps(document), encoding="utf-8")
-    truth = {"program": folder.name, "kernels": made.kernels, "occurrences": found}
-    (folder / "occurrences.json").write_text(json.dumps(truth), encoding="utf-8")
+    write_truth(folder, stream, made.kernels_of, made.kernels)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -39,16 +40,22 @@ def prepare(stream: Path, tools: Path, mapping: ModuleType, folder: Path) -> Non
     computing = [kernel for kernel in kernels if not kernel["type"].startswith("hcom_")]
     for number, kernel in enumerate(computing):
         kernels_of[kernel["op"]].append(number)
+    write_truth(folder, stream, kernels_of, len(computing))
+
+
+def write_truth(folder: Path, stream: Path, kernels_of: Mapping[int, Sequence[int]], kernels: int) -> None:
+    """The computations of a stream beside its recording, for `tests.programs.score`. ``kernels_of``: numbers of the
+    kernels of each operator that has some; ``kernels``: how many there are."""
     found = [
         {
             "name": one.name,
             "backward": one.backward,
-            "kernels": sorted(kernel for operator in one.operators for kernel in kernels_of[operator]),
+            "kernels": sorted(kernel for operator in one.operators for kernel in kernels_of.get(operator, ())),
             "bytes": one.bytes,
         }
         for one in occurrences(read(stream))
     ]
-    document = {"program": folder.name, "kernels": len(computing), "occurrences": found}
+    document = {"program": folder.name, "kernels": kernels, "occurrences": found}
     (folder / "occurrences.json").write_text(json.dumps(document), encoding="utf-8")
 
 

@@ -51,25 +51,16 @@ def critical_path(facts: Facts) -> pd.DataFrame:
     recorded, device = facts[rank_graph], facts[work]
     owned = _owned(recorded, device, facts.get(host_activity))
     owned = _with_states(owned[owned["end_ns"] > owned["start_ns"]], facts[bookings].pieces)
-    owners, windows = _layer(owned), _layer(facts[steps])
-    if not len(windows.starts):
-        return _typed(owned.iloc[:0].assign(step=0))
-    pieces = cut(int(windows.starts.min()), int(windows.ends.max()), [windows, owners], within=windows)
+    windows = Layer.of(facts[steps])
+    pieces = cut(int(windows.starts.min()), int(windows.ends.max()), [windows, Layer.of(owned)], within=windows)
     step, owner = pieces.ids
-    # what has no owner is before, between or after the stretches of a step
+    # What has no owner is before, between or after the stretches of a step.
     boundary = {"chain": "host", "path": _BOUNDARY}
-    told = {name: np.append(owned[name].to_numpy(dtype=object), of_none)[owner] for name, of_none in boundary.items()}
-    return _typed(pd.DataFrame({"step": step, "start_ns": pieces.starts, "end_ns": pieces.ends, **told}))
-
-
-def _layer(stretches: pd.DataFrame) -> Layer:
-    """Stretches that do not overlap, by their places."""
-    return Layer(stretches["start_ns"].to_numpy(), stretches["end_ns"].to_numpy(), np.arange(len(stretches)))
-
-
-def _typed(whole: pd.DataFrame) -> pd.DataFrame:
-    whole = whole[[column.name for column in COLUMNS]]
-    return whole.assign(**{name: whole[name].astype("category") for name in ("chain", "path")})
+    owners = {
+        name: pd.Categorical(np.append(owned[name].to_numpy(dtype=object), of_none)[owner])
+        for name, of_none in boundary.items()
+    }
+    return pd.DataFrame({"step": step, "start_ns": pieces.starts, "end_ns": pieces.ends, **owners})
 
 
 def _owned(recorded: RankGraph, device: pd.DataFrame, host: HostActivity | None) -> pd.DataFrame:

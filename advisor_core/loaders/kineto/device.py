@@ -131,11 +131,11 @@ def kernels(tasks: Device, host: Host | None, operations: pd.Series) -> pd.DataF
 
 def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str, pd.Series]:
     """Shapes and types of the tensors of kernels that do what their operator is: its inputs (those of a product as its
-    two operands) and, of the kernel that takes longest of those of one call, its result. Asked once per distinct
+    two operands) and, of the kernel that takes longest of those of one call, its result. Made once per distinct
     kernel, operator and inputs."""
     rows = np.maximum(operator, 0)
     names = ("shapes", "dtypes", "strides", "values")
-    asked = pd.DataFrame(
+    calls = pd.DataFrame(
         {
             "kernel": frame["name"].astype(str),
             "type": frame["type"].astype(str),
@@ -144,24 +144,24 @@ def _tensors(frame: pd.DataFrame, host: Host, operator: Int64Array) -> dict[str,
             **{name: host.columns[name][rows] for name in names},
         }
     )
-    numbers = asked.groupby(list(asked), sort=False).ngroup().to_numpy()
+    numbers = calls.groupby(list(calls), sort=False).ngroup().to_numpy()
     texts = {name: list(host.interners[name]) for name in names}
     found = []
-    for kernel, kind, name, main, *codes in asked.drop_duplicates().itertuples(index=False, name=None):
+    for kernel, kind, name, main, *codes in calls.drop_duplicates().itertuples(index=False, name=None):
         if kind != name or (name in words.PRODUCTS and not words.multiplies(kernel)):
             found.append(Tensors())
             continue
         tensors_of_kernel = tensors(name, *(str(texts[of][code]) for of, code in zip(names, codes, strict=True)))
         found.append(tensors_of_kernel if main else tensors_of_kernel._replace(output_shapes="", output_dtypes=""))
     per_kernel = np.array(found, object).reshape(-1, len(Tensors._fields))[numbers]
-    told = {name: per_kernel[:, place] for place, name in enumerate(Tensors._fields)}
-    typed = with_types_of_lists(frame[["type", "stream", "start_ns"]].assign(**told))
+    columns = {name: per_kernel[:, place] for place, name in enumerate(Tensors._fields)}
+    typed = with_types_of_lists(frame[["type", "stream", "start_ns"]].assign(**columns))
     return {name: pd.Series(pd.Categorical(typed[name])) for name in Tensors._fields}
 
 
 def _main(frame: pd.DataFrame, operator: Int64Array) -> npt.NDArray[np.bool_]:
-    """Which kernels stand for their call: those alone in it, and of several the one whose name takes longest in all
-    calls of that operator, where it is there once. The others prepare for it or end it."""
+    """Marks the kernels that stand for their call: those alone in it, and of several the one whose name takes longest
+    in all calls of that operator, where it is there once. The others prepare for it or end it."""
     calls = pd.DataFrame(
         {"call": operator, "kernel": frame["name"].cat.codes.to_numpy(), "took": frame["duration_ns"].to_numpy()}
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +49,6 @@ class Host:
         """Mask of the rows of a category."""
         mask: Mask = (self.frame["category"] == category).to_numpy()
         return mask
-
-    def inputs(self, name: str, rows: Int64Array, clean: Callable[[str], str]) -> npt.NDArray[np.object_]:
-        """The ``shapes`` or ``dtypes`` of the inputs of operators."""
-        return np.asarray(self.interners[name].categorical(self.columns[name][rows], clean), object)
 
     def work_of_operators(self) -> pd.DataFrame:
         """The events of operators, without the marks that the profiler of 2021 recorded like operators."""

@@ -57,17 +57,16 @@ class Inputs:
 
 
 def tensors(operator: str, shapes: str, dtypes: str, strides: str = "", values: str = "") -> Tensors:
-    """What a kernel of the operator reads and writes; the inputs alone where the results are not known. The texts are
-    those of the trace (JSON).
+    """The tensors that a kernel of the operator reads and writes; the inputs alone where the results are not known. The
+    texts are those of the trace (JSON).
 
     >>> tensors("aten::mul", "[[8, 4], [4]]", '["float", "float"]')
     Tensors(input_shapes='8,4;4', input_dtypes='FLOAT;FLOAT', output_shapes='8,4', output_dtypes='FLOAT')
     >>> tensors("aten::copy_", "[[8, 4], [8, 4], []]", '["c10::BFloat16", "float", "Scalar"]')
     Tensors(input_shapes='8,4', input_dtypes='FLOAT', output_shapes='8,4', output_dtypes='BF16')
     """
-    text, types = words.shapes(shapes), words.dtypes(dtypes)
     if operator in words.PRODUCTS:
-        read, read_types, result = operands(operator, text, types)
+        read, read_types, result = operands(operator, words.shapes(shapes), words.dtypes(dtypes))
         return Tensors(read, read_types, result, read_types.split(";")[0] if result else "")
     given = inputs(shapes, dtypes, strides, values)
     listed = Tensors(_joined_texts(given.read), ";".join(given.dtypes))

@@ -38,7 +38,7 @@ STEP: Final = re.compile(_WORDS["step"])
 PRODUCTS: Final[dict[str, list[int]]] = _WORDS["products"]
 """Operators that are a matrix product, and which of their inputs are the operands."""
 RESULTS: Final[dict[str, Any]] = _WORDS["results"]
-"""What operators make of their inputs."""
+"""Operators by the shapes and types of their results, as in the file."""
 WITH_VALUES: Final = frozenset(
     f"aten::{name}"
     for kind in ("like_first_as", "reduces", "joins", "selects_rows")
