@@ -15,7 +15,7 @@ import pandas as pd
 
 from advisor_core.facts.intervals import Ints, Layer
 from advisor_core.facts.ledger.bookings import host_path
-from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, TASK
+from advisor_core.facts.replay.nodes import CALL, FEED, LAUNCH, RETURN, ROOM, TASK
 from advisor_core.facts.replay.owner_paths import COLLECTIVE, FEEDING, delay_paths, node_paths, waited_kinds
 from advisor_core.job.job_graph import JobGraph
 from advisor_core.job.rank_model import RankModel
@@ -27,7 +27,14 @@ from advisor_core.result.plan import Chain
 OF_CALL = -1
 """The rank of what belongs to a call of several ranks."""
 
-_CHAINS: dict[int, Chain] = {FEED: "host", CALL: "host", RETURN: "host", LAUNCH: "queue", TASK: "kernels"}
+_CHAINS: dict[int, Chain] = {
+    FEED: "host",
+    CALL: "host",
+    RETURN: "host",
+    ROOM: "host",
+    LAUNCH: "queue",
+    TASK: "kernels",
+}
 _COLUMNS = ["rank", "chain", "path", "ns"]
 _AT_HUB = -3
 """The kind of an edge to or from where ranks meet."""

@@ -20,7 +20,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
     from advisor_core.facts.device import chip, peaks, pipes, work
     from advisor_core.facts.host import activity as host_activity
     from advisor_core.facts.host import calls as host_calls
-    from advisor_core.facts.host import host_steps, launches
+    from advisor_core.facts.host import full_queues, host_steps, launches
     from advisor_core.facts.host import pauses as host_pauses
     from advisor_core.facts.ledger import bookings, settled
     from advisor_core.facts.ledger import totals as ledger
@@ -51,6 +51,7 @@ def advisor_register_facts(registry: Registry[Fact[object]]) -> None:
         steps.steps,
         timeline.timeline,
         launches.launches,
+        full_queues.full_queues,
         host_activity.host_activity,
         host_calls.late_gaps,
         host_calls.sync_calls,

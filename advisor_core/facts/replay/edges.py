@@ -16,7 +16,9 @@ Inferred, because recordings do not say which event a stream waited for:
   promise is not too large;
 - `FOLLOWS`: a task whose launch is not recorded was launched no sooner than the one that started before it;
 - `AWAITED`: a task whose stream was free and that had been launched long before it started waited for what ended last
-  before it on another stream, if that was at most `LATENCY_NS` ago; so did one whose launch is not recorded.
+  before it on another stream, if that was at most `LATENCY_NS` ago; so did one whose launch is not recorded;
+- `ROOM_MADE`: a call that handed over a task waited until the full queue had room (`full_queues`): the entry that many
+  before it was done.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.ledger.bookings import LATENCY_NS
-from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, TASK, Nodes
+from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes, entered_ns
 from advisor_core.replay.graph import Ints, before_on_chain
 
-HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS = range(7)
+HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS, ROOM_MADE = range(8)
 """Kinds of edges."""
 
-INFERRED = (READY, HELD, AWAITED, FOLLOWS)
+INFERRED = (READY, HELD, AWAITED, FOLLOWS, ROOM_MADE)
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,11 @@ class Edges:
     violated: int
 
 
-def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches) -> Edges:
+def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, held: pd.DataFrame) -> Edges:
     """The edges between the nodes of a rank; arguments as of `advisor_core.facts.replay.nodes.nodes_of`."""
     feed, launch, task = (nodes.of(kind, len(work)) for kind in (FEED, LAUNCH, TASK))
     fed = np.flatnonzero(feed >= 0)
-    entered = launched.frame["entered_ns"].to_numpy()
+    entered = entered_ns(launched.frame, held)
     parts = [
         (HANDED, feed[fed], launch[fed]),
         (LAUNCHED, launch[fed], task[fed]),
@@ -64,9 +66,10 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches) -
     late[fed] = nodes.end_ns[launch[fed]]
     parts.append((FOLLOWS, *_follows(rows, launch, task)))
     parts.append((AWAITED, *_awaited(nodes, late, np.concatenate([parts[3][2], parts[4][2]]))))
+    parts.append((ROOM_MADE, *_room_made(nodes, held, launch, task)))
     kind = np.concatenate([np.full(len(source), number, dtype=np.int64) for number, source, _ in parts])
     source, target = (np.concatenate([part[column] for part in parts]).astype(np.int64) for column in (1, 2))
-    holds = (nodes.end_ns[source] <= nodes.start_ns[target]) | (kind == DONE)
+    holds = (nodes.end_ns[source] <= nodes.start_ns[target]) | (kind == DONE) | (kind == ROOM_MADE)
     holds &= source < target
     return Edges(kind[holds], source[holds], target[holds], int((~holds).sum()))
 
@@ -85,6 +88,15 @@ def _waited_for(nodes: Nodes, entered: Ints) -> tuple[Ints, Ints]:
         sources.append(own[count[waits] - 1])
         targets.append(returns[waits])
     return _joined(sources), _joined(targets)
+
+
+def _room_made(nodes: Nodes, held: pd.DataFrame, launch: Ints, task: Ints) -> tuple[Ints, Ints]:
+    """(what made room, call that waited for it): the end of a task, or its launch from a queue of the host."""
+    room = np.flatnonzero(nodes.kind == ROOM)
+    own = held.set_index("call_row").loc[nodes.row[room]]
+    by_launch, row = own["launched"].to_numpy(), own["work_row"].to_numpy()
+    source = np.where(by_launch, launch[row], task[row])
+    return source[source >= 0], room[source >= 0]
 
 
 def _ready(nodes: Nodes, work: pd.DataFrame, rows: Ints, entered: Ints, task: Ints) -> tuple[Ints, Ints]:

@@ -5,6 +5,7 @@
 | the threads that feed the device, which take turns | `FEED` | the node before | the task was handed over |
 | | `CALL` | the node before | a call that waits for the device begins |
 | | `RETURN` | the device has done what the call waits for | the call returns |
+| | `ROOM` | a full queue has room again | the same: the call that waited for it, begun by a `CALL`, goes on |
 | a thread that empties a task queue | `LAUNCH` | it has taken the task from the queue | it is launched |
 | a stream, or a communication group without one | `TASK` | start | end |
 
@@ -23,7 +24,7 @@ from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.intervals import Layer
 from advisor_core.replay.graph import Ints, before_on_chain
 
-FEED, CALL, LAUNCH, TASK, RETURN = range(5)
+FEED, CALL, LAUNCH, TASK, RETURN, ROOM = range(6)
 """Kinds of nodes; of several that end at the same moment, one can depend on those of a lower number only."""
 
 FEEDERS = 0
@@ -33,9 +34,9 @@ FEEDERS = 0
 @dataclass(frozen=True)
 class Nodes:
     """In order of their ends, by kind where they end together. ``kind``; ``row``: of a FEED, LAUNCH and TASK the row of
-    the fact ``work``, of a CALL and RETURN that of ``host_events``; ``chain``; ``start_ns``: what is recorded, of a
-    CALL and FEED the end of the node before, of a LAUNCH behind a launch that ended after the task was handed over the
-    end of that one; ``end_ns``."""
+    the fact ``work``, of a CALL, RETURN and ROOM that of ``host_events``; ``chain``; ``start_ns``: what is recorded, of
+    a CALL and FEED the end of the node before, of a LAUNCH behind a launch that ended after the task was handed over
+    the end of that one; ``end_ns``."""
 
     kind: Ints
     row: Ints
@@ -55,11 +56,16 @@ class Nodes:
         return self.of(kind, 1 + max(int(self.row.max(initial=-1)), int(rows.max(initial=-1))))[rows]
 
 
-def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, starts: Ints) -> Nodes:
+def nodes_of(
+    work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, held: pd.DataFrame, starts: Ints
+) -> Nodes:
     """``work``: the fact of that name; ``rows``: those of its rows that are replayed, in order; ``syncs``: the calls
-    that wait for the device, in device time, ids are rows of ``host_events``; ``starts``: of the steps."""
+    that wait for the device, in device time, ids are rows of ``host_events``; ``held``: the calls that waited for room
+    in a queue, as of the fact ``full_queues``; ``starts``: of the steps."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-    launch, entered, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
+    launch, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "thread"))
+    entered = entered_ns(launched.frame, held)[rows]
+    launch = np.where(launch == NO_TIME, launch, np.maximum(launch, entered))
     known = launch != NO_TIME
     fed = rows[known]
     first = int(entered[known].min()) if len(fed) else 0
@@ -68,6 +74,10 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, s
     waits = (syncs.ends > first) & (syncs.starts < last)
     waits[later[: _between_steps(entered[known], start[known], syncs, starts)]] = True
     calls, returns, call_rows = np.maximum(syncs.starts[waits], first), syncs.ends[waits], syncs.ids[waits]
+    of_queue = (held["room_ns"].to_numpy() > first) & (held["end_ns"].to_numpy() <= last)
+    full = held[of_queue & np.isin(held["work_row"].to_numpy(), rows)]
+    full_rows, began, room = (full[name].to_numpy() for name in ("call_row", "start_ns", "room_ns"))
+    began = np.maximum(began, first)
     queues = 1 + np.unique(thread[known], return_inverse=True)[1]
     streams = 1 + (int(queues.max()) if len(queues) else 0) + _streams(work, rows, start, end)
     parts = (
@@ -76,6 +86,8 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, s
         (LAUNCH, fed, queues, entered[known], launch[known]),
         (TASK, rows, streams, start, end),
         (RETURN, call_rows, np.full(len(calls), FEEDERS), calls, returns),
+        (CALL, full_rows, np.full(len(full), FEEDERS), began, began),
+        (ROOM, full_rows, np.full(len(full), FEEDERS), began, room),
     )
     kind = np.concatenate([np.full(len(own), number, dtype=np.int64) for number, own, *_ in parts])
     row, chain, begin, finish = (
@@ -87,9 +99,21 @@ def nodes_of(work: pd.DataFrame, rows: Ints, launched: Launches, syncs: Layer, s
     free = np.where(before >= 0, finish[before], begin)
     launches = np.flatnonzero(kind == LAUNCH)
     idle = launches[(before[launches] < 0) | (free[launches] <= begin[launches])]
-    begin[idle] = launched.frame["taken_ns"].to_numpy()[row[idle]]
-    begin = np.where(kind == TASK, begin, np.where((kind == FEED) | (kind == CALL), free, np.maximum(begin, free)))
+    begin[idle] = np.maximum(begin[idle], launched.frame["taken_ns"].to_numpy()[row[idle]])
+    begin = np.where(kind == TASK, begin, np.where(np.isin(kind, (FEED, CALL)), free, np.maximum(begin, free)))
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
+
+
+def entered_ns(launched: pd.DataFrame, held: pd.DataFrame) -> Ints:
+    """When the host had handed over each row of the fact ``work``, device time: what a call that waited for room handed
+    over, when that returned. ``launched``: the frame of the fact ``launches``; ``held``: as of `nodes_of`."""
+    entered: Ints = launched["entered_ns"].to_numpy()
+    if held.empty:
+        return entered
+    returned = pd.Series(held["end_ns"].to_numpy(), index=held["call_row"].to_numpy())
+    call = np.where(launched["enqueue_row"] >= 0, launched["enqueue_row"], launched["call_row"])
+    later = returned.reindex(call).fillna(NO_TIME).to_numpy().astype(np.int64)
+    return np.maximum(entered, later)
 
 
 def _between_steps(entered: Ints, started: Ints, syncs: Layer, starts: Ints) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
+from advisor_core.facts.host.full_queues import NONE_FULL, full_queues
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
@@ -49,7 +50,7 @@ class RankGraph:
         return np.isin(self.edges.kind, (HANDED, LAUNCHED)) & among[self.edges.target]
 
 
-@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, backlog))
+@fact("rank_graph", needs=(work, launches, steps), wants=(host_activity, full_queues, backlog))
 def rank_graph(facts: Facts) -> RankGraph:
     """The tasks, launches and calls of the rank with what each waited for, as a graph that can be replayed."""
     device, launched, windows = facts[work], facts[launches], facts[steps]
@@ -58,8 +59,10 @@ def rank_graph(facts: Facts) -> RankGraph:
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
     syncs = host.syncs if host is not None else empty()
-    nodes = nodes_of(device, rows, launched, syncs, windows["start_ns"].to_numpy())
-    edges = edges_of(nodes, device, rows, launched)
+    held = facts[full_queues].frame if full_queues in facts else NONE_FULL
+    held = held[~np.isin(held["call_row"], syncs.ids)]
+    nodes = nodes_of(device, rows, launched, syncs, held, windows["start_ns"].to_numpy())
+    edges = edges_of(nodes, device, rows, launched, held)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
     behind = np.zeros(len(nodes.kind), dtype=bool)
     if backlog in facts:
