@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,21 @@ def enqueuing(entries: list[Turn]) -> Scene:
     return scene
 
 
+def launching_behind_a_queue(entries: list[Turn]) -> Scene:
+    """A thread behind a task queue that launches kernels on a stream; the queue never runs empty."""
+    scene = Scene().step(1, -10, entries[-1].done + 10)
+    for number, entry in enumerate(entries):
+        took = {"correlation": number}
+        scene.event("enqueue", "Enqueue@aclnnAdd", 0.5 * number, 0.4, **took)
+        begun = entry.called - OWN_US + 1
+        scene.event("dequeue", "Dequeue@aclnnAdd", begun, entry.returned - begun + 0.5, ACL_THREAD, **took)
+        scene.kernel(entry.began, entry.done - entry.began, launched=entry.called)
+        call = scene.rows["host_events"][-1]
+        call |= {"start_us": entry.called, "duration_us": entry.returned - entry.called, "thread": ACL_THREAD}
+        scene.rows["flows"][-2]["thread"] = ACL_THREAD
+    return scene
+
+
 def stored(scene: Scene) -> FactStore:
     return scene.store(vendor="gpu" if scene.words is GPU else "ascend")
 
@@ -110,9 +126,8 @@ def test_a_full_stream_is_seen_with_its_length_and_who_waited_for_it(length: int
     assert recorded.replayed().tolist() == recorded.nodes.end_ns.tolist()
 
 
-@pytest.mark.parametrize("scene", [launching, enqueuing])
-def test_a_queue_that_is_never_full_holds_nobody_up(scene: object) -> None:
-    assert callable(scene)
+@pytest.mark.parametrize("scene", [launching, enqueuing, launching_behind_a_queue])
+def test_a_queue_that_is_never_full_holds_nobody_up(scene: Callable[[list[Turn]], Scene]) -> None:
     assert full(stored(scene(turns(200, None, 80.0, START_US)))).lengths == ()
 
 
@@ -133,9 +148,10 @@ def _lasts_us(recorded: RankGraph, kind: int, share: float) -> float:
 
 
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.5, 0.2])
-def test_quicker_kernels_make_room_sooner(share: float) -> None:
+@pytest.mark.parametrize("scene", [launching, launching_behind_a_queue])
+def test_quicker_kernels_make_room_sooner(scene: Callable[[list[Turn]], Scene], share: float) -> None:
     """The launches take 240 us each in the recording, and only 10 where nothing holds them up."""
-    recorded = graph(stored(launching(turns(400, 40, 240.0, START_US))))
+    recorded = graph(stored(scene(turns(400, 40, 240.0, START_US))))
     truth = turns(400, 40, 240.0 * share, START_US)[-1].done
     assert _lasts_us(recorded, TASK, share) == pytest.approx(truth, rel=0.01)
 

@@ -44,6 +44,9 @@ COLUMNS = (
     Column("start_ns", "int", "ns", "when it began, in device time"),
     Column("room_ns", "int", "ns", "when there was room in the queue, in device time"),
     Column("end_ns", "int", "ns", "when it returned, in device time"),
+    Column(
+        "thread", "int", "", "thread that empties the task queue, where that was held up; -1: one that feeds the device"
+    ),
     Column("work_row", "int", "", "row of the fact work that made room by ending, or by being launched"),
     Column("launched", "bool", "", "whether its launch made room (a task queue of the host), not its end (a stream)"),
 )
@@ -59,7 +62,7 @@ class FullQueues:
 
 @fact("full_queues", needs=(work, launches, HOST_EVENTS, PROFILE), frames={"frame": COLUMNS})
 def full_queues(facts: Facts) -> FullQueues:
-    """Calls of the threads that feed the device which waited until a full queue had room."""
+    """Calls that handed a task over and waited until a full queue had room."""
     device, events, launched = facts[work], facts[HOST_EVENTS], facts[launches]
     waiting = matching(events["name"], facts[PROFILE].vocabulary.sync_calls)
     queues = [*_streams(device, launched, events, waiting), *_task_queues(launched, events)]
@@ -78,15 +81,16 @@ NONE_FULL = pd.DataFrame(
 
 @dataclass(frozen=True)
 class _Queue:
-    """The entries of a queue in the order in which they were put in. ``row``: of the call, in host_events;
-    ``start_ns`` and ``end_ns``: of the call; ``done_ns``: when the entry left the queue, and with it all before it;
-    ``work_row``: the task, of the entry or of the last one before it that has one, -1 where there is none;
-    ``launched``: the entry leaves when it is launched."""
+    """The entries of a queue in the order in which they were put in. ``row``: of the call, in host_events; ``start_ns``
+    and ``end_ns``: of the call; ``done_ns``: when the entry left the queue, and with it all before it;
+    ``thread``: as of `COLUMNS`; ``work_row``: the task, of the entry or of the last one before it that has one, -1
+    where there is none; ``launched``: the entry leaves when it is launched."""
 
     row: Ints
     start_ns: Ints
     end_ns: Ints
     done_ns: Ints
+    thread: Ints
     work_row: Ints
     launched: bool
 
@@ -115,6 +119,7 @@ class _Queue:
                 "start_ns": self.start_ns[held],
                 "room_ns": self.done_ns[held - length],
                 "end_ns": self.end_ns[held],
+                "thread": self.thread[held],
                 "work_row": self.work_row[held - length],
                 "launched": self.launched,
             }
@@ -122,12 +127,13 @@ class _Queue:
 
 
 def _streams(device: pd.DataFrame, launched: Launches, events: pd.DataFrame, waiting: np.ndarray) -> list[_Queue]:
-    """The queue of each stream that the threads of the framework launch on. Calls that wait for the device whatever is
-    in the queue are no entries; behind a task queue the thread that empties it is held up, which costs nothing where
-    the device is busy."""
+    """The queue of each stream, which the threads of the framework fill, or the one behind a task queue. Calls that
+    wait for the device whatever is in the queue are no entries."""
     frame = launched.frame
-    call = frame["call_row"].to_numpy()
-    entered = (call >= 0) & (frame["enqueue_row"].to_numpy() < 0) & ~waiting[np.maximum(call, 0)]
+    call, dequeue = frame["call_row"].to_numpy(), frame["dequeue_row"].to_numpy()
+    call = np.where(call >= 0, call, dequeue)
+    behind = np.where(frame["enqueue_row"] >= 0, frame["thread"], -1)
+    entered = (call >= 0) & ~waiting[np.maximum(call, 0)]
     stream, ends = device["stream"].to_numpy(), device["end_ns"].to_numpy()
     found = []
     for one in np.unique(stream[entered & (stream >= 0)]):
@@ -136,11 +142,11 @@ def _streams(device: pd.DataFrame, launched: Launches, events: pd.DataFrame, wai
             continue
         tasks = tasks[np.argsort(ends[tasks], kind="stable")]
         rows, last = np.unique(call[tasks][::-1], return_index=True)
-        last = len(tasks) - 1 - last  # of the tasks of a call, the one that ends last
+        last = tasks[len(tasks) - 1 - last]  # of the tasks of a call, the one that ends last
         start, end = _times(events, rows, launched.skew_ns)
         order = np.argsort(start, kind="stable")
-        done, task = _so_far(ends[tasks[last[order]]], tasks[last[order]])
-        found.append(_Queue(rows[order], start[order], end[order], done, task, launched=False))
+        done, task = _so_far(ends[last[order]], last[order])
+        found.append(_Queue(rows[order], start[order], end[order], done, behind[last[order]], task, launched=False))
     return found
 
 
@@ -162,7 +168,8 @@ def _task_queues(launched: Launches, events: pd.DataFrame) -> list[_Queue]:
     last = pd.Series(tasks, index=enqueue[tasks]).groupby(level=0).max()
     task = last.reindex(rows).fillna(-1).to_numpy().astype(np.int64)
     done, _ = _so_far(done, task)
-    return [_Queue(rows, start, end, done, np.maximum.accumulate(task), launched=True)]
+    feeding = np.full(len(rows), -1, dtype=np.int64)
+    return [_Queue(rows, start, end, done, feeding, np.maximum.accumulate(task), launched=True)]
 
 
 def _times(events: pd.DataFrame, rows: Ints, skew_ns: int) -> tuple[Ints, Ints]:

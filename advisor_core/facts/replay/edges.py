@@ -30,7 +30,7 @@ import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.ledger.bookings import LATENCY_NS
-from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes, entered_ns
+from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes, as_called
 from advisor_core.replay.graph import Ints, before_on_chain
 
 HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS, ROOM_MADE = range(8)
@@ -54,7 +54,7 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, h
     """The edges between the nodes of a rank; arguments as of `advisor_core.facts.replay.nodes.nodes_of`."""
     feed, launch, task = (nodes.of(kind, len(work)) for kind in (FEED, LAUNCH, TASK))
     fed = np.flatnonzero(feed >= 0)
-    entered = entered_ns(launched.frame, held)
+    entered = as_called(launched.frame, held)["entered_ns"].to_numpy()
     parts = [
         (HANDED, feed[fed], launch[fed]),
         (LAUNCHED, launch[fed], task[fed]),

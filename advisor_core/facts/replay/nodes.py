@@ -5,8 +5,9 @@
 | the threads that feed the device, which take turns | `FEED` | the node before | the task was handed over |
 | | `CALL` | the node before | a call that waits for the device begins |
 | | `RETURN` | the device has done what the call waits for | the call returns |
-| | `ROOM` | a full queue has room again | the same: the call that waited for it, begun by a `CALL`, goes on |
+| | `ROOM` | a call that hands a task over begins | the full queue has room for it |
 | a thread that empties a task queue | `LAUNCH` | it has taken the task from the queue | it is launched |
+| | `ROOM` | as above | as above |
 | a stream, or a communication group without one | `TASK` | start | end |
 
 A task that no queue held has a `LAUNCH` of no length, which takes the time of the call where a queue would take over.
@@ -63,9 +64,8 @@ def nodes_of(
     that wait for the device, in device time, ids are rows of ``host_events``; ``held``: the calls that waited for room
     in a queue, as of the fact ``full_queues``; ``starts``: of the steps."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-    launch, thread = (launched.frame[name].to_numpy()[rows] for name in ("launch_ns", "thread"))
-    entered = entered_ns(launched.frame, held)[rows]
-    launch = np.where(launch == NO_TIME, launch, np.maximum(launch, entered))
+    frame = as_called(launched.frame, held)
+    launch, entered, thread = (frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
     known = launch != NO_TIME
     fed = rows[known]
     first = int(entered[known].min()) if len(fed) else 0
@@ -74,11 +74,12 @@ def nodes_of(
     waits = (syncs.ends > first) & (syncs.starts < last)
     waits[later[: _between_steps(entered[known], start[known], syncs, starts)]] = True
     calls, returns, call_rows = np.maximum(syncs.starts[waits], first), syncs.ends[waits], syncs.ids[waits]
-    of_queue = (held["room_ns"].to_numpy() > first) & (held["end_ns"].to_numpy() <= last)
-    full = held[of_queue & np.isin(held["work_row"].to_numpy(), rows)]
-    full_rows, began, room = (full[name].to_numpy() for name in ("call_row", "start_ns", "room_ns"))
-    began = np.maximum(began, first)
-    queues = 1 + np.unique(thread[known], return_inverse=True)[1]
+    within = (held["start_ns"].to_numpy() >= first) & (held["start_ns"].to_numpy() <= last)
+    full = held[within & np.isin(held["work_row"].to_numpy(), rows)]
+    full_rows, called, room, behind = (full[name].to_numpy() for name in ("call_row", "start_ns", "room_ns", "thread"))
+    threads, number = np.unique(thread[known], return_inverse=True)
+    queues = 1 + number
+    held_up = np.where(behind < 0, FEEDERS, 1 + np.searchsorted(threads, behind))
     streams = 1 + (int(queues.max()) if len(queues) else 0) + _streams(work, rows, start, end)
     parts = (
         (FEED, fed, np.full(len(fed), FEEDERS), entered[known], entered[known]),
@@ -86,8 +87,7 @@ def nodes_of(
         (LAUNCH, fed, queues, entered[known], launch[known]),
         (TASK, rows, streams, start, end),
         (RETURN, call_rows, np.full(len(calls), FEEDERS), calls, returns),
-        (CALL, full_rows, np.full(len(full), FEEDERS), began, began),
-        (ROOM, full_rows, np.full(len(full), FEEDERS), began, room),
+        (ROOM, full_rows, held_up, called, room),
     )
     kind = np.concatenate([np.full(len(own), number, dtype=np.int64) for number, own, *_ in parts])
     row, chain, begin, finish = (
@@ -99,21 +99,24 @@ def nodes_of(
     free = np.where(before >= 0, finish[before], begin)
     launches = np.flatnonzero(kind == LAUNCH)
     idle = launches[(before[launches] < 0) | (free[launches] <= begin[launches])]
-    begin[idle] = np.maximum(begin[idle], launched.frame["taken_ns"].to_numpy()[row[idle]])
+    begin[idle] = frame["taken_ns"].to_numpy()[row[idle]]
     begin = np.where(kind == TASK, begin, np.where(np.isin(kind, (FEED, CALL)), free, np.maximum(begin, free)))
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
 
 
-def entered_ns(launched: pd.DataFrame, held: pd.DataFrame) -> Ints:
-    """When the host had handed over each row of the fact ``work``, device time: what a call that waited for room handed
-    over, when that returned. ``launched``: the frame of the fact ``launches``; ``held``: as of `nodes_of`."""
-    entered: Ints = launched["entered_ns"].to_numpy()
+def as_called(launched: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
+    """The frame of the fact ``launches`` in which calls that waited for room in a queue hand over what they do when
+    they begin: from there on they wait. ``held``: as of `nodes_of`."""
     if held.empty:
-        return entered
-    returned = pd.Series(held["end_ns"].to_numpy(), index=held["call_row"].to_numpy())
-    call = np.where(launched["enqueue_row"] >= 0, launched["enqueue_row"], launched["call_row"])
-    later = returned.reindex(call).fillna(NO_TIME).to_numpy().astype(np.int64)
-    return np.maximum(entered, later)
+        return launched
+    begun = pd.Series(held["start_ns"].to_numpy(), index=held["call_row"].to_numpy())
+    call = launched["call_row"].where(launched["call_row"] >= 0, launched["dequeue_row"])
+    changed = launched.copy()
+    for rows, names in ((call, ("launch_ns", "taken_ns", "entered_ns")), (launched["enqueue_row"], ("entered_ns",))):
+        sooner = begun.reindex(rows.to_numpy(), fill_value=np.iinfo(np.int64).max).to_numpy()
+        for name in names:
+            changed[name] = np.minimum(changed[name].to_numpy(), sooner)
+    return changed
 
 
 def _between_steps(entered: Ints, started: Ints, syncs: Layer, starts: Ints) -> int:
