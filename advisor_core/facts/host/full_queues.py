@@ -68,15 +68,17 @@ def full_queues(facts: Facts) -> FullQueues:
     queues = [*_streams(device, launched, events, waiting), *_task_queues(launched, events)]
     found = [(queue, held) for queue in queues if (held := queue.held()) is not None]
     parts = [queue.calls(length, entries) for queue, (length, entries) in found]
-    frame = pd.concat(parts, ignore_index=True) if parts else NONE_FULL
+    frame = pd.concat(parts, ignore_index=True) if parts else none_held()
     frame = frame.drop_duplicates("call_row").sort_values("start_ns", ignore_index=True)
     return FullQueues(frame, tuple(length for _, (length, _) in found))
 
 
-NONE_FULL = pd.DataFrame(
-    {column.name: pd.Series(dtype=f"{column.dtype}64" if column.dtype == "int" else "bool") for column in COLUMNS}
-)
-"""The frame where no queue was full."""
+def none_held() -> pd.DataFrame:
+    """The frame where no queue was full."""
+    return pd.DataFrame({column.name: pd.Series(dtype=_DTYPES[column.dtype]) for column in COLUMNS})
+
+
+_DTYPES = {"int": "int64", "bool": "bool"}
 
 
 @dataclass(frozen=True)

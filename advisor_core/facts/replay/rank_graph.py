@@ -10,7 +10,7 @@ import numpy.typing as npt
 from advisor_core.contracts.facts import Facts, fact
 from advisor_core.facts.device.work import work
 from advisor_core.facts.host.activity import host_activity
-from advisor_core.facts.host.full_queues import NONE_FULL, full_queues
+from advisor_core.facts.host.full_queues import full_queues, none_held
 from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
@@ -59,7 +59,7 @@ def rank_graph(facts: Facts) -> RankGraph:
     rows = np.flatnonzero((starts >= begin) & (starts < finish))
     host = facts.get(host_activity)
     syncs = host.syncs if host is not None else empty()
-    held = facts[full_queues].frame if full_queues in facts else NONE_FULL
+    held = facts[full_queues].frame if full_queues in facts else none_held()
     held = held[~np.isin(held["call_row"], syncs.ids)]
     nodes = nodes_of(device, rows, launched, syncs, held, windows["start_ns"].to_numpy())
     edges = edges_of(nodes, device, rows, launched, held)
