@@ -7,6 +7,7 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
+    ERF_GELU,
     GEGLU,
     GROUP_NORM_SILU,
     HALF,
@@ -14,6 +15,7 @@ from tests.advisors.fusion.chains import (
     LIST,
     LOGITSW,
     PUT_BACK,
+    QUICK_GELU,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -154,6 +156,31 @@ def test_rows_that_no_product_wrote_are_no_results_of_experts() -> None:
 @pytest.mark.parametrize("missing", range(1, len(TANH_GELU)))
 def test_a_tanh_gelu_needs_every_step(missing: int) -> None:
     assert found_in(scene_of([*TANH_GELU[:missing], *TANH_GELU[missing + 1 :]])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "chain"), [("erf_gelu", ERF_GELU[1:]), ("quick_gelu", QUICK_GELU)], ids=["erf", "quick"]
+)
+def test_other_gelus_need_every_step(name: str, chain: list[Kernel]) -> None:
+    assert found_in(scene_of(chain)) == [(name, False, len(chain))]
+    for missing in range(len(chain)):
+        assert found_in(scene_of([*chain[:missing], *chain[missing + 1 :]])) == []
+
+
+def test_a_gate_of_a_sigmoid_is_no_quick_gelu() -> None:
+    """The sigmoid of a product of two tensors, or of one that nobody multiplied by a number, is a gate."""
+    product = ("Mul", 10, (X, X), (X,))
+    assert found_in(scene_of([product, *QUICK_GELU[1:]])) == []
+    assert found_in(scene_of([("MatMulV3", 100, (X, X), (X,)), *QUICK_GELU[1:]])) == []
+    row = [*QUICK_GELU[:2], ("Mul", 10, (X, "1000,1 BF16"), (X,))]
+    assert found_in(scene_of(row)) == []
+
+
+def test_an_erf_gelu_may_add_a_tensor_of_ones_and_halve_at_the_end() -> None:
+    ones = [*ERF_GELU[:3], ("OnesLike", 10, (X,), (X,)), ("Add", 10, (X, X), (X,)), ERF_GELU[4]]
+    assert found_in(scene_of(ones)) == [("erf_gelu", False, 6)]
+    halved = [*ERF_GELU[1:4], ERF_GELU[0], ERF_GELU[4]]
+    assert found_in(scene_of(halved)) == [("erf_gelu", False, 5)]
 
 
 def test_a_tanh_gelu_in_fp32_multiplies_by_numbers_with_mul() -> None:
