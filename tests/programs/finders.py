@@ -212,6 +212,22 @@ def _quick_gelus(stream: Stream) -> Iterator[set[int]]:
             yield own | multiplying | {bend.number}
 
 
+def _bias_additions(stream: Stream) -> Iterator[set[int]]:
+    """A row that is a weight, added to what a product gave and no collective has changed in between."""
+    for summed in stream.of({"add"}):
+        if len(summed.reads) != 2:
+            continue
+        for result, bias in (summed.reads, summed.reads[::-1]):
+            product, own = _chain(stream, result, {"mm"})
+            is_row = len(bias.shape) == 1 and bias.shape == result.shape[-1:] and len(result.shape) > 1
+            of_weight, casts = _of_a_weight(stream, bias)
+            if product is None or not is_row or not of_weight:
+                continue
+            reduced = [one for one in stream.behind(product.number) if one.name == "allreduce"]
+            if all(one.number > summed.number for one in reduced):
+                yield own | casts | {summed.number}
+
+
 def _attentions(stream: Stream) -> Iterator[set[int]]:
     for weights in stream.of({"_softmax", "_safe_softmax"}):
         product, before = stream.source(weights.reads[0], lambda one: one.name in SCORES)
@@ -381,6 +397,7 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "tanh_gelu": _tanh_gelus,
     "erf_gelu": _erf_gelus,
     "quick_gelu": _quick_gelus,
+    "bias_add": _bias_additions,
     "attention": _attentions,
     "cross_entropy": _losses,
     "log_probs": _log_probabilities,

@@ -208,6 +208,11 @@ ERF_GELU_BACK: list[Kernel] = [
     ("Add", 10, (X, X), (X,)),
 ]
 
+BIAS_ADD: list[Kernel] = [
+    ("MatMulV3", 100, ("1000,700 BF16", "700,1000 BF16"), (X,)),
+    ("Add", 10, ("10,100,1000 BF16", "1000 BF16"), ("10,100,1000 BF16",)),
+]
+
 QUICK_GELU: list[Kernel] = [("Muls", 10, (X,), (X,)), ("Sigmoid", 10, (X,), (X,)), ("Mul", 10, (X, X), (X,))]
 
 QUICK_GELU_BACK: list[Kernel] = [

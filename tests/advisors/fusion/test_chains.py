@@ -7,6 +7,7 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
+    BIAS_ADD,
     ERF_GELU,
     GEGLU,
     GROUP_NORM_SILU,
@@ -181,6 +182,34 @@ def test_an_erf_gelu_may_add_a_tensor_of_ones_and_halve_at_the_end() -> None:
     assert found_in(scene_of(ones)) == [("erf_gelu", False, 6)]
     halved = [*ERF_GELU[1:4], ERF_GELU[0], ERF_GELU[4]]
     assert found_in(scene_of(halved)) == [("erf_gelu", False, 5)]
+
+
+def test_a_bias_behind_a_product_is_a_row_that_nobody_computed() -> None:
+    product, add = BIAS_ADD
+    assert found_in(scene_of(BIAS_ADD)) == [("bias_add", False, 2)]
+    assert found_in(scene_of([product, add], [product, add])) == [("bias_add", False, 2)] * 2
+    computed = ("Mul", 10, ("1000 BF16", "1000 BF16"), ("1000 BF16",))
+    assert found_in(scene_of([computed, *BIAS_ADD])) == []
+    # Another kernel has written such a tensor since: the bias of a norm that is written out, say.
+    between = ("Mul", 10, (HALF, "1000 BF16"), (HALF,))
+    assert found_in(scene_of([product, between, add])) == []
+    # A residual, or a number for each row.
+    for other in (HALF, "10,100,1 BF16"):
+        assert found_in(scene_of([product, ("Add", 10, (HALF, other), (HALF,))])) == []
+
+
+def test_a_bias_behind_a_collective_is_none_of_the_product() -> None:
+    """A layer whose rows are divided between ranks adds it to the sum of all ranks."""
+    (product, _, reads, writes), (add, _, read, written) = BIAS_ADD
+    scene = Scene().step(1, -10, 1010).tensors(0, 100, product, reads, writes)
+    scene.collective(100, 50).tensors(150, 10, add, read, written)
+    assert found_in(scene) == []
+
+
+def test_the_product_that_takes_a_bias_stays() -> None:
+    found = judge_rule("NS056", scene_of(BIAS_ADD).store()).first
+    assert found.observation["kept_ns"] == found.observation["fused_ns"] == 100_000
+    assert found.observation["saving_ns"] == 10_000 and found.observation["saved_launches"] == 1
 
 
 def test_a_tanh_gelu_in_fp32_multiplies_by_numbers_with_mul() -> None:
