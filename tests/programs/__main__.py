@@ -69,9 +69,9 @@ truth and to the search later was judged on them blind, once:
   ImageGPT, Qwen2-VL, OWL-ViT, GPT-Neo, Qwen3-Next with gated attention). Blind, all 8 and all 13 with those of CLIP are
   found, forward and backward, and nothing else got one of these names; of the backward pass of the 8 two kernels of ten
   were left out, which were added since. One output of gated attention is called SwiGLU there, as it was before;
-- additions of a bias behind a product were developed with the recorded pipeline job, which has four. Blind, those of three
-  programs recorded for it (transformers 5.23: Falcon, DeBERTa, GPT-NeoX) are found in all 12 places, and those of Megatron
-  in 6: the truth had named 6 more, between which and the product a collective stands, and names them no longer;
+- additions of a bias behind a product were developed with the recorded pipeline job, which has four. Blind, those of
+  three programs recorded for it (transformers 5.23: Falcon, DeBERTa, GPT-NeoX) are found in all 12 places, and those of
+  Megatron in 6; the truth had named 6 more, with a collective between product and bias, and names them no longer;
 - the first blocks of the stages of convolutional networks were developed with ResNet, EfficientNet and ConvNeXt, which
   was held back until then: its layers judge nothing any more.
 
