@@ -62,7 +62,7 @@ exports round both."""
         Column("on_device_ns", "float", "ns", "of it: a copy ran on the device and nothing else", zh="device 侧"),
         Column("calls", "float", "count", "copy calls of the host per step", zh="次数"),
         Column("copy_ns", "float", "ns", "time in which the device copies, per step", zh="拷贝"),
-        Column("covered_ns", "float", "ns", "of it: kernels compute meanwhile", zh="被计算掩盖"),
+        Column("covered_ns", "float", "ns", "of it: kernels compute meanwhile", zh="已掩盖"),
     ),
 )
 def copies(facts: Facts, params: Params) -> Observations:
