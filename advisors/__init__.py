@@ -79,14 +79,17 @@ def advisor_register_drawings(registry: Registry[Drawing]) -> None:
     from advisors.counters import operators, rates
     from advisors.environment import drawings as of_variables
     from advisors.host_dispatch import drawings as of_host
+    from advisors.host_dispatch import stages
+    from advisors.layers import collectives, module_views
     from advisors.layers import drawings as of_layers
-    from advisors.layers import module_views
     from advisors.roofline import drawings as of_bounds
 
     registry.add(*of_layers.DRAWINGS)
     registry.add(*module_views.DRAWINGS)
+    registry.add(*collectives.DRAWINGS)
     registry.add(*of_bounds.DRAWINGS)
     registry.add(*of_host.DRAWINGS)
+    registry.add(*stages.DRAWINGS)
     registry.add(*of_variables.DRAWINGS)
     registry.add(*of_groups.DRAWINGS)
     registry.add(*group_overlap.DRAWINGS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from advisor_core.result.run import RunResult
+from advisor_core.result.view import TableView
 from advisor_core.result.work import CollectiveTime, OperatorTime, Work
 from advisor_core.text.units import format_quantity
 
@@ -15,6 +16,9 @@ _LARGEST = 5
 
 _CALL = re.compile(r"hcom_(?P<operation>[A-Za-z]+?)(?:_.*)?")
 """The name of a call of HCCL: ``hcom_allReduce__586_0_1``."""
+
+STAGES = "kernel-stages"
+"""How the ids of the tables begin that tell what kernels go through, by operator type in the first column."""
 
 T = TypeVar("T", OperatorTime, CollectiveTime)
 
@@ -47,6 +51,7 @@ def _of_role(result: RunResult, work: Work, matches: Callable[[str], bool], lang
         for row in rows[:_LARGEST]:
             yield f"  {told([row])}: {'further shapes' if row.shapes is None else row.shapes or 'shapes not recorded'}"
         yield from _further(len(rows))
+        yield from _stages(result, work.role, name, lang)
         yield from _problems(result, work.role, name, lang)
     operations = {row.operation for row in work.collectives if row.operation and matches(row.operation.casefold())}
     for name in sorted(operations):
@@ -56,6 +61,21 @@ def _of_role(result: RunResult, work: Work, matches: Callable[[str], bool], lang
             yield f"  {told([call])}: {_size(call, lang)}; {_parts(call, work.rank_steps, lang)}"
         yield from _further(len(calls))
         yield from _problems(result, work.role, name, lang)
+
+
+def _stages(result: RunResult, role: str | None, name: str, lang: str) -> Iterator[str]:
+    """What its kernels go through, mean of one kernel, of each rank that recorded launches."""
+    for view in result.views:
+        if isinstance(view, TableView) and view.id.startswith(STAGES) and view.role == role:
+            heads = [column.label.of(lang) for column in view.data.columns]
+            for row in view.data.rows:
+                times = [
+                    f"{head} {format_quantity(cell, column.unit, lang)}"
+                    for head, cell, column in zip(heads, row, view.data.columns, strict=True)
+                    if column.unit and isinstance(cell, int | float)
+                ]
+                if row[0] == name:
+                    yield f"  a kernel of rank {view.rank}, mean: {', '.join(times)}"
 
 
 def _further(count: int) -> Iterator[str]:

@@ -135,6 +135,8 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
             roles.add("pair")
     if len(reads) == 1:
         roles.add("single")
+    if len(reads) == 2 and _is_bias_of(reads[1][0], reads[0][0]) and written_elements == most_elements:
+        roles.add("bias")
     if writes and writes[0][0][-1] == writes[0][1][0]:
         roles.add("halves")
     read_int8, written_int8 = (any(dtype == "INT8" for _, (_, dtype) in side) for side in (reads, writes))
@@ -145,6 +147,11 @@ def _roles(reads: Sequence[tuple[Shape, Key]], writes: Sequence[tuple[Shape, Key
     if largest_shape[-1] <= MOST_EXPERTS:
         roles.add("narrow")
     return frozenset(roles)
+
+
+def _is_bias_of(shape: Shape, whole: Shape) -> bool:
+    """A tensor is one row, as long as those of another one that has several."""
+    return elements(shape) == shape[-1] == whole[-1] < elements(whole)
 
 
 def _is_row_of(shape: Shape, whole: Shape) -> bool:

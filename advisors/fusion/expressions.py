@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ROLES = ("row", "column", "equal", "pair", "single", "halves", "narrow", "append", "quantises", "restores")
-_TOKEN = re.compile(r"\s*(=?[@~^]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
+ROLES = (
+    *("row", "column", "equal", "pair", "single", "bias", "halves", "narrow", "append"),
+    *("quantises", "restores"),
+)
+_TOKEN = re.compile(r"\s*(=?[@~^!]?)(?:\*\{([a-z_,\s]+)\}|([a-z_]+(?:\|[a-z_]+)*))(?:\.([a-z]+))?(\??)\s*")
 _ANY = ("x", "y")
 _GIVEN = "weight"
 
@@ -17,6 +20,7 @@ class Expression:
     '' for any. ``optional``: the step may be missing. ``repeated``: any number of these operations in a row.
     ``anchor``: the search begins here. ``beside``: it has to be there, and neither it nor what lies below it or between
     belongs to the computation; so have all steps below it. ``close``: that, and it stands right before its reader.
+    ``latest``: no other kernel wrote such a tensor between it and its reader; ``beside`` steps are that as well.
     ``whole``: its result is as large as that of its reader, and not extended there. ``given``: a tensor that no kernel
     nearby wrote, but copies of it."""
 
@@ -28,6 +32,7 @@ class Expression:
     anchor: bool = False
     beside: bool = False
     close: bool = False
+    latest: bool = False
     whole: bool = False
     given: bool = False
 
@@ -84,6 +89,7 @@ def _read(text: str, start: int, *, beside: bool = False, close: bool = False) -
         "@" in mark,
         beside,
         close,
+        latest=beside or "!" in mark,
         whole="=" in mark,
         given=names == [_GIVEN],
     )

@@ -83,9 +83,9 @@ class _Matching:
         return _nearest(ways, reader)
 
     def _tried(self, step: Expression, key: Key, reader: int) -> int:
-        """The number of kernels that are tried: of what has to be there only what wrote such a tensor last, or with the
-        other operands of the reader."""
-        return sum(read == key for _, read in self._window.nodes[reader].reads) if step.beside else CANDIDATES
+        """The number of kernels that are tried: of what has to be the latest only what wrote such a tensor last, or
+        with the other operands of the reader."""
+        return sum(read == key for _, read in self._window.nodes[reader].reads) if step.latest else CANDIDATES
 
     def below(self, step: Expression, number: int) -> list[Kernels]:
         """Ways to find the operands of a step that is at this kernel."""

@@ -14,6 +14,7 @@ from advisor_core.api.facts import (
     NotApplicable,
     Shortening,
     aggregated,
+    chip,
     launches,
     matching,
     per_text,
@@ -22,6 +23,7 @@ from advisors.columns import shares
 from advisors.first_tensor import first_elements, first_tail
 from advisors.fusion.chains import fusion_chains
 from advisors.messages import message
+from advisors.roofline.products import block_cost, matrix_products
 from advisors.step_kernels import call_stack, kernel_rows, step_kernels
 
 _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
@@ -30,7 +32,7 @@ _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
 @advisor(
     "network_structure.slices",
     needs=(step_kernels, fusion_chains),
-    wants=(launches, HOST_EVENTS),
+    wants=(launches, HOST_EVENTS, matrix_products, chip),
     about=(
         Column("input_shape", "text", "", "the tensor that is sliced", zh="输入 shape"),
         Column("dtype", "text", "", "its dtype", zh="数据类型"),
@@ -45,6 +47,21 @@ _PART = re.compile(r"^(Strided)?Slice\w*$", re.I)
         Column("loose_ns", "float", "ns", "the rest of slice_ns", zh="松散"),
         Column(
             "product_ns", "float", "ns", "time of the matrix products that write the tensors, per step", zh="矩阵乘"
+        ),
+        Column("cores", "float", "count", "cube cores of the chip", zh="核数"),
+        Column(
+            "least_blocks",
+            "float",
+            "count",
+            "blocks of the smallest of the products, were the weight divided as the slices are",
+            zh="最小分块数",
+        ),
+        Column(
+            "divided_ns",
+            "float",
+            "ns",
+            "time of the products per step, were the weight divided: theirs now, by rounds and size of blocks",
+            zh="切分后",
         ),
         Column("loose_share", "float", "ratio", "loose_ns over the step", zh="松散占比"),
         *shares("slice_ns"),
@@ -98,6 +115,8 @@ def slices(facts: Facts, params: Params) -> Observations:
         raise NotApplicable(message("network_structure.no_slices"))
     tensors["product_ns"] = frame["duration_ns"].to_numpy()[tensors.index]
     tensors["product"] = frame["type"].astype(str).to_numpy()[tensors.index]
+    tensors = tensors.join(_divided(facts, slice_rows, tensors))
+    tensors["told"] = tensors["divided_ns"].notna()
     grouped = aggregated(
         tensors,
         ["input_shape", "dtype"],
@@ -109,9 +128,14 @@ def slices(facts: Facts, params: Params) -> Observations:
         slice_ns=("slice_ns", "sum"),
         in_chain_ns=("in_chain_ns", "sum"),
         product_ns=("product_ns", "sum"),
+        least_blocks=("least_blocks", "min"),
+        divided_ns=("divided_ns", "sum"),
+        told=("told", "min"),
     )
     result = grouped.sort_values("slice_ns", ascending=False, kind="stable", ignore_index=True)
-    for column in ("tensors", "slice_ns", "in_chain_ns", "product_ns"):
+    result["divided_ns"] = result["divided_ns"].where(result.pop("told"))
+    result["cores"] = float(facts[chip].cube_cores) if facts.get(chip) is not None else np.nan
+    for column in ("tensors", "slice_ns", "in_chain_ns", "product_ns", "divided_ns"):
         result[column] = result[column] / kernels.steps
     result["loose_ns"] = result["slice_ns"] - result["in_chain_ns"]
     result["loose_share"] = result["loose_ns"] / kernels.wall_ns
@@ -136,3 +160,30 @@ def slices(facts: Facts, params: Params) -> Observations:
         return kernels.shorter(parts[~np.isin(parts.index.to_numpy(), facts[fusion_chains].members)])
 
     return Observations(result, evidence, cure=cure)
+
+
+def _divided(facts: Facts, slice_rows: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+    """For each tensor (by the row of its product) the blocks of the smallest product and the time of all of them, were
+    there one product for each slice; unknown where the chip, or which rows and columns the slices keep, is not."""
+    device, products = facts.get(chip), facts.get(matrix_products)
+    unknown = pd.DataFrame({"least_blocks": np.nan, "divided_ns": np.nan}, index=tensors.index)
+    if device is None or products is None:
+        return unknown
+    kernels = facts[step_kernels].frame
+    whole = kernels.iloc[tensors.index][["signature"]].join(products.set_index("signature"), on="signature")
+    whole.index = tensors.index
+    parts = slice_rows[slice_rows["origin"].isin(tensors.index)].join(whole[["m", "n", "batch"]], on="origin")
+    parts["columns"] = parts["out_size"] / parts["m"]
+    # Each slice keeps all rows and some columns of one product.
+    told = (parts["batch"] == 1) & (parts["columns"] % 1 == 0) & parts["columns"].between(1, parts["n"] - 1)
+    told = told.groupby(parts["origin"]).transform("all")
+    parts = parts[told]
+    if parts.empty:
+        return unknown
+    parts["blocks"], parts["cost"] = block_cost(parts["m"], parts["columns"], parts["batch"], device.cube_cores)
+    by_tensor = aggregated(parts, "origin", least_blocks=("blocks", "min"), apart=("cost", "sum")).set_index("origin")
+    whole = whole.loc[by_tensor.index]
+    _, cost = block_cost(whole["m"], whole["n"], whole["batch"], device.cube_cores)
+    by_tensor["divided_ns"] = tensors["product_ns"] * by_tensor["apart"] / cost
+    divided: pd.DataFrame = by_tensor[["least_blocks", "divided_ns"]].reindex(tensors.index)
+    return divided

@@ -156,6 +156,17 @@ def best_balance(m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores
     return np.maximum(*(balance(tiles(m, n, base, batch), cores) for base in BASE_N))
 
 
+def block_cost(
+    m: npt.ArrayLike, n: npt.ArrayLike, batch: npt.ArrayLike, cores: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Blocks of products and what they cost, rounds x width of a block, with the cheaper of the two block sizes. All
+    three one-dimensional and equally long."""
+    counts = np.stack([tiles(m, n, base, batch) for base in BASE_N])
+    costs = np.ceil(counts / cores) * np.array(BASE_N)[:, None]
+    best, each = costs.argmin(axis=0), np.arange(counts.shape[1])
+    return counts[best, each], costs[best, each]
+
+
 COLUMNS = (
     Column("signature", "int", "", "as in the frame of step_kernels"),
     Column("operator", "text", "", "operator type"),

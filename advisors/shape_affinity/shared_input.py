@@ -22,7 +22,7 @@ from advisor_core.api.facts import (
 from advisors.columns import OPERATOR_TYPE, shares
 from advisors.first_tensor import first_elements
 from advisors.messages import message
-from advisors.roofline.products import BASE_N, matrix_products, tiles
+from advisors.roofline.products import block_cost, matrix_products
 from advisors.step_kernels import PIPE_COLUMNS, StepKernels, call_stack, kernel_rows, step_kernels
 
 Floats = npt.NDArray[np.float64]
@@ -102,7 +102,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
     products = products[products["run"].map(products["run"].value_counts()) > 1]
     if products.empty:
         raise NotApplicable(message("shape_affinity.no_shared_input"))
-    products["blocks"], products["cost"] = _cost(products["m"], products["n"], products["batch"], cores)
+    products["blocks"], products["cost"] = block_cost(products["m"], products["n"], products["batch"], cores)
     products["bytes"] = (
         products["left_bytes"]
         + products["right_bytes"]
@@ -126,7 +126,7 @@ def shared_input(facts: Facts, params: Params) -> Observations:
         apart=("cost", "sum"),
         total_ns=("duration_ns", "sum"),
     ).set_index("run")
-    merged_blocks, runs["merged"] = _cost(runs["rows"], runs["together"], runs["batch"], cores)
+    merged_blocks, runs["merged"] = block_cost(runs["rows"], runs["together"], runs["batch"], cores)
     largest = products.sort_values(["cost", "blocks", "duration_ns"], kind="stable").drop_duplicates("run", keep="last")
     largest = largest.set_index("run").reindex(runs.index)
     runs["together_ns"] = _merged_ns(largest, runs, np.minimum(merged_blocks, cores), facts)
@@ -219,14 +219,6 @@ def _merging(kernels: StepKernels, products: pd.DataFrame, runs: pd.DataFrame) -
     before, after = np.concatenate([apart, split]), np.concatenate([runs["together_ns"], runs["split_ns"]])
     tasks = kernels.frame["work"].to_numpy()[members["place"].to_numpy()]
     return Merging(tasks, number + last * len(runs), before, after)
-
-
-def _cost(m: pd.Series, n: pd.Series, batch: pd.Series, cores: int) -> tuple[Floats, Floats]:
-    """Blocks of products and what they cost, rounds x width of a block, with the cheaper of the two block sizes."""
-    counts = np.stack([tiles(m, n, base, batch) for base in BASE_N])
-    costs = np.ceil(counts / cores) * np.array(BASE_N)[:, None]
-    best, each = costs.argmin(axis=0), np.arange(counts.shape[1])
-    return counts[best, each], costs[best, each]
 
 
 def _overwritten(frame: pd.DataFrame, products: pd.DataFrame, distance: pd.Series, reach: int) -> pd.Series:

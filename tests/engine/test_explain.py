@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from advisor_core.result.run import Input, RuleOutcome, RunResult
+from advisor_core.result.view import Grid, TableColumn, TableView
 from advisor_core.result.work import CollectiveTime, OperatorTime, Work
 from advisor_core.run.compose import compose
 from advisor_core.run.explain import explain
+from advisor_core.text.base import Text
 from tests.engine.test_compose import TEXT, finding, result, step
 
 
@@ -100,3 +102,22 @@ def test_an_operator_has_its_shapes_and_a_collective_its_sizes(explained: RunRes
     for name in ("x", "hcom_send__1", ""):
         with pytest.raises(LookupError, match="operator or collective"):
             explain(ran_in, name, "en")
+
+
+def test_an_operator_has_what_its_kernels_go_through_by_rank(explained: RunResult) -> None:
+    def table(rank: int, waits: int) -> TableView:
+        heads = [("Type", ""), ("Kernels", ""), ("Queued", "ns"), ("Running", "ns")]
+        columns = [TableColumn(label=Text(en=head, zh=f"{head} zh"), unit=unit) for head, unit in heads]
+        rows = [["Mul", 2, waits, 50], ["Cast", 3, 1, 1]]
+        return TableView(id=f"kernel-stages-rank{rank}", title=TEXT, rank=rank, data=Grid(columns=columns, rows=rows))
+
+    ran = [OperatorTime(type=name, shapes="8", operator_class="x", calls=2, ns=20) for name in ("Mul", "MulAdd")]
+    work = Work(rank_steps=2, operators=ran, collectives=[])
+    other = TableView(id="apis-rank0", title=TEXT, rank=0, data=table(0, 9).data)
+    told = explained.model_copy(update={"work": [work], "views": [table(0, 7), table(3, 8), other]})
+    assert explain(told, "Mul", "en").splitlines()[2:] == [
+        "  a kernel of rank 0, mean: Queued 7 ns, Running 50 ns",
+        "  a kernel of rank 3, mean: Queued 8 ns, Running 50 ns",
+    ]
+    assert explain(told, "Mul", "zh").splitlines()[2] == "  a kernel of rank 0, mean: Queued zh 7 ns, Running zh 50 ns"
+    assert len(explain(told, "MulAdd", "en").splitlines()) == 2

@@ -64,6 +64,14 @@ truth and to the search later was judged on them blind, once:
   run; the truth was, which had left out 6 places of torchao and had other kernels in 7 of BitNet. Blind there were 18
   false weights: INT8 that had just been quantised (4, BitNet), and zero points of weights that are only rounded (14,
   compressed-tensors 0.20; the truth had these as well). Both are told apart since;
+- GELUs with the error function and quick GELUs were written from what they compute; of the programs below only CLIP has
+  some. Seven small programs were recorded for them in the same way (transformers 5.23: ESM, BERT with `gelu_python`,
+  ImageGPT, Qwen2-VL, OWL-ViT, GPT-Neo, Qwen3-Next with gated attention). Blind, all 8 and all 13 with those of CLIP are
+  found, forward and backward, and nothing else got one of these names; of the backward pass of the 8 two kernels of ten
+  were left out, which were added since. One output of gated attention is called SwiGLU there, as it was before;
+- additions of a bias behind a product were developed with the recorded pipeline job, which has four. Blind, those of
+  three programs recorded for it (transformers 5.23: Falcon, DeBERTa, GPT-NeoX) are found in all 12 places, and those of
+  Megatron in 6; the truth had named 6 more, with a collective between product and bias, and names them no longer;
 - the first blocks of the stages of convolutional networks were developed with ResNet, EfficientNet and ConvNeXt, which
   was held back until then: its layers judge nothing any more.
 

@@ -179,6 +179,55 @@ def _tanh_gelus(stream: Stream) -> Iterator[set[int]]:
         yield own | more | adding | multiplying | {bend.number}
 
 
+def _erf_gelus(stream: Stream) -> Iterator[set[int]]:
+    for bend in stream.of({"erf"}):
+        scaled, own = _chain(stream, bend.reads[0], {"mul", "div"})
+        one_more, adding = _reading(stream, bend.number, {"add"})
+        result, multiplying = _reading(stream, one_more.number, {"mul"}) if one_more else (None, set())
+        if result is not None and len(result.reads) == 1:  # the half
+            result, further = _reading(stream, result.number, {"mul"})
+            multiplying |= further
+        if scaled is None or one_more is None or result is None:
+            continue
+        ones = [stream.writer(tensor) for tensor in one_more.reads]
+        own |= {one.number for one in ones if one is not None and one.name in ("ones_like", "ones")}
+        halves = [_chain(stream, tensor, {"mul"}) for tensor in result.reads]
+        # The half of the input itself; a tensor that some other product wrote is an input like any other.
+        for half, passed in halves:
+            if half is not None and half.reads[0].storage == scaled.reads[0].storage:
+                own |= passed
+        inputs = {tensor.storage for tensor in result.reads}
+        inputs |= {half.reads[0].storage for half, _ in halves if half is not None}
+        if scaled.reads[0].storage in inputs:
+            yield own | adding | multiplying | {bend.number}
+
+
+def _quick_gelus(stream: Stream) -> Iterator[set[int]]:
+    for bend in stream.of({"sigmoid"}):
+        scaled, own = _chain(stream, bend.reads[0], {"mul"})
+        if scaled is None or len(scaled.reads) != 1:
+            continue
+        result, multiplying = _reading(stream, bend.number, {"mul"})
+        if result is not None and scaled.reads[0].storage in {tensor.storage for tensor in result.reads}:
+            yield own | multiplying | {bend.number}
+
+
+def _bias_additions(stream: Stream) -> Iterator[set[int]]:
+    """A row that is a weight, added to what a product gave and no collective has changed in between."""
+    for summed in stream.of({"add"}):
+        if len(summed.reads) != 2:
+            continue
+        for result, bias in (summed.reads, summed.reads[::-1]):
+            product, own = _chain(stream, result, {"mm"})
+            is_row = len(bias.shape) == 1 and bias.shape == result.shape[-1:] and len(result.shape) > 1
+            of_weight, casts = _of_a_weight(stream, bias)
+            if product is None or not is_row or not of_weight:
+                continue
+            reduced = [one for one in stream.behind(product.number) if one.name == "allreduce"]
+            if all(one.number > summed.number for one in reduced):
+                yield own | casts | {summed.number}
+
+
 def _attentions(stream: Stream) -> Iterator[set[int]]:
     for weights in stream.of({"_softmax", "_safe_softmax"}):
         product, before = stream.source(weights.reads[0], lambda one: one.name in SCORES)
@@ -346,6 +395,9 @@ FINDERS: dict[str, Callable[[Stream], Iterator[set[int]]]] = {
     "swiglu": lambda stream: _gates(stream, "silu"),
     "geglu": lambda stream: _gates(stream, "gelu"),
     "tanh_gelu": _tanh_gelus,
+    "erf_gelu": _erf_gelus,
+    "quick_gelu": _quick_gelus,
+    "bias_add": _bias_additions,
     "attention": _attentions,
     "cross_entropy": _losses,
     "log_probs": _log_probabilities,

@@ -29,6 +29,9 @@ APART = 8
 OF_PARTS = ("rotary", "swiglu", "geglu", "moe_expert_loop")
 """Computations that take parts of one tensor."""
 
+FORWARD_ONLY = ("bias_add",)
+"""Computations for which autograd runs the same kernels with the fused operator."""
+
 APPENDING = ("kv_cache_write",)
 """Computations that write a part of a tensor: the least is that part, read and written."""
 
@@ -61,7 +64,7 @@ def occurrences(stream: Stream) -> list[Occurrence]:
     for (name, own), behind in zip(forward, backward, strict=True):
         moved = _bytes_appended(stream, own) if name in APPENDING else _bytes(stream, own, after[name])
         found.append(Occurrence(name, False, own, moved))
-        if behind:
+        if behind and name not in FORWARD_ONLY:
             read = {tensor.writer for number in behind for tensor in stream.operators[number].reads}
             source = next((other for kind, other in forward if kind == name and other & read), own)
             moved = _bytes_backward(stream, source, behind, again[name])

@@ -187,6 +187,42 @@ TANH_GELU_BACK: list[Kernel] = [
     ("Add", 10, (X, X), (X,)),
 ]
 
+ERF_GELU: list[Kernel] = [
+    ("Muls", 10, (X,), (X,)),
+    ("RealDiv", 10, (X,), (X,)),
+    ("Erf", 10, (X,), (X,)),
+    ("Add", 10, (X,), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+]
+
+ERF_GELU_BACK: list[Kernel] = [
+    ("Mul", 10, (X, X), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+    ("Pows", 10, (X,), (X,)),
+    ("Neg", 10, (X,), (X,)),
+    ("Exp", 10, (X,), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+    ("RealDiv", 10, (X,), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Add", 10, (X, X), (X,)),
+]
+
+BIAS_ADD: list[Kernel] = [
+    ("MatMulV3", 100, ("1000,700 BF16", "700,1000 BF16"), (X,)),
+    ("Add", 10, ("10,100,1000 BF16", "1000 BF16"), ("10,100,1000 BF16",)),
+]
+
+QUICK_GELU: list[Kernel] = [("Muls", 10, (X,), (X,)), ("Sigmoid", 10, (X,), (X,)), ("Mul", 10, (X, X), (X,))]
+
+QUICK_GELU_BACK: list[Kernel] = [
+    ("Mul", 10, (X, X), (X,)),
+    ("Mul", 10, (X, X), (X,)),
+    ("SigmoidGrad", 10, (X, X), (X,)),
+    ("Muls", 10, (X,), (X,)),
+    ("Add", 10, (X, X), (X,)),
+]
+
 IMAGE, CHANNELS, GROUPS = "1,10,100,1000 BF16", "10 BF16", "1,5 BF16"  # 2 MB
 
 GROUP_NORM_SILU: list[Kernel] = [

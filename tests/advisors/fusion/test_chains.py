@@ -7,6 +7,8 @@ import pytest
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.fusion.chains import (
     ADAM,
+    BIAS_ADD,
+    ERF_GELU,
     GEGLU,
     GROUP_NORM_SILU,
     HALF,
@@ -14,6 +16,7 @@ from tests.advisors.fusion.chains import (
     LIST,
     LOGITSW,
     PUT_BACK,
+    QUICK_GELU,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -154,6 +157,59 @@ def test_rows_that_no_product_wrote_are_no_results_of_experts() -> None:
 @pytest.mark.parametrize("missing", range(1, len(TANH_GELU)))
 def test_a_tanh_gelu_needs_every_step(missing: int) -> None:
     assert found_in(scene_of([*TANH_GELU[:missing], *TANH_GELU[missing + 1 :]])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "chain"), [("erf_gelu", ERF_GELU[1:]), ("quick_gelu", QUICK_GELU)], ids=["erf", "quick"]
+)
+def test_other_gelus_need_every_step(name: str, chain: list[Kernel]) -> None:
+    assert found_in(scene_of(chain)) == [(name, False, len(chain))]
+    for missing in range(len(chain)):
+        assert found_in(scene_of([*chain[:missing], *chain[missing + 1 :]])) == []
+
+
+def test_a_gate_of_a_sigmoid_is_no_quick_gelu() -> None:
+    """The sigmoid of a product of two tensors, or of one that nobody multiplied by a number, is a gate."""
+    product = ("Mul", 10, (X, X), (X,))
+    assert found_in(scene_of([product, *QUICK_GELU[1:]])) == []
+    assert found_in(scene_of([("MatMulV3", 100, (X, X), (X,)), *QUICK_GELU[1:]])) == []
+    row = [*QUICK_GELU[:2], ("Mul", 10, (X, "1000,1 BF16"), (X,))]
+    assert found_in(scene_of(row)) == []
+
+
+def test_an_erf_gelu_may_add_a_tensor_of_ones_and_halve_at_the_end() -> None:
+    ones = [*ERF_GELU[:3], ("OnesLike", 10, (X,), (X,)), ("Add", 10, (X, X), (X,)), ERF_GELU[4]]
+    assert found_in(scene_of(ones)) == [("erf_gelu", False, 6)]
+    halved = [*ERF_GELU[1:4], ERF_GELU[0], ERF_GELU[4]]
+    assert found_in(scene_of(halved)) == [("erf_gelu", False, 5)]
+
+
+def test_a_bias_behind_a_product_is_a_row_that_nobody_computed() -> None:
+    product, add = BIAS_ADD
+    assert found_in(scene_of(BIAS_ADD)) == [("bias_add", False, 2)]
+    assert found_in(scene_of([product, add], [product, add])) == [("bias_add", False, 2)] * 2
+    computed = ("Mul", 10, ("1000 BF16", "1000 BF16"), ("1000 BF16",))
+    assert found_in(scene_of([computed, *BIAS_ADD])) == []
+    # Another kernel has written such a tensor since: the bias of a norm that is written out, say.
+    between = ("Mul", 10, (HALF, "1000 BF16"), (HALF,))
+    assert found_in(scene_of([product, between, add])) == []
+    # A residual, or a number for each row.
+    for other in (HALF, "10,100,1 BF16"):
+        assert found_in(scene_of([product, ("Add", 10, (HALF, other), (HALF,))])) == []
+
+
+def test_a_bias_behind_a_collective_is_none_of_the_product() -> None:
+    """A layer whose rows are divided between ranks adds it to the sum of all ranks."""
+    (product, _, reads, writes), (add, _, read, written) = BIAS_ADD
+    scene = Scene().step(1, -10, 1010).tensors(0, 100, product, reads, writes)
+    scene.collective(100, 50).tensors(150, 10, add, read, written)
+    assert found_in(scene) == []
+
+
+def test_the_product_that_takes_a_bias_stays() -> None:
+    found = judge_rule("NS056", scene_of(BIAS_ADD).store()).first
+    assert found.observation["kept_ns"] == found.observation["fused_ns"] == 100_000
+    assert found.observation["saving_ns"] == 10_000 and found.observation["saved_launches"] == 1
 
 
 def test_a_tanh_gelu_in_fp32_multiplies_by_numbers_with_mul() -> None:

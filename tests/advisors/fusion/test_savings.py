@@ -1,4 +1,4 @@
-"""NS010 to NS018, NS030 to NS034, NS037, NS038, NS041 to NS044: chains of each pattern, and what fusing them saves."""
+"""NS010 to NS018, NS030 to NS038, NS041 to NS044, NS054, NS055: chains of a pattern, and what fusing them saves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tests.advisors.fusion.chains import (
     ADAM,
     ATTENTION,
     ENTROPY,
+    ERF_GELU,
+    ERF_GELU_BACK,
     GEGLU,
     GEGLU_BACK,
     GROUP_NORM_SILU,
@@ -19,6 +21,8 @@ from tests.advisors.fusion.chains import (
     LOG_PROBS_BACK,
     PERMUTE,
     PERMUTE_BACK,
+    QUICK_GELU,
+    QUICK_GELU_BACK,
     RMS,
     RMS_BACK,
     ROTARY,
@@ -70,6 +74,8 @@ CHAINS: dict[str, tuple[str, list[list[Kernel]], float, float]] = {
     "geglu_of_two_products": ("NS031", [[GEGLU[1], GEGLU[3]], GEGLU_BACK[1:3] + GEGLU_BACK[4:5]], 20 + 30, 8 + 12),
     # Once in, once out; backward: twice in, once out.
     "tanh_gelu": ("NS032", [TANH_GELU, TANH_GELU_BACK], 80 + 110, 2 * 2 + 3 * 2),
+    "erf_gelu": ("NS054", [ERF_GELU, ERF_GELU_BACK], 50 + 100, 2 * 2 + 3 * 2),
+    "quick_gelu": ("NS055", [QUICK_GELU, QUICK_GELU_BACK], 30 + 50, 2 * 2 + 3 * 2),
     # Read and written, in each pass.
     "log_probs": ("NS037", [LOG_PROBS, LOG_PROBS_BACK], 30 + 60, 2 * 2 + 2 * 2),
     # The rows and their weights in, the sums out; backward: rows and their gradient read, one of them written.
@@ -155,6 +161,8 @@ FUSED = {
     "NS041": "MoeTokenUnpermute",
     "NS043": "MoeGatingTopK",
     "NS044": "MoeTokenPermute",
+    "NS054": "Gelu",
+    "NS055": "FastGelu",
 }
 
 

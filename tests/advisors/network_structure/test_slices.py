@@ -6,7 +6,8 @@ import pytest
 
 from advisor_core.api.testing import Scene, judge_rule
 from tests.advisors.cures import cure_of, shorter
-from tests.advisors.network_structure.scenes import Kernel, scene_of
+from tests.advisors.network_structure.scenes import Kernel, kinds, scene_of
+from tests.advisors.shape_affinity.scenes import CHIP
 
 QKV = ("64,96 BF16",)
 
@@ -69,3 +70,32 @@ def test_the_cure_halves_the_slices_and_leaves_the_product() -> None:
     halves: list[Kernel] = [("Slice", 30, QKV, ("64,48 BF16",))] * 2
     store = cut(*halves, ("Slice", 30, ("7,7 BF16",), ("7,3 BF16",))).store()
     assert shorter(store, cure_of(judge_rule("NS002", store))) == {1: 15_000, 2: 15_000}
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "duration", "least", "divided", "advice"),
+    [
+        # 4 blocks of 128 x 128 take one of 24 cores each: both halves take a round of their own, twice as long.
+        (128, 512, 40, 2, 200_000, ["investigate"]),
+        # The slices take longer than that.
+        (128, 512, 60, 2, 200_000, ["investigate", "code"]),
+        # 64 x 22 blocks of 128 x 256 take 59 rounds, and as many of 128 x 128 for each of the halves.
+        (8192, 5632, 40, 64 * 22, 100_000, ["investigate", "code"]),
+    ],
+)
+def test_dividing_the_weight_must_not_cost_more_than_the_slices(
+    rows: int, columns: int, duration: float, least: int, divided: float, advice: list[str]
+) -> None:
+    whole, half = f"{rows},{columns} BF16", f"{rows},{columns // 2} BF16"
+    product: Kernel = ("MatMulV3", 100, (f"{rows},4096 BF16", f"4096,{columns} BF16"), (whole,))
+    found = judge_rule("NS002", scene_of(product, *[("Slice", duration, (whole,), (half,))] * 2).store(chip=CHIP))
+    seen = found.first.observation
+    assert (seen["cores"], seen["least_blocks"]) == (24, least) and seen["divided_ns"] == pytest.approx(divided)
+    assert kinds(found) == advice
+
+
+def test_what_dividing_the_weight_takes_is_not_told_of_slices_of_rows_or_without_a_chip() -> None:
+    across: list[Kernel] = [("Slice", 30, QKV, ("64,48 BF16",)), ("Slice", 30, QKV, ("1,7 BF16",))]
+    for slices, about in ((across, {"chip": CHIP}), ([across[0]] * 2, {})):
+        found = judge_rule("NS002", cut(*slices).store(**about))
+        assert found.first.observation["divided_ns"] is None and kinds(found) == ["investigate", "code"]

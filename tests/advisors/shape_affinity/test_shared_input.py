@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_core.api.testing import Scene
-from advisors.shape_affinity.shared_input import _cost
+from advisors.roofline.products import block_cost
 from tests.advisors.shape_affinity.scenes import CORES, STEP_US, VECTOR, judged, times, until_the_end
 
 
@@ -131,7 +131,7 @@ def test_one_product_costs_no_more_rounds_than_several(widths: list[int], m: int
         return min(math.ceil(math.ceil(m / 128) * math.ceil(n / base) / cores) * base for base in (256, 128))
 
     one = pd.Series([1] * len(widths))
-    _, costs = _cost(one * m, pd.Series(widths), one, cores)
+    _, costs = block_cost(one * m, pd.Series(widths), one, cores)
     assert costs.tolist() == [plain(width) for width in widths]
-    _, merged = _cost(one[:1] * m, pd.Series([sum(widths)]), one[:1], cores)
+    _, merged = block_cost(one[:1] * m, pd.Series([sum(widths)]), one[:1], cores)
     assert merged[0] == plain(sum(widths))
