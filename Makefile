@@ -70,7 +70,8 @@ recordings: $(VENV)/installed
 	$(BIN)/pip install --quiet --editable '.[record]'
 	$(BIN)/python -m tests.programs.recording
 
-# Looks for the computations of recorded programs (NPU_ADVISOR_PROGRAMS: their folder), writes docs/programs.md.
+# Looks for the computations of recorded programs (NPU_ADVISOR_PROGRAMS: their folder,
+# NPU_ADVISOR_PROGRAMS_OF_GPUS: the same as traces of GPUs), writes docs/programs.md.
 programs: $(VENV)/installed
 	$(BIN)/python -m tests.programs
 

@@ -13,6 +13,8 @@ from tests.programs.score import WORTH, Program, Score, programs, scored
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "programs.md"
 FOLDER = "NPU_ADVISOR_PROGRAMS"
+FOLDER_OF_GPUS = "NPU_ADVISOR_PROGRAMS_OF_GPUS"
+"""The same programs, as `tests.programs.kineto` writes them."""
 
 HELD_BACK = (
     *("bert_mlm_train_sdpa", "clip_train", "convnext_tiny_train", "deep_qwen3moe_eager_8l_cpu", "generate_beam_cpu"),
@@ -117,14 +119,17 @@ NOTES = """
 
 def main() -> None:
     """All programs, over as many processes as there are cores."""
-    folder = os.environ.get(FOLDER, "")
-    if not folder or not programs(Path(folder)):
-        sys.exit(f"{FOLDER} must name a folder of recorded programs (see tests/programs/score.py)")
+    parts: list[str] = []
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        done = list(pool.map(scored, programs(Path(folder))))
-    held = [program for program in done if program.name in HELD_BACK]
-    others = [program for program in done if program.name not in HELD_BACK]
-    page = "\n".join([HEAD, *_part("Held back", held), *_part("Developed with", others), NOTES.strip(), ""])
+        for variable, on in ((FOLDER, ""), (FOLDER_OF_GPUS, " on GPUs")):
+            folder = os.environ.get(variable, "")
+            if not folder or not programs(Path(folder)):
+                sys.exit(f"{variable} must name a folder of recorded programs (see tests/programs/score.py)")
+            done = list(pool.map(scored, programs(Path(folder))))
+            held = [program for program in done if program.name in HELD_BACK]
+            others = [program for program in done if program.name not in HELD_BACK]
+            parts += [*_part(f"Held back{on}", held), *_part(f"Developed with{on}", others)]
+    page = "\n".join([HEAD, *parts, NOTES.strip(), ""])
     PAGE.write_text(page, encoding="utf-8")
     sys.stdout.write(page)
 
