@@ -149,9 +149,15 @@ def schema() -> None:
 
 
 def _book(rulesets: tuple[Path, ...]) -> Any:
+    from advisor_core.contracts.problems import RuleFileError
     from advisor_core.run.prepared import own_problems, prepared
 
     options = rule_options(rulesets)
-    if problems := own_problems(options):
+    try:
+        problems = own_problems(options)
+        book = prepared(options)[1]
+    except RuleFileError as error:  # a threshold of the settings that is unknown, or no number
+        stop(EXIT_USAGE, str(error))
+    if problems:
         stop(EXIT_USAGE, "\n".join(map(str, problems)))
-    return prepared(options)[1]
+    return book

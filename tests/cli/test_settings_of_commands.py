@@ -50,6 +50,15 @@ def test_a_run_follows_the_settings_and_says_so(advisor_sample: Path, project: P
     assert "advisor.toml:6 (ignore): stacks are" in rules["DQ003"].reason.en.replace("\\", "")
 
 
+@pytest.mark.parametrize("line", ['HD001.idle_share = "x"', "HD001.nope = 1", "XX999.a = 1"])
+@pytest.mark.parametrize("command", [("rules", "show", "HD001"), ("rules", "list")])
+def test_a_wrong_threshold_is_told_with_its_place(command: tuple[str, ...], line: str, project: Path) -> None:
+    (project / "advisor.toml").write_text(f"[set]\n{line}\n", encoding="utf-8")
+    done = advisor(*command)
+    assert done.exit_code == 2
+    assert "advisor.toml:2" in done.output and line.split(".")[0] in done.output
+
+
 def test_the_command_line_is_stronger(advisor_sample: Path, project: Path) -> None:
     options = ("--ignore", "RL", "--set", "HD001.idle_share=25%", "--fail-on", "cannot_answer ZZ*", "-o", "other", "-q")
     assert advisor("run", advisor_sample, "--rank", 0, *options).exit_code == 0
