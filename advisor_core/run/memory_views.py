@@ -9,7 +9,7 @@ from advisor_core.facts.memory import GIB, PeakMemory
 from advisor_core.result.view import BarRow, Bars, BarsView, Curve, CurveView, MomentMark, Series
 from advisor_core.text.messages import message
 
-CURVE_COLUMNS = 240
+CURVE_COLUMNS = 180
 """A curve is this many columns wide; a column shows the most that was reached in it."""
 SHOWN_HOLDERS = 12
 LEAST_SHARE = 0.001

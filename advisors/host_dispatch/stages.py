@@ -12,7 +12,7 @@ from advisors.measuring import step_count
 from advisors.messages import message
 from advisors.rank_tables import rank_table
 
-SHOWN = 60
+SHOWN = 12
 """Rows of the table, the types that run longest; the title says of how many."""
 
 STAGES = ("queued", "launching", "behind", "idle", "running")

@@ -23,6 +23,7 @@ from advisor_core.text.kept import kept
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 20
+_TOO_DEEP = f"nested deeper than {MAX_NESTING} levels"
 MAX_DOCUMENTS = 500
 
 KeyPath = tuple[str | int, ...]
@@ -237,7 +238,10 @@ def parse_yaml(text: str, name: str) -> list[Document]:
 
 
 def _sentence(error: yaml.MarkedYAMLError) -> str:
-    """The parser's complaint in one line."""
+    """The parser's complaint in one line. From PyYAML 6.0.4 on it refuses deep nesting itself, far beyond our limit,
+    before it gives the first event."""
+    if "nesting depth" in (error.problem or ""):
+        return _TOO_DEEP
     return ", ".join(part for part in (error.problem, error.context) if part) or "is not YAML"
 
 
@@ -360,7 +364,7 @@ class _Reader:
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event)
         if len(path) >= MAX_NESTING:
-            self.refuse(event, f"nested deeper than {MAX_NESTING} levels")
+            self.refuse(event, _TOO_DEEP)
             raise _GiveUpError
         return self.mapping(path) if isinstance(event, yaml.MappingStartEvent) else self.sequence(path)
 
