@@ -18,7 +18,7 @@ _CALL = re.compile(r"hcom_(?P<operation>[A-Za-z]+?)(?:_.*)?")
 """The name of a call of HCCL: ``hcom_allReduce__586_0_1``."""
 
 STAGES = "kernel-stages"
-"""How the ids of the tables begin that tell what kernels go through, by operator type in the first column."""
+"""The begin of the ids of the tables of the stages of kernels, by operator type in the first column."""
 
 T = TypeVar("T", OperatorTime, CollectiveTime)
 
@@ -64,7 +64,7 @@ def _of_role(result: RunResult, work: Work, matches: Callable[[str], bool], lang
 
 
 def _stages(result: RunResult, role: str | None, name: str, lang: str) -> Iterator[str]:
-    """What its kernels go through, mean of one kernel, of each rank that recorded launches."""
+    """The stages of its kernels, mean of one kernel, of each rank that recorded launches."""
     for view in result.views:
         if isinstance(view, TableView) and view.id.startswith(STAGES) and view.role == role:
             heads = [column.label.of(lang) for column in view.data.columns]

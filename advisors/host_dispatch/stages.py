@@ -1,4 +1,4 @@
-"""What kernels go through between the operator and their end, by operator type, as a table."""
+"""The stages of kernels between the operator and their end, by operator type, as a table."""
 
 from __future__ import annotations
 

@@ -169,9 +169,9 @@ def _task_queues(launched: Launches, events: pd.DataFrame) -> list[_Queue]:
     tasks = np.flatnonzero(enqueue >= 0)
     last = pd.Series(tasks, index=enqueue[tasks]).groupby(level=0).max()
     task = last.reindex(rows).fillna(-1).to_numpy().astype(np.int64)
-    done, _ = _so_far(done, task)
     feeding = np.full(len(rows), -1, dtype=np.int64)
-    return [_Queue(rows, start, end, done, feeding, np.maximum.accumulate(task), launched=True)]
+    done, task = np.maximum.accumulate(done), np.maximum.accumulate(task)
+    return [_Queue(rows, start, end, done, feeding, task, launched=True)]
 
 
 def _times(events: pd.DataFrame, rows: Ints, skew_ns: int) -> tuple[Ints, Ints]:

@@ -30,7 +30,7 @@ import pandas as pd
 
 from advisor_core.facts.host.launches import NO_TIME, Launches
 from advisor_core.facts.ledger.bookings import LATENCY_NS
-from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes, as_called
+from advisor_core.facts.replay.nodes import FEED, LAUNCH, RETURN, ROOM, TASK, Nodes
 from advisor_core.replay.graph import Ints, before_on_chain
 
 HANDED, LAUNCHED, DONE, READY, HELD, AWAITED, FOLLOWS, ROOM_MADE = range(8)
@@ -54,7 +54,7 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, h
     """The edges between the nodes of a rank; arguments as of `advisor_core.facts.replay.nodes.nodes_of`."""
     feed, launch, task = (nodes.of(kind, len(work)) for kind in (FEED, LAUNCH, TASK))
     fed = np.flatnonzero(feed >= 0)
-    entered = as_called(launched.frame, held)["entered_ns"].to_numpy()
+    entered = launched.frame["entered_ns"].to_numpy()
     parts = [
         (HANDED, feed[fed], launch[fed]),
         (LAUNCHED, launch[fed], task[fed]),
@@ -69,7 +69,7 @@ def edges_of(nodes: Nodes, work: pd.DataFrame, rows: Ints, launched: Launches, h
     parts.append((ROOM_MADE, *_room_made(nodes, held, launch, task)))
     kind = np.concatenate([np.full(len(source), number, dtype=np.int64) for number, source, _ in parts])
     source, target = (np.concatenate([part[column] for part in parts]).astype(np.int64) for column in (1, 2))
-    holds = (nodes.end_ns[source] <= nodes.start_ns[target]) | (kind == DONE) | (kind == ROOM_MADE)
+    holds = (nodes.end_ns[source] <= nodes.start_ns[target]) | np.isin(kind, (DONE, ROOM_MADE))
     holds &= source < target
     return Edges(kind[holds], source[holds], target[holds], int((~holds).sum()))
 

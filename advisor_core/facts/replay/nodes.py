@@ -16,7 +16,7 @@ Tasks of one stream that overlap, which a stream does not do, are put on chains 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,7 @@ def nodes_of(
     that wait for the device, in device time, ids are rows of ``host_events``; ``held``: the calls that waited for room
     in a queue, as of the fact ``full_queues``; ``starts``: of the steps."""
     start, end = (work[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
-    frame = as_called(launched.frame, held)
+    frame = launched.frame
     launch, entered, thread = (frame[name].to_numpy()[rows] for name in ("launch_ns", "entered_ns", "thread"))
     known = launch != NO_TIME
     fed = rows[known]
@@ -104,19 +104,19 @@ def nodes_of(
     return Nodes(kind, row, chain, np.minimum(begin, finish), finish)
 
 
-def as_called(launched: pd.DataFrame, held: pd.DataFrame) -> pd.DataFrame:
-    """The frame of the fact ``launches`` in which calls that waited for room in a queue hand over what they do when
-    they begin: from there on they wait. ``held``: as of `nodes_of`."""
+def as_called(launched: Launches, held: pd.DataFrame) -> Launches:
+    """The launches, where calls that waited for room in a queue hand over what they do when they begin: from there on
+    they wait. ``held``: as of `nodes_of`."""
     if held.empty:
         return launched
+    frame = launched.frame.copy()
     begun = pd.Series(held["start_ns"].to_numpy(), index=held["call_row"].to_numpy())
-    call = launched["call_row"].where(launched["call_row"] >= 0, launched["dequeue_row"])
-    changed = launched.copy()
-    for rows, names in ((call, ("launch_ns", "taken_ns", "entered_ns")), (launched["enqueue_row"], ("entered_ns",))):
+    call = frame["call_row"].where(frame["call_row"] >= 0, frame["dequeue_row"])
+    for rows, names in ((call, ("launch_ns", "taken_ns", "entered_ns")), (frame["enqueue_row"], ("entered_ns",))):
         sooner = begun.reindex(rows.to_numpy(), fill_value=np.iinfo(np.int64).max).to_numpy()
         for name in names:
-            changed[name] = np.minimum(changed[name].to_numpy(), sooner)
-    return changed
+            frame[name] = np.minimum(frame[name].to_numpy(), sooner)
+    return replace(launched, frame=frame)
 
 
 def _between_steps(entered: Ints, started: Ints, syncs: Layer, starts: Ints) -> int:

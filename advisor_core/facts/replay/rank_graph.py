@@ -15,7 +15,7 @@ from advisor_core.facts.host.launches import launches
 from advisor_core.facts.intervals import empty
 from advisor_core.facts.ledger.bookings import LATENCY_NS, LONGEST_LATENCY_NS
 from advisor_core.facts.replay.edges import DONE, HANDED, LAUNCHED, Edges, edges_of
-from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, nodes_of
+from advisor_core.facts.replay.nodes import CALL, FEED, TASK, Nodes, as_called, nodes_of
 from advisor_core.facts.steps.backlog import backlog
 from advisor_core.facts.steps.steps import steps
 from advisor_core.replay.graph import Graph, Ints
@@ -61,6 +61,7 @@ def rank_graph(facts: Facts) -> RankGraph:
     syncs = host.syncs if host is not None else empty()
     held = facts[full_queues].frame if full_queues in facts else none_held()
     held = held[~np.isin(held["call_row"], syncs.ids)]
+    launched = as_called(launched, held)
     nodes = nodes_of(device, rows, launched, syncs, held, windows["start_ns"].to_numpy())
     edges = edges_of(nodes, device, rows, launched, held)
     talks = (nodes.kind == TASK) & device["communication"].to_numpy()[np.minimum(nodes.row, len(device) - 1)]
